@@ -1,0 +1,47 @@
+"""The SQL of the project, found from this folder: models (`staging/`, `marts/`) and the frames that checks look at."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Model:
+    """One view or table: its name, `view` or `table`, its query, what a row is, and its described columns."""
+
+    name: str
+    kind: str
+    query: str
+    meaning: str
+    columns: dict[str, str]
+
+
+@cache
+def schema() -> dict[str, Any]:
+    """`schema.yml`: every model in the order of building, and the meaning of the columns that models add."""
+    document: dict[str, Any] = yaml.safe_load((FOLDER / "schema.yml").read_text(encoding="utf-8"))
+    return document
+
+
+def models() -> list[Model]:
+    """Every model, in the order in which they are built."""
+    return [
+        Model(
+            name=name,
+            kind=entry["kind"],
+            query=read(f"{entry['folder']}/{name}"),
+            meaning=entry["meaning"],
+            columns=dict(entry.get("columns") or {}),
+        )
+        for name, entry in schema()["models"].items()
+    ]
+
+
+def read(name: str) -> str:
+    """The text of `<name>.sql` below this folder."""
+    return (FOLDER / f"{name}.sql").read_text(encoding="utf-8").strip().removesuffix(";")

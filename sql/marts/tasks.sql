@@ -1,0 +1,51 @@
+with checked as (
+    select distinct benchmark, dataset_revision
+    from checks
+    where suite = 'ingest'
+),
+
+refused as (
+    select distinct benchmark, dataset_revision, task_id
+    from quarantine
+),
+
+memberships as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        list(split order by split) as splits
+    from split_members
+    group by benchmark, dataset_revision, task_id
+),
+
+final as (
+    select
+        task_rows.benchmark,
+        task_rows.dataset_revision,
+        task_rows.task_id,
+        task_rows.field,
+        task_rows.topic,
+        task_rows.expert,
+        task_rows.turns,
+        memberships.splits,
+        task_rows.decision_types,
+        task_rows.economic_pathways,
+        task_rows.n_criteria,
+        task_rows.positive_weight,
+        task_rows.negative_weight,
+        task_rows.has_reference_texts,
+        -- A task is admitted once it was checked and not refused.
+        checked.benchmark is not null and refused.task_id is null
+            as is_admitted,
+        task_rows.conversation_id,
+        task_rows.turn_pattern,
+        task_rows.n_rows,
+        task_rows.content_hash
+    from task_rows
+    inner join memberships using (benchmark, dataset_revision, task_id)
+    left join checked using (benchmark, dataset_revision)
+    left join refused using (benchmark, dataset_revision, task_id)
+)
+
+select * from final

@@ -1,0 +1,45 @@
+select
+    judged_criteria.verdict_id,
+    judged_criteria.response_id,
+    series.benchmark,
+    series.dataset_revision,
+    judged_criteria.task_id,
+    tasks.field,
+    tasks.topic,
+    series.model,
+    series.model_config_hash,
+    judged_criteria.trial,
+    series.vintage,
+    series.judge,
+    series.judge_config_hash,
+    series.template_hash,
+    series.grading,
+    series.judge_trial,
+    judged_criteria.criterion_id,
+    criteria.title,
+    criteria.weight,
+    criteria.severity,
+    judged_criteria.category,
+    judged_criteria.status,
+    judged_criteria.value,
+    verdicts.explanation,
+    verdicts.error,
+    responses.status as response_status,
+    responses.text as response_text
+from judged_criteria
+inner join series using (series_id)
+inner join responses using (response_id)
+inner join tasks
+    on
+        responses.benchmark = tasks.benchmark
+        and responses.dataset_revision = tasks.dataset_revision
+        and responses.task_id = tasks.task_id
+inner join criteria
+    on
+        responses.benchmark = criteria.benchmark
+        and responses.dataset_revision = criteria.dataset_revision
+        and responses.task_id = criteria.task_id
+        and judged_criteria.criterion_id = criteria.criterion_id
+left join verdicts using (verdict_id)
+-- What is still to be judged has no verdict to show.
+where judged_criteria.status <> 'not_judged'

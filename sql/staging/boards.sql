@@ -1,0 +1,48 @@
+-- The sets of tasks that a leaderboard can stand on: the data set's splits, and the latest own hard selection of
+-- each field. Refused tasks are in none.
+with latest_selection as (
+    select
+        benchmark,
+        dataset_revision,
+        field,
+        arg_max(selection_id, selected_at) as selection_id
+    from hard_subset
+    group by benchmark, dataset_revision, field
+),
+
+members as (
+    select
+        benchmark,
+        dataset_revision,
+        split,
+        task_id,
+        false as is_own_hard
+    from split_members
+    union all by name
+    select
+        benchmark,
+        dataset_revision,
+        field || ' (own hard)' as split,
+        task_id,
+        true as is_own_hard
+    from hard_subset
+    inner join latest_selection
+        using (benchmark, dataset_revision, field, selection_id)
+),
+
+final as (
+    select
+        hash(members.benchmark, members.dataset_revision, split, is_own_hard)
+            as board_id,
+        members.benchmark,
+        members.dataset_revision,
+        members.split,
+        members.is_own_hard,
+        members.task_id,
+        tasks.n_criteria
+    from members
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+)
+
+select * from final

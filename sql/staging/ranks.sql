@@ -1,0 +1,75 @@
+-- Ranks compare the tasks that are complete for every ranked model of a panel on a board. Ranked is who has at least
+-- half as many complete tasks as the fullest: a model that has hardly begun does not shrink what all are compared on.
+with task_values as (
+    select
+        boards.board_id,
+        task_scores.panel_id,
+        task_scores.series_id,
+        task_scores.score_name,
+        task_scores.task_id,
+        task_scores.value
+    from task_scores
+    inner join boards using (benchmark, dataset_revision, task_id)
+    where task_scores.is_complete
+),
+
+counted as (
+    select
+        board_id,
+        panel_id,
+        series_id,
+        score_name,
+        count(*) as n_tasks
+    from task_values
+    group by all
+),
+
+ranked_series as (
+    select
+        board_id,
+        series_id,
+        score_name,
+        count(*) over (partition by board_id, panel_id, score_name) as n_ranked
+    from counted
+    qualify
+        2 * n_tasks
+        >= max(n_tasks) over (partition by board_id, panel_id, score_name)
+),
+
+shared_tasks as (
+    select
+        task_values.*,
+        ranked_series.n_ranked,
+        count(*) over (partition by board_id, panel_id, score_name, task_id)
+            as n_complete
+    from task_values
+    inner join ranked_series using (board_id, series_id, score_name)
+),
+
+means as (
+    select
+        board_id,
+        panel_id,
+        series_id,
+        score_name,
+        count(*) as n_tasks_ranked,
+        favg(value) as mean_value
+    from shared_tasks
+    where n_complete = n_ranked
+    group by all
+),
+
+final as (
+    select
+        board_id,
+        series_id,
+        score_name,
+        n_tasks_ranked,
+        rank() over (
+            partition by board_id, panel_id, score_name
+            order by mean_value desc
+        ) as rank
+    from means
+)
+
+select * from final

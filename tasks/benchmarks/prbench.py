@@ -1,0 +1,162 @@
+"""PRBench (Scale AI, arXiv 2511.11562): 1,100 expert tasks in finance and law with weighted rubrics."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.labels import PRBENCH_VOCABULARIES
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number, split_labels
+from tasks.rules.conversation import build_messages, turn_pattern
+from tasks.rules.identity import conversation_id, criterion_hash, digest
+from tasks.rules.records import Criterion, Invariant, ScoreDefinition, Task, Turn
+from tasks.rules.text import is_blank
+
+TURNS = 10
+COLUMNS = (
+    "task", "turns", "field", "topic", "expert", "scratchpad", "rubric",
+    *(f"{kind}_{i}" for i in range(TURNS) for kind in ("prompt", "reference_texts")),
+    *(f"{kind}_{i}" for i in range(TURNS - 1) for kind in ("response", "model")),
+    "economic_pathway", "decision_type", "canary",
+)  # fmt: skip
+
+SEVERITIES = {
+    "critically important": (8.0, 10.0),
+    "important": (4.0, 7.0),
+    "slightly important": (1.0, 3.0),
+    "slightly detrimental": (-3.0, -1.0),
+    "detrimental": (-7.0, -4.0),
+    "critically detrimental": (-10.0, -8.0),
+}
+"""Weight class -> lowest and highest weight (paper, table 2)."""
+
+
+def parse_row(row: Mapping[str, Any]) -> Task:
+    """A row in the hub's shape as a task.
+
+    What can be wrong with a rubric or a conversation is carried along for the checks to find. The author's
+    scratchpad and the names of the models that wrote earlier turns are not read.
+
+    Raises:
+        RowError: the row has no task id.
+    """
+    task_id = as_text(row.get("task"))
+    if task_id is None or is_blank(task_id):
+        raise RowError("the row has no task id")
+    turns = as_whole_number(row.get("turns"))
+    conversation = _conversation(row)
+    field, topic, expert = (as_text(row.get(name)) for name in ("field", "topic", "expert"))
+    vocabulary = PRBENCH_VOCABULARIES.get(field or "", {})
+    decisions = split_labels(as_text(row.get("decision_type")), vocabulary.get("decision_type", ()))
+    pathways = split_labels(as_text(row.get("economic_pathway")), vocabulary.get("economic_pathway", ()))
+    criteria = tuple(_criterion(i, item) for i, item in enumerate(as_list(row.get("rubric"))))
+    messages = build_messages(conversation)
+    rubric = [(c.criterion_id, c.title, c.weight, c.weight_text, c.severity, c.category) for c in criteria]
+    return Task(
+        task_id=task_id,
+        field=field,
+        topic=topic,
+        expert=expert,
+        turns=turns,
+        turn_pattern=turn_pattern(conversation, turns),
+        decision_types=decisions,
+        economic_pathways=pathways,
+        conversation=conversation,
+        has_reference_texts=any(turn.reference_texts for turn in conversation),
+        criteria=criteria,
+        canary=as_text(row.get("canary")),
+        conversation_id=conversation_id(messages),
+        content_hash=digest("task", messages, rubric, field, topic, expert, turns, decisions, pathways),
+    )
+
+
+def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
+    slots = [
+        Turn(as_text(row.get(f"prompt_{i}")), _texts(row.get(f"reference_texts_{i}")), as_text(row.get(f"response_{i}")))
+        for i in range(TURNS)
+    ]
+    while slots and slots[-1] == Turn(None, (), None):
+        slots.pop()
+    return tuple(slots)
+
+
+def _criterion(position: int, item: Any) -> Criterion:
+    item = as_mapping(item)
+    annotations = as_mapping(item.get("annotations"))
+    severity = as_text(annotations.get("weight_class"))
+    # Editing leaves weights behind in other classes' fields: only the one that weight_class names counts.
+    stored = annotations.get(f"{severity.replace(' ', '_')}_weight") if severity else None
+    weight = as_number(stored)
+    title = as_text(item.get("title")) or ""
+    return Criterion(
+        criterion_id=as_text(item.get("id")) or f"position-{position}",
+        position=position,
+        title=title,
+        category=as_text(annotations.get("criteria_category")),
+        weight=weight,
+        weight_text=None if weight is not None else as_text(stored),
+        severity=severity,
+        content_hash=criterion_hash(title),
+    )
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(text for text in map(as_text, as_list(value)) if text is not None and not is_blank(text))
+
+
+def _rule(check_name: str, frame: str, kind: str, policy: str, meaning: str, **arguments: Any) -> Invariant:
+    return Invariant(check_name, "ingest", frame, kind, arguments, policy, meaning)
+
+
+INVARIANTS = (
+    _rule("weight_range", "criteria", "between", "quarantine", "weights are whole numbers from -10 to 10, not 0",
+          column="weight", min_value=-10, max_value=10),
+    _rule("weight_range", "criteria", "not_null", "quarantine", "weights are numbers", column="weight"),
+    _rule("weight_range", "criteria", "not_in", "quarantine", "weights are not 0", column="weight", values=[0]),
+    _rule("weight_range", "criteria", "in", "quarantine", "weights are whole numbers",
+          column="weight_fraction", values=[0]),
+    _rule("positive_criterion", "rubrics", "at_least", "quarantine", "a task has at least one positive criterion",
+          column="n_positive", min_value=1),
+    _rule("criteria_per_task", "rubrics", "between", "quarantine", "a task has 10 to 30 criteria",
+          column="n_criteria", min_value=10, max_value=30),
+    _rule("weight_class_known", "criteria", "in", "quarantine", "a weight class is one of the six",
+          column="severity", values=list(SEVERITIES)),
+    _rule("weight_in_band", "criteria", "in", "warn", "a weight lies in the band of its class",
+          column="is_in_band", values=[True]),
+    _rule("category_known", "criteria", "in", "warn", "a category belongs to the vocabulary of its field",
+          column="is_category_known", values=[True]),
+    _rule("labels_known", "rubrics", "in", "warn", "decision types and economic pathways are known labels",
+          column="are_labels_known", values=[True]),
+    _rule("unique_task_id", "rubrics", "in", "quarantine", "a task id stands once in a split, with one content",
+          column="n_rows", values=[1]),
+    _rule("unique_criterion_id", "criteria", "in", "quarantine", "a criterion id stands once in a task",
+          column="n_same_id", values=[1]),
+    _rule("title_not_empty", "criteria", "in", "quarantine", "a criterion's title says something",
+          column="is_title_blank", values=[False]),
+    _rule("turns_contiguous", "rubrics", "matches", "quarantine",
+          "user and assistant turns alternate without a gap and end with the user",
+          column="turn_pattern", regex=r"^[ue](a[ue])*$"),
+    _rule("turns_contiguous", "rubrics", "in", "quarantine", "there are as many user turns as the row says",
+          column="is_turn_count_right", values=[True]),
+    _rule("prompt_not_empty", "rubrics", "in", "quarantine", "no user turn is empty",
+          column="has_empty_prompt", values=[False]),
+)  # fmt: skip
+
+SCORES = (
+    ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),
+    ScoreDefinition("min_normalized", -1.0, 1.0, -1.0, clips_mean=False, is_primary=False),
+)
+"""Equations 1 and 2, and 3 and 4 of the paper (appendix D)."""
+
+BENCHMARK = Benchmark(
+    name="prbench",
+    title="PRBench: professional reasoning in finance and law",
+    columns=COLUMNS,
+    parse_row=parse_row,
+    invariants=INVARIANTS,
+    scores=SCORES,
+    grading="binary",
+    template="binary_v1",
+    default_dataset_id="ScaleAI/PRBench",
+    severities=SEVERITIES,
+    vocabularies=PRBENCH_VOCABULARIES,
+)

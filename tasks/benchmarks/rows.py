@@ -1,0 +1,63 @@
+"""Reading values out of rows that came through JSON, Parquet, pandas or the hub: tolerant of form, not of content."""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tasks.rules.text import storable
+
+
+def as_list(value: Any) -> list[Any]:
+    """A list from None, a list, a tuple or a numpy array; anything else is one element, so that nothing is lost."""
+    if value is None:
+        return []
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [value]
+
+
+def as_text(value: Any) -> str | None:
+    """A text that can be stored, or None; a number becomes the text that JSON users would write."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return storable(value if isinstance(value, str) else str(value))
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """A mapping, or an empty one where there is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, or None: a text, a boolean, NaN and infinity are no numbers."""
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def as_whole_number(value: Any) -> int | None:
+    """A whole number (2 and 2.0 alike), or None."""
+    number = as_number(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:
+    """The labels of a comma-joined list, some of which hold commas themselves.
+
+    Known labels are matched first, the longest first, at the place where a label begins; what is not known is
+    kept up to the next comma, so that a new label is seen and not lost.
+    """
+    labels: list[str] = []
+    rest = (text or "").strip()
+    known = sorted(vocabulary, key=len, reverse=True)
+    while rest:
+        label = next((k for k in known if rest == k or rest.startswith((f"{k},", f"{k} ,"))), None)
+        label = rest.split(",", 1)[0].strip() if label is None else label
+        if label:
+            labels.append(label)
+        rest = rest[len(label) :].lstrip().removeprefix(",").lstrip()
+    return tuple(dict.fromkeys(labels))

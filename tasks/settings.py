@@ -1,0 +1,162 @@
+"""What a run is asked to do: the configuration file's shape, and a run's own choices beside it.
+
+Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
+under LiteLLM's own names.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasks.rules.identity import BASE_VINTAGE
+
+Policy = Literal["quarantine", "warn", "fail"]
+Share = Annotated[float, Field(gt=0, le=1)]
+Size = Annotated[int, Field(ge=1)]
+
+_UNSUPPORTED_LIMITS = ("rpm", "tpm", "max_usd", "max_tokens")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Dataset(_Strict):
+    """Where the tasks come from: the hub, the sample that ships, or a path to Parquet or JSON Lines."""
+
+    source: str = Field(default="hub", min_length=1)
+    id: str | None = None
+    revision: str | None = None
+    splits: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> Self:
+        if self.source == "hub" and not (self.revision and self.splits):
+            raise ValueError("source hub needs `revision` (a commit) and `splits`")
+        if self.source != "hub" and self.revision:
+            raise ValueError("`revision` belongs to source hub; a file's revision is its content")
+        return self
+
+
+class Endpoint(_Strict):
+    """A model behind LiteLLM, with the parameters that are sent to it."""
+
+    name: str = Field(min_length=1)
+    label: str = ""
+    api_base: str | None = None
+    reasoning_effort: str | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    params: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_is_name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("label") and isinstance(data.get("name"), str):
+            return {**data, "label": data["name"]}
+        return data
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is sent beside the messages, and changes the answer."""
+        effort = {"reasoning_effort": self.reasoning_effort} if self.reasoning_effort else {}
+        return {**self.params, **effort}
+
+
+class Model(Endpoint):
+    """A model that is evaluated."""
+
+    resample: Literal["never", "nightly"] = "never"
+    fallback: dict[str, Any] = {}
+
+
+class Judge(Endpoint):
+    """A model that judges, with its template (a name under `tasks/prompts/`, or a path)."""
+
+    template: str = "default"
+    trials: Size = 1
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+
+
+class Limits(_Strict):
+    """Bounds on the calls of one run."""
+
+    concurrency: Size = 64
+    attempts: Size = 5
+    rpm: int | None = None
+    tpm: int | None = None
+    max_usd: float | None = None
+    max_tokens: int | None = None
+
+    @model_validator(mode="after")
+    def _is_supported(self) -> Self:
+        # A bound that is accepted and not kept would be worse than none.
+        for name in _UNSUPPORTED_LIMITS:
+            if getattr(self, name) is not None:
+                raise ValueError(f"`{name}` is not kept by this version; leave it null")
+        return self
+
+
+class Quality(BaseModel):
+    """Policies by check name, beside the task ids whose quarantine is known."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Policy]
+    accepted: tuple[str, ...] = ()
+
+    @property
+    def policies(self) -> dict[str, Policy]:
+        """The policies that the configuration sets; the others have their defaults."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class Coverage(_Strict):
+    """The bar under which a run is not good enough."""
+
+    min: Annotated[float, Field(ge=0, le=1)] = 0.99
+
+
+class HardSubset(_Strict):
+    """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count."""
+
+    share: Share | dict[str, Size] = 0.5
+    panel: Literal["all"] | tuple[str, ...] = "all"
+
+
+class Settings(_Strict):
+    """The configuration."""
+
+    benchmark: str = "prbench"
+    dataset: Dataset
+    models: tuple[Model, ...] = ()
+    judges: tuple[Judge, ...] = ()
+    trials: Size = 1
+    limits: Limits = Limits()
+    quality: Quality = Quality()
+    coverage: Coverage = Coverage()
+    hard_subset: HardSubset = HardSubset()
+
+    @model_validator(mode="after")
+    def _labels_are_unique(self) -> Self:
+        for kind, endpoints in (("models", self.models), ("judges", self.judges)):
+            labels = [endpoint.label for endpoint in endpoints]
+            twice = sorted({label for label in labels if labels.count(label) > 1})
+            if twice:
+                raise ValueError(f"{kind}: label {twice[0]!r} stands twice; give each a `label` of its own")
+        return self
+
+
+class Job(_Strict):
+    """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
+
+    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
+    and then also holds labels that only imported responses have.
+    """
+
+    settings: Settings
+    warehouse: Path
+    run_id: str
+    limit: Size | None = None
+    vintage: str = BASE_VINTAGE
+    named_models: tuple[str, ...] | None = None
+    is_quiet: bool = False

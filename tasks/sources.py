@@ -1,0 +1,130 @@
+"""Where rows come from: the hub, files of the hub's shape, or the sample that ships."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.settings import Dataset
+from warehouse.samples import sample_path
+
+Row = Mapping[str, Any]
+_REVISION_HEX = 40
+_SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+
+
+class SourceError(PipelineError):
+    """A data set cannot be read; the message names the file and the line where there is one."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that can be read: its pinned revision, and how to get the rows of each split."""
+
+    name: str
+    revision: str
+    splits: tuple[str, ...]
+    files: Mapping[str, Path]
+
+    def rows(self, split: str) -> list[Row]:
+        """All rows of a split, in the data set's order."""
+        if split in self.files:
+            return list(read_rows(self.files[split]))
+        from tasks.hub import load_split  # imports `datasets`, which takes seconds
+
+        return load_split(self.name, self.revision, split)
+
+
+def open_source(dataset: Dataset, benchmark: str, default_id: str) -> Source:
+    """The source that a configuration names.
+
+    Raises:
+        UsageError: the configuration names no readable source.
+        SourceError: a file cannot be read.
+    """
+    if dataset.source == "hub":
+        from tasks.hub import resolve_revision
+
+        name = dataset.id or default_id
+        assert dataset.revision is not None
+        return Source(name, resolve_revision(name, dataset.revision), dataset.splits, {})
+    if dataset.source == "sample":
+        path = sample_path(benchmark)
+        files = {"sample": path}
+    else:
+        path = Path(dataset.source).expanduser()
+        files = _files_by_split(path, dataset.splits)
+    chosen = dataset.splits or tuple(files)
+    missing = [split for split in chosen if split not in files]
+    if missing:
+        raise UsageError(f"dataset.splits: {path} has no split {missing[0]!r}; it has {', '.join(files)}")
+    return Source(str(path), _content_revision(files, chosen), chosen, files)
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet or JSON Lines file."""
+    return _read_jsonl(path) if _kind(path) == "jsonl" else iter(_read_parquet(path))
+
+
+def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
+    if path.is_dir():
+        files = {file.stem: file for file in sorted(path.iterdir()) if file.suffix in _SUFFIXES}
+        if not files:
+            raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
+        return files
+    if not path.is_file():
+        raise UsageError(f"dataset.source: {path} is no file; give a .parquet or .jsonl file, `hub` or `sample`")
+    if len(splits) > 1:
+        raise UsageError(f"dataset.splits: {path} is one file and can be one split, not {len(splits)}")
+    return {splits[0] if splits else path.stem: path}
+
+
+def _content_revision(files: Mapping[str, Path], splits: tuple[str, ...]) -> str:
+    """One file's revision is the hash of its bytes; several files' the hash of theirs by split."""
+    hashes = [hashlib.sha256(files[split].read_bytes()).hexdigest() for split in splits]
+    if len(hashes) > 1:
+        named = json.dumps(sorted(zip(splits, hashes, strict=True)))
+        return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]
+    return hashes[0][:_REVISION_HEX]
+
+
+def _kind(path: Path) -> str:
+    kind = _SUFFIXES.get(path.suffix)
+    if kind is None:
+        raise UsageError(f"{path}: a data set is a .parquet or .jsonl file")
+    return kind
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        rows: list[Row] = pq.read_table(path).to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(f"{path}: not a Parquet file that can be read ({reason}); fetch it again") from error
+    return rows
+
+
+def _read_jsonl(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8", errors="strict") as file:
+        try:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield _json_row(path, number, line)
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
+
+
+def _json_row(path: Path, number: int, line: str) -> Row:
+    try:
+        row = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise SourceError(f"{path}:{number}: not a JSON object ({error}); mend or remove the line") from error
+    if not isinstance(row, dict):
+        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; mend or remove the line")
+    return row

@@ -1,0 +1,1 @@
+"""Tests of the hub boundary: the real `datasets` library against a local server."""

@@ -1,0 +1,102 @@
+"""Made-up rows in the 48-column shape in which the hub serves the benchmark."""
+
+from typing import Any
+
+import pyarrow as pa
+
+TURNS = range(10)
+
+_ANNOTATIONS = pa.struct(
+    [
+        ("criteria_category", pa.string()),
+        ("criteria_description", pa.string()),
+        ("critically_detrimental_weight", pa.int64()),
+        ("critically_important_weight", pa.int64()),
+        ("detrimental_weight", pa.int64()),
+        ("field_for_category", pa.string()),
+        ("important_weight", pa.int64()),
+        ("slightly_detrimental_weight", pa.int64()),
+        ("slightly_important_weight", pa.int64()),
+        ("weight_class", pa.string()),
+    ]
+)
+_CRITERION = pa.struct([("annotations", _ANNOTATIONS), ("id", pa.string()), ("title", pa.string())])
+
+
+def _turn_columns(turn: int) -> list[tuple[str, pa.DataType]]:
+    """The columns of one turn; the last turn is the user's, so it has no response and no model."""
+    answer = [(f"response_{turn}", pa.string()), (f"model_{turn}", pa.string())]
+    return [
+        (f"prompt_{turn}", pa.string()),
+        *(answer if turn < TURNS[-1] else []),
+        (f"reference_texts_{turn}", pa.list_(pa.string())),
+    ]
+
+
+HUB_SCHEMA = pa.schema(
+    [
+        ("task", pa.string()),
+        ("turns", pa.int64()),
+        ("field", pa.string()),
+        ("topic", pa.string()),
+        ("expert", pa.string()),
+        ("scratchpad", pa.string()),
+        ("rubric", pa.list_(_CRITERION)),
+        *(column for turn in TURNS for column in _turn_columns(turn)),
+        ("economic_pathway", pa.string()),
+        ("decision_type", pa.string()),
+        ("canary", pa.string()),
+    ]
+)
+"""The 48 columns in the hub's order, so that columns that are null in every row keep their type."""
+
+
+def hub_criterion(
+    criterion_id: str, weight_class: str, weight: int, **changes: Any
+) -> dict[str, Any]:
+    """One criterion with `weight` in the field that `weight_class` names.
+
+    `changes` replace annotations, for example a second weight left over from editing.
+    """
+    annotations: dict[str, Any] = {field.name: None for field in _ANNOTATIONS}
+    annotations |= {
+        "criteria_category": "Financial Accuracy",
+        "criteria_description": f"Why {criterion_id} matters.",
+        "field_for_category": "finance",
+        "weight_class": weight_class,
+        weight_class.replace(" ", "_") + "_weight": weight,
+    }
+    return {
+        "annotations": annotations | changes,
+        "id": criterion_id,
+        "title": f"States what {criterion_id} asks for. ",
+    }
+
+
+def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:
+    """One task as the hub delivers it: all 48 columns, nested rubric, made-up text.
+
+    `changes` replace columns by name. Raises KeyError for a column that the hub does not have.
+    """
+    row: dict[str, Any] = {name: None for name in HUB_SCHEMA.names}
+    row |= {f"reference_texts_{turn}": [] for turn in TURNS}
+    row |= {
+        "task": task_id,
+        "turns": 1,
+        "field": "Finance",
+        "topic": "Corporate Finance",
+        "expert": "Expert",
+        "scratchpad": "Notes of the author.",
+        "rubric": [
+            hub_criterion(f"{task_id}-c0", "critically important", 9, important_weight=5),
+            hub_criterion(f"{task_id}-c1", "detrimental", -6),
+        ],
+        "prompt_0": f"What does {task_id} cost?",
+        "reference_texts_0": ["A price list.", "A second price list."],
+        "economic_pathway": "Risk & Resilience",
+        "decision_type": "Non-decision / Informational",
+        "canary": f"prbench:sample:finance:{task_id}",
+    }
+    if unknown := changes.keys() - row.keys():
+        raise KeyError(f"not a column of the hub: {sorted(unknown)}")
+    return row | changes

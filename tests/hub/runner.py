@@ -1,0 +1,33 @@
+"""Runs calls of `tasks.hub` in a process with its own environment and prints how they ended.
+
+The libraries read their settings when they are imported, so each environment needs a new process.
+`python -m tests.hub.runner '[["load_split", "id", "revision", "split"], ...]'` prints a JSON list
+of `{"value": ..., "error": ..., "cause": ..., "seconds": ...}`, one for each call.
+"""
+
+import json
+import sys
+import time
+from typing import Any
+
+from tasks import hub
+
+
+def outcome(function: str, *arguments: str) -> dict[str, Any]:
+    """What a call returned, or the text of its HubError and the type of the error behind it."""
+    start = time.monotonic()
+    value, error, cause = None, None, None
+    try:
+        value = getattr(hub, function)(*arguments)
+    except hub.HubError as failure:
+        error, cause = str(failure), type(failure.__cause__).__name__
+    return {
+        "value": value,
+        "error": error,
+        "cause": cause,
+        "seconds": time.monotonic() - start,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps([outcome(*call) for call in json.loads(sys.argv[1])]))

@@ -1,0 +1,10 @@
+"""The warehouse: contracts, immutable Parquet parts, and the published DuckDB file.
+
+Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
+"""
+
+from warehouse.errors import WarehouseError
+from warehouse.reader import Reader
+from warehouse.warehouse import Warehouse
+
+__all__ = ["Reader", "Warehouse", "WarehouseError"]

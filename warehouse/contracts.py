@@ -1,0 +1,204 @@
+"""The contracts: every stored column once, with its type and meaning, and every stored table with its key.
+
+A column name means the same wherever it stands. What the marts under `sql/` add is described in `sql/schema.yml`.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+_TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+_TEXTS = pa.list_(pa.string())
+_TIME = pa.timestamp("us", tz="UTC")
+
+COLUMNS: dict[str, tuple[pa.DataType, str]] = {
+    # what is evaluated
+    "benchmark": (_TEXT, "Name of the benchmark."),
+    "dataset_revision": (_TEXT, "Revision of the data set: the hub's commit, or the content hash of a file."),
+    "split": (_TEXT, "Split of the data set; the hard splits repeat tasks of the full ones."),
+    "task_id": (_TEXT, "The task's id in the data set."),
+    "field": (_TEXT, "Domain of the task, such as Finance or Legal."),
+    "topic": (_TEXT, "Topic within the field."),
+    "expert": (_TEXT, "Who asks: Expert or Non-Expert."),
+    "turns": (_INT, "Number of user turns, as the data says."),
+    "turn_pattern": (_TEXT, "Shape of the conversation: u user, a assistant, e empty user turn, - a gap."),
+    "decision_types": (_TEXTS, "Labels: what kind of decision the task asks about."),
+    "economic_pathways": (_TEXTS, "Labels: what economic consequence the decision has."),
+    "n_criteria": (_INT, "Number of criteria in the rubric."),
+    "positive_weight": (_REAL, "Sum of the positive weights, P."),
+    "negative_weight": (_REAL, "Sum of the negative weights, N (at most 0)."),
+    "has_reference_texts": (_FLAG, "Whether a turn carries reference texts."),
+    "n_rows": (_INT, "How often the id stands in a split, or how many different contents it has; 1 is right."),
+    "canary": (_TEXT, "Marker that keeps the row out of training corpora; never sent, never beside a text."),
+    "criterion_id": (_TEXT, "The criterion's id in the data set."),
+    "position": (_INT, "Place in its sequence, from 0."),
+    "title": (_TEXT, "The criterion as the judge reads it."),
+    "category": (_TEXT, "Rubric category."),
+    "weight": (_REAL, "Points for meeting the criterion; negative for something undesired; NULL if no number."),
+    "weight_text": (_TEXT, "What stood in the place of a weight that is no number."),
+    "severity": (_TEXT, "Weight class of a criterion; on checks the policy: quarantine, warn or fail."),
+    "content_hash": (_TEXT, "Hash of the content: of a task all but its canary, of a criterion its title."),
+    "kind": (_TEXT, "Kind of label: category, decision_type or economic_pathway."),
+    "label": (_TEXT, "A label that the benchmark knows."),
+    "min_weight": (_REAL, "Lowest weight of the class."),
+    "max_weight": (_REAL, "Highest weight of the class."),
+    # scores as data
+    "score_name": (_TEXT, "Name of the score."),
+    "numerator_negative": (_REAL, "Factor of N in the numerator, beside the points."),
+    "denominator_positive": (_REAL, "Factor of P in the denominator."),
+    "denominator_negative": (_REAL, "Factor of N in the denominator."),
+    "clips_mean": (_FLAG, "Whether a model's mean below 0 is shown as 0; a response's value is never clipped."),
+    "is_primary": (_FLAG, "Whether this is the benchmark's main score, which ranks and selects."),
+    # conversations and answers
+    "conversation_id": (_TEXT, "Hash of the messages as sent."),
+    "prompt": (_TEXT, "What the user says in the turn, as the data gives it."),
+    "reference_texts": (_TEXTS, "Texts that the user gives along with the prompt."),
+    "response": (_TEXT, "The assistant's answer in the turn, as the data gives it; NULL in the last turn."),
+    "role": (_TEXT, "user or assistant."),
+    "content": (_TEXT, "Text of the turn, reference texts in front."),
+    "response_id": (_TEXT, "Hash of the cell: revision, task, conversation, model with parameters, trial, vintage."),
+    "model": (_TEXT, "Label of the model that answered."),
+    "model_config_hash": (_TEXT, "Hash of the model's name, endpoint and parameters; `imported` if made elsewhere."),
+    "served_model": (_TEXT, "The model name that the provider reported."),
+    "trial": (_INT, "Repetition of the sampling, from 1."),
+    "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
+    "source": (_TEXT, "sampled or judged here, or imported."),
+    "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
+    "status": (_TEXT, "What came out: ok, met, partial or unmet, or the kind of failure."),
+    "text": (_TEXT, "The answer, thinking removed; NULL unless status is ok."),
+    "chars_alnum": (_INT, "Letters and digits in the answer (paper, figure 7)."),
+    "finish_reason": (_TEXT, "Why the model stopped, as the provider reported."),
+    "degraded": (_FLAG, "Whether the answer was made with the fall-back parameters."),
+    "prompt_tokens": (_INT, "Tokens of the prompt, as reported."),
+    "cached_tokens": (_INT, "Prompt tokens served from the provider's cache, as reported."),
+    "completion_tokens": (_INT, "Tokens of the reply, as reported."),
+    "reasoning_tokens": (_INT, "Tokens spent on reasoning, as reported."),
+    "cost_usd": (_REAL, "Cost in US dollars by the local price table; NULL where the price is unknown."),
+    "latency_s": (_REAL, "Seconds from sending the last attempt to its reply."),
+    "attempts": (_INT, "Requests made for this row."),
+    "error": (_TEXT, "Cause of a failure, in one line."),
+    "run_id": (_TEXT, "The execution that made the row."),
+    "created_at": (_TIME, "When the row was made (UTC)."),
+    # verdicts
+    "verdict_id": (_TEXT, "Hash of the response and its text, criterion, judge, template, grading and trial."),
+    "criterion_hash": (_TEXT, "Hash of the criterion's content when it was judged."),
+    "judge": (_TEXT, "Label of the judge."),
+    "judge_config_hash": (_TEXT, "Hash of the judge's name, endpoint and parameters; `imported` if made elsewhere."),
+    "template_hash": (_TEXT, "Hash of the judge template; `imported` if made elsewhere."),
+    "grading": (_TEXT, "binary or ternary."),
+    "judge_trial": (_INT, "Repetition of the judging, from 1."),
+    "value": (_REAL, "Of a verdict 1, 0.5 or 0; of a score its value; NULL when not decided."),
+    "explanation": (_TEXT, "The judge's reason."),
+    # quality
+    "suite": (_TEXT, "Suite of checks, named for the stage that it follows."),
+    "expectation": (_TEXT, "What was expected, as Great Expectations names it, with its column."),
+    "check_name": (_TEXT, "Name of the check, as in the configuration's `quality`."),
+    "table_name": (_TEXT, "Frame of rows that was looked at (a query under sql/checks/)."),
+    "success": (_FLAG, "Whether every row met the expectation."),
+    "n_evaluated": (_INT, "Rows looked at."),
+    "n_failed": (_INT, "Rows that failed."),
+    "failing_keys": (_TEXTS, "Keys of the failing rows."),
+    "detail": (_TEXT, "What was found, for people."),
+    # selections, intervals, runs
+    "selection_id": (_TEXT, "Hash of what a hard subset was selected from and how."),
+    "rank": (_INT, "Place in the order, from 1."),
+    "mean_score": (_REAL, "Mean score; of a model over its tasks, of a selected task over the panel's models."),
+    "n_models": (_INT, "Models in the panel."),
+    "panel": (_TEXTS, "Labels of the panel's models."),
+    "selected_at": (_TIME, "When the subset was selected (UTC)."),
+    "n_tasks": (_INT, "Tasks that the figure rests on: complete for the model under the judge."),
+    "unclipped_mean": (_REAL, "Mean over the tasks before any clipping."),
+    "ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
+    "ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    "command": (_TEXT, "What was run."),
+    "config": (_TEXT, "The configuration as JSON; secrets are never part of it."),
+    "git_commit": (_TEXT, "Commit of the pipeline's checkout, if it is one."),
+    "started_at": (_TIME, "Start of the run (UTC)."),
+    "ended_at": (_TIME, "End of the run (UTC); NULL while it goes on, or if it was killed."),
+    "outcome": (_TEXT, "running, done, below_bar, failed, interrupted or stopped_at_budget."),
+    "responses_made": (_INT, "Responses that this run sampled."),
+    "verdicts_made": (_INT, "Verdicts that this run judged."),
+}  # fmt: skip
+
+_TASK = "benchmark dataset_revision task_id"
+_JUDGING = "judge judge_config_hash template_hash grading judge_trial"
+_USAGE = "prompt_tokens cached_tokens completion_tokens"
+_OUTCOME = "cost_usd latency_s attempts error run_id created_at"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stored table: what one row is, its columns in order, its key, and which of two rows with one key stands.
+
+    `keeps` is `latest` (the newer part's row stands) or `decided` (a row with a usable status stands; a failed one
+    gives way to a newer).
+    """
+
+    name: str
+    meaning: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    keeps: Literal["latest", "decided"] = "latest"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema that every part of this table carries."""
+        return pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
+
+
+def _table(
+    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest"
+) -> Table:
+    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps)
+
+
+_TABLES = (
+    _table("task_rows", "A task of a data-set revision, as ingested.",
+           f"{_TASK} field topic expert turns turn_pattern decision_types economic_pathways n_criteria "
+           "positive_weight negative_weight has_reference_texts n_rows conversation_id content_hash", _TASK),
+    _table("split_members", "A task's place in a split, with its canary.",
+           "benchmark dataset_revision split task_id position canary", "benchmark dataset_revision split task_id"),
+    _table("criteria", "A criterion of a task, those of refused tasks too.",
+           f"{_TASK} criterion_id position title category weight weight_text severity content_hash",
+           f"{_TASK} position"),
+    _table("conversation_turns", "A user turn of a task as ingested, with references and the assistant's answer.",
+           f"{_TASK} position prompt reference_texts response", f"{_TASK} position"),
+    _table("labels", "A label that a benchmark knows for a field.",
+           "benchmark field kind label", "benchmark field kind label"),
+    _table("severities", "A weight class of a benchmark and its band of weights.",
+           "benchmark severity min_weight max_weight", "benchmark severity"),
+    _table("score_definitions", "A score that a benchmark declares, as factors of sums.",
+           "benchmark score_name numerator_negative denominator_positive denominator_negative clips_mean is_primary",
+           "benchmark score_name"),
+    _table("messages", "A conversation turn as sent.",
+           f"{_TASK} conversation_id position role content", f"{_TASK} conversation_id position"),
+    _table("responses", "One model's answer to one task in one trial and vintage.",
+           f"response_id {_TASK} conversation_id model model_config_hash served_model trial vintage source "
+           f"import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
+           "response_id", "decided"),
+    _table("verdicts", "One judge's decision on one criterion of one response.",
+           f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
+           "served_model template_hash grading judge_trial source import_batch status value explanation "
+           f"{_USAGE} {_OUTCOME}",
+           "verdict_id", "decided"),
+    _table("checks", "One expectation of one run.",
+           "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
+           "n_failed failing_keys created_at",
+           "run_id benchmark dataset_revision suite check_name expectation table_name"),
+    _table("refusals", "A task refused by a check in one run.",
+           f"run_id {_TASK} check_name severity detail created_at", f"run_id {_TASK} check_name"),
+    _table("hard_subset", "A task selected as hard.",
+           "selection_id benchmark dataset_revision field task_id rank mean_score n_models panel selected_at",
+           "selection_id task_id"),
+    _table("intervals", "The bootstrap interval of a leaderboard figure, with the figure it belongs to.",
+           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name n_tasks "
+           "unclipped_mean ci_low ci_high created_at",
+           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name"),
+    _table("runs", "One execution.",
+           "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made cost_usd",
+           "run_id"),
+)  # fmt: skip
+
+TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
+DECIDED_STATUSES = ("ok", "met", "partial", "unmet")

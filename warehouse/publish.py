@@ -1,0 +1,173 @@
+"""Publishing: the parts become one consistent DuckDB file, built beside the old one and swapped in by rename.
+
+The new file starts as a copy of the last one and takes in the parts that it lacks; the models of `sql/` are built
+again. Nobody ever holds the published file open for writing, so readers are never locked out, and one that opened
+the old file goes on reading it.
+"""
+
+import hashlib
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import duckdb
+
+import sql
+from warehouse.contracts import COLUMNS, DECIDED_STATUSES, TABLES, Table
+from warehouse.errors import WarehouseError
+from warehouse.reader import Reader, first_line, quieten, quoted
+from warehouse.store import PartStore, sync_folder
+
+STORAGE_VERSION = "v1.2.0"
+"""The oldest DuckDB that can open the published file."""
+_LEDGER = "published_parts"
+_STAMP = "published_from"
+
+
+def publish(store: PartStore, database: Path) -> bool:
+    """Bring `database` up to the parts of `store`; True if it was renewed, False if it was up to date.
+
+    The caller holds the publish lock.
+
+    Raises:
+        WarehouseError: the database cannot be built; the published one stays as it is.
+    """
+    known = _published(database)
+    present = {(table, part) for table in TABLES for part in store.parts(table)}
+    if known is not None and known == present:
+        return False
+    building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        # Parts that went away (or contracts or models that changed) ask for a build from the parts alone.
+        if known is not None and known <= present:
+            shutil.copyfile(database, building)
+        else:
+            known = set()
+        _build(store, building, present - known)
+        _sync(building)
+        building.replace(database)
+    except (duckdb.Error, OSError) as error:
+        raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
+    finally:
+        for leftover in database.parent.glob(f"{building.name}*"):
+            leftover.unlink()
+    sync_folder(database.parent)
+    return True
+
+
+def _published(database: Path) -> set[tuple[str, str]] | None:
+    """The parts that the published file holds; None where it must be built anew."""
+    if not database.exists():
+        return None
+    try:
+        with Reader(database) as reader:
+            if reader.value(f"select stamp from {_STAMP}") != _stamp():
+                return None
+            return {(row["table_name"], row["part"]) for row in reader.rows(f"from {_LEDGER}")}
+    except (WarehouseError, duckdb.Error):
+        # A damaged or foreign file is no source; the parts are.
+        return None
+
+
+def _stamp() -> str:
+    """Changes when a contract or a model does."""
+    described = repr([(t, [(c, str(COLUMNS[c])) for c in t.columns]) for t in TABLES.values()])
+    return hashlib.sha256((described + repr(sql.models())).encode()).hexdigest()
+
+
+def _build(store: PartStore, building: Path, missing: set[tuple[str, str]]) -> None:
+    with duckdb.connect() as connection:
+        quieten(connection)
+        connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
+        connection.execute("use building")
+        connection.execute(f"create table if not exists {_LEDGER} (table_name varchar, part varchar)")
+        for table in TABLES.values():
+            connection.execute(f"create table if not exists {table.name} ({_definition(table)})")
+            parts = sorted(part for name, part in missing if name == table.name)
+            if parts:
+                _load(connection, table, [str(store.path(table.name, part)) for part in parts])
+                connection.executemany(f"insert into {_LEDGER} values (?, ?)", [[table.name, p] for p in parts])
+        _build_models(connection)
+        _describe(connection)
+        connection.execute(f"create or replace table {_STAMP} as select {quoted(_stamp())} as stamp")
+        connection.execute("use memory")
+        connection.execute("detach building")
+
+
+def _definition(table: Table) -> str:
+    types = {
+        "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
+        "timestamp[us, tz=UTC]": "timestamptz",
+    }  # fmt: skip
+    return ", ".join(
+        f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns
+    )
+
+
+def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> None:
+    """Take in new parts so that one row a key stands (see `Table.keeps`)."""
+    key = ", ".join(table.key)
+    decided = "false"
+    order = "part desc, part_row"
+    if table.keeps == "decided":
+        decided = f"status in ({', '.join(map(quoted, DECIDED_STATUSES))})"
+        # Of decided rows the first one stands, of failed ones the last.
+        order = f"{decided} desc, if({decided}, created_at, null), created_at desc, part_row"
+    files = ", ".join(map(quoted, paths))
+    connection.execute(f"""
+        create or replace temp table incoming as
+        select * exclude (part, part_row) from (
+            select * exclude (filename, file_row_number), filename as part, file_row_number as part_row
+            from read_parquet([{files}], union_by_name = true, filename = true, file_row_number = true)
+        )
+        qualify row_number() over (partition by {key} order by {order}) = 1
+    """)
+    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
+    connection.execute(
+        f"delete from incoming where exists (select 1 from {table.name} as stored where {same} and stored.{decided})"
+        if table.keeps == "decided"
+        else "select 1"
+    )
+    connection.execute(
+        f"delete from {table.name} as stored where exists (select 1 from incoming where {same})"
+    )
+    connection.execute(f"insert into {table.name} by name select * from incoming")
+    connection.execute("drop table incoming")
+
+
+def _build_models(connection: duckdb.DuckDBPyConnection) -> None:
+    for model in sql.models():
+        other = "table" if model.kind == "view" else "view"
+        stands = connection.execute(
+            "select 1 from information_schema.tables where table_catalog = 'building' and table_name = ? "
+            "and (table_type = 'VIEW') = ?", [model.name, other == "view"],
+        ).fetchone()  # fmt: skip
+        if stands:
+            connection.execute(f"drop {other} {model.name}")
+        connection.execute(f"create or replace {model.kind} {model.name} as {model.query}")
+
+
+def _describe(connection: duckdb.DuckDBPyConnection) -> None:
+    """Put the meaning of every table, view and column into the database itself."""
+    for table in TABLES.values():
+        connection.execute(f"comment on table {table.name} is {quoted(table.meaning)}")
+    for model in sql.models():
+        connection.execute(f"comment on {model.kind} {model.name} is {quoted(model.meaning)}")
+    described = {name: meaning for name, (_, meaning) in COLUMNS.items()}
+    own = {model.name: model.columns for model in sql.models()}
+    columns = connection.execute(
+        "select table_name, column_name from duckdb_columns() where database_name = 'building' and not internal"
+    ).fetchall()
+    for table_name, column in columns:
+        meaning = own.get(table_name, {}).get(column) or described.get(column)
+        if meaning:
+            connection.execute(f'comment on column {table_name}."{column}" is {quoted(meaning)}')
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

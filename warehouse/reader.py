@@ -1,0 +1,76 @@
+"""Reading the published database: one consistent state, never a lock on it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+
+from warehouse.errors import WarehouseError
+
+DATABASE = "prbench.duckdb"
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+
+class Reader:
+    """A read-only view of the state that was published when it was opened.
+
+    The file is attached to a database in memory of its own, so a reader in the same process as a publisher sees
+    what is published at the moment it is opened. Close it, or use it in a `with` block.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise WarehouseError(f"{path}: nothing is published here yet; run `prbench ingest` or `prbench run`")
+        self._connection = duckdb.connect()
+        try:
+            quieten(self._connection)
+            self._connection.execute(f"attach {quoted(path)} as published (read_only)")
+            self._connection.execute("use published")
+        except duckdb.Error as error:
+            self._connection.close()
+            raise WarehouseError(f"{path}: cannot be opened: {first_line(error)}") from error
+
+    def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+        """The rows of a query, as dictionaries."""
+        cursor = self._connection.execute(query, parameters)
+        names = [column[0] for column in cursor.description or []]
+        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def value(self, query: str, parameters: Parameters = None) -> Any:
+        """The first value of a query's first row; None where there is no row."""
+        row = self._connection.execute(query, parameters).fetchone()
+        return row[0] if row else None
+
+    def frame(self, query: str, parameters: Parameters = None) -> Any:
+        """The rows of a query as a pandas frame."""
+        return self._connection.execute(query, parameters).df()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def quieten(connection: duckdb.DuckDBPyConnection) -> None:
+    """Keep DuckDB from looking for extensions on the network, which costs seconds a time."""
+    connection.execute("set autoinstall_known_extensions = false")
+    connection.execute("set autoload_known_extensions = false")
+
+
+def quoted(text: object) -> str:
+    """A SQL string literal."""
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a message."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
