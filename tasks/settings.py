@@ -71,10 +71,16 @@ class Model(Endpoint):
 
 
 class Judge(Endpoint):
-    """A model that judges, with its template (a name under `tasks/prompts/`, or a path)."""
+    """A model that judges, with its template (a name under `tasks/prompts/`, or a path).
+
+    `structured_output` asks for the reply's JSON schema: always, never, or (null) where LiteLLM knows that the model
+    supports it. `explanation_chars` bounds the explanation in that schema.
+    """
 
     template: str = "default"
     trials: Size = 1
+    structured_output: bool | None = None
+    explanation_chars: Size | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
 
@@ -100,14 +106,19 @@ class Limits(_Strict):
 class Quality(BaseModel):
     """Policies by check name, beside the task ids whose quarantine is known."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
-    __pydantic_extra__: dict[str, Policy]
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policies: dict[str, Policy] = {}
     accepted: tuple[str, ...] = ()
 
-    @property
-    def policies(self) -> dict[str, Policy]:
-        """The policies that the configuration sets; the others have their defaults."""
-        return dict(self.__pydantic_extra__ or {})
+    @model_validator(mode="before")
+    @classmethod
+    def _by_check(cls, data: Any) -> Any:
+        """Take the configuration's flat form: check names beside `accepted`."""
+        if not isinstance(data, dict) or "policies" in data:
+            return data
+        policies = {name: policy for name, policy in data.items() if name != "accepted"}
+        return {"policies": policies, "accepted": data.get("accepted") or ()}
 
 
 class Coverage(_Strict):

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ class Source:
     splits: tuple[str, ...]
     files: Mapping[str, Path]
 
-    def rows(self, split: str) -> list[Row]:
+    def rows(self, split: str) -> Sequence[Row]:
         """All rows of a split, in the data set's order."""
         if split in self.files:
             return list(read_rows(self.files[split]))

@@ -20,7 +20,8 @@ _BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 class Target:
     """A model to call: its LiteLLM name, where it is served, what is sent beside the messages, and its time limit.
 
-    `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded.
+    `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
+    what else makes the target's answers its own, and is not sent.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Target:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout_s: float = 600.0
     fallback: Mapping[str, Any] = field(default_factory=dict)
+    identity: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_embedded(self) -> bool:
@@ -42,7 +44,7 @@ class Target:
     @property
     def config_hash(self) -> str:
         """Identity of the model with its endpoint and parameters."""
-        return config_hash(self.name, self.endpoint, self.parameters)
+        return config_hash(self.name, self.endpoint, {**self.parameters, **self.identity})
 
     @property
     def can_follow_schema(self) -> bool:
@@ -94,7 +96,7 @@ class Gateway:
                 **parameters,
                 **({"response_format": dict(response_format)} if response_format else {}),
             )
-        except Exception as error:  # every failure of a call becomes its state, with the cause
+        except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
             reply, passes = from_error(error, time.monotonic() - started)
             return reply, passes, _retry_after_s(error)
         reply = from_completion(completion, _cost_usd(target, completion), time.monotonic() - started)
@@ -114,20 +116,18 @@ def _cost_usd(target: Target, completion: Any) -> float | None:
         return None
     try:
         return float(_litellm().completion_cost(completion, model=target.name))
-    except Exception:  # LiteLLM raises a bare Exception for a model that it has no price for
+    except Exception:  # noqa: BLE001 - LiteLLM raises a bare Exception for a model that it has no price for
         return None
 
 
 def _retry_after_s(error: Exception) -> float | None:
     headers = getattr(error, "litellm_response_headers", None) or {}
-    try:
-        return min(_LONGEST_BACKOFF_S, max(0.0, float(headers.get("retry-after"))))
-    except (TypeError, ValueError):
-        return None
+    stated = str(headers.get("retry-after", ""))
+    return min(_LONGEST_BACKOFF_S, float(stated)) if stated.replace(".", "", 1).isdigit() else None
 
 
 def _backoff_s(attempt: int) -> float:
-    return min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2 ** (attempt - 1)) * random.uniform(0.5, 1.5)
+    return float(min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
 
 
 def _litellm() -> Any:

@@ -16,16 +16,18 @@ PARSE_ERROR = "parse_error"
 
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
-REPLY_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "explanation": {"type": "string", "maxLength": 1200},
-        "criteria_met": {"type": "boolean"},
-    },
-    "required": ["explanation", "criteria_met"],
-    "additionalProperties": False,
-}
-"""What a judge that supports structured output is asked to return."""
+
+
+def reply_format(explanation_chars: int | None) -> dict[str, Any]:
+    """The structured output that a judge is asked for, with the explanation bounded where a bound is given."""
+    bound = {} if explanation_chars is None else {"maxLength": explanation_chars}
+    schema = {
+        "type": "object",
+        "properties": {"explanation": {"type": "string", **bound}, "criteria_met": {"type": "boolean"}},
+        "required": ["explanation", "criteria_met"],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": schema}}
 
 
 class VerdictError(ValueError):

@@ -1,0 +1,63 @@
+-- Every task of a revision, with what its rubric and its conversation are like.
+with positive as (
+    select
+        task_id,
+        count(*) as n_positive
+    from criteria
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and weight > 0
+    group by task_id
+),
+
+unknown_labels as (
+    select
+        tasks.task_id,
+        list(distinct named.label) as labels
+    from tasks
+    cross join
+        lateral (
+            select
+                'decision_type' as kind,
+                unnest(tasks.decision_types) as label
+            union all
+            select
+                'economic_pathway' as kind,
+                unnest(tasks.economic_pathways) as label
+        ) as named
+    anti join labels
+        on
+            tasks.benchmark = labels.benchmark
+            and tasks.field = labels.field
+            and named.kind = labels.kind
+            and named.label = labels.label
+    where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+    group by tasks.task_id
+)
+
+select
+    tasks.task_id as key,
+    tasks.task_id,
+    tasks.n_criteria || ' criteria, ' || coalesce(positive.n_positive, 0)
+    || ' positive; turns ' || coalesce(tasks.turns::varchar, 'missing')
+    || ' as ' || tasks.turn_pattern || '; id in ' || tasks.n_rows || ' row(s)'
+    || coalesce('; unknown ' || unknown_labels.labels::varchar, '') as note,
+    tasks.n_criteria,
+    coalesce(positive.n_positive, 0) as n_positive,
+    tasks.n_rows,
+    tasks.turn_pattern,
+    coalesce(
+        len(tasks.turn_pattern) - len(replace(tasks.turn_pattern, 'u', ''))
+        + len(tasks.turn_pattern) - len(replace(tasks.turn_pattern, 'e', ''))
+        = tasks.turns,
+        false
+    ) as is_turn_count_right,
+    tasks.turn_pattern = '' or contains(tasks.turn_pattern, 'e')
+        as has_empty_prompt,
+    unknown_labels.task_id is null as are_labels_known
+from tasks
+left join positive using (task_id)
+left join unknown_labels using (task_id)
+where tasks.benchmark = $benchmark and tasks.dataset_revision = $revision
+order by tasks.task_id

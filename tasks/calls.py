@@ -1,0 +1,64 @@
+"""What sampling and judging share: targets, rows as they finish, and parts that are written before too much is at risk."""
+
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from tasks.llm.gateway import Target
+from tasks.llm.replies import Reply
+from tasks.settings import Endpoint, Model
+from warehouse import Warehouse
+
+_PART_ROWS = 2_000
+_PART_AGE_S = 20.0
+
+
+def target_of(endpoint: Endpoint) -> Target:
+    """How to call a configured model."""
+    return Target(
+        name=endpoint.name,
+        api_base=endpoint.api_base,
+        parameters=endpoint.parameters,
+        timeout_s=endpoint.timeout_s,
+        fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
+    )
+
+
+def usage_columns(reply: Reply) -> dict[str, Any]:
+    """The columns of a row that the call itself fills."""
+    names = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s", "attempts", "error")
+    return {name: getattr(reply, name) for name in (*names, "served_model")}
+
+
+class PartWriter:
+    """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
+
+    The end also comes when the block is left by an interruption, so that what was paid for is kept.
+    """
+
+    def __init__(self, warehouse: Warehouse, table_name: str) -> None:
+        self._warehouse = warehouse
+        self._table_name = table_name
+        self._rows: list[Mapping[str, Any]] = []
+        self._since_s = time.monotonic()
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take a finished row."""
+        self._rows.append(row)
+        if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was collected."""
+        rows, self._rows = self._rows, []
+        self._since_s = time.monotonic()
+        self._warehouse.write(self._table_name, rows)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.flush()

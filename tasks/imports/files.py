@@ -1,0 +1,90 @@
+"""Reading files of rows, and what both kinds of import share."""
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tasks.benchmarks.rows import as_text, as_whole_number
+from tasks.reports import StageReport
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text import is_blank
+from tasks.sources import read_rows
+from warehouse import Warehouse
+
+Given = Mapping[str, Any]
+NO_CALL = dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s", "error"))
+"""The columns of a row that only a call made here can fill."""
+
+
+class ImportRefused(PipelineError):
+    """A file cannot be imported as it is; nothing of it was stored."""
+
+
+def batch_of(file: Path) -> str:
+    """Identity of an import: the hash of the file."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+
+
+def given_rows(file: Path, model: str | None) -> Iterator[tuple[str, Given]]:
+    """The rows of a file with where each stands; `model` stands in where a row names none.
+
+    A `.json` file is one object `{task: response}` or a list of rows; `.jsonl`, `.csv` and `.parquet` hold rows.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file")
+    for number, row in enumerate(_read(file), start=1):
+        where = f"{file}: row {number}"
+        if not isinstance(row, Mapping):
+            raise ImportRefused(f"{where}: not an object but {type(row).__name__}")
+        yield where, row if model is None or not is_blank(as_text(row.get("model"))) else {**row, "model": model}
+
+
+def _read(file: Path) -> Iterator[Any]:
+    if file.suffix == ".json":
+        try:
+            document = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ImportRefused(f"{file}: not JSON ({error}); mend the file") from error
+        if isinstance(document, dict):
+            return iter([{"task": task, "response": response} for task, response in document.items()])
+        return iter(document if isinstance(document, list) else [document])
+    if file.suffix == ".csv":
+        with file.open(encoding="utf-8", newline="") as lines:
+            return iter(list(csv.DictReader(lines)))
+    return read_rows(file)
+
+
+def required_text(where: str, row: Given, name: str) -> str:
+    """A text that the row must have."""
+    text = as_text(row.get(name))
+    if text is None or is_blank(text):
+        raise ImportRefused(f"{where}: `{name}` is missing; add it, or give --model for all rows if that is what lacks")
+    return text
+
+
+def number_of(where: str, row: Given, name: str) -> int:
+    """A trial number, 1 where the row names none."""
+    given = row.get(name)
+    if given is None or given == "":
+        return 1
+    number = int(given) if isinstance(given, str) and given.isdigit() else as_whole_number(given)
+    if number is None or number < 1:
+        raise ImportRefused(f"{where}: `{name}` is {given!r}; it is a whole number from 1")
+    return number
+
+
+def refuse_conflict(where: str, given: object, *present: object) -> None:
+    """Refuse a row in whose place something else stands already, stored or earlier in the file."""
+    if any(other is not None and other != given for other in present):
+        raise ImportRefused(f"{where}: something else is already there for the same key; use another model, judge or trial")
+
+
+def store(warehouse: Warehouse, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:
+    """Write the rows that are new, and say what was done."""
+    warehouse.write(table_name, rows)
+    warehouse.publish()
+    note = f"{len(rows)} {table_name} imported, {n_given - len(rows)} were there (batch {batch})"
+    return StageReport("import", rows=len(rows), notes=[note])

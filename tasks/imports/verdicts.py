@@ -1,0 +1,149 @@
+"""Importing verdicts: another judge's, or people's labels."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
+from tasks.benchmarks.rows import as_number, as_text
+from tasks.imports.files import (
+    NO_CALL,
+    Given,
+    ImportRefused,
+    batch_of,
+    given_rows,
+    number_of,
+    refuse_conflict,
+    required_text,
+    store,
+)  # fmt: skip
+from tasks.reports import StageReport
+from tasks.rules.identity import IMPORTED, verdict_id
+from tasks.rules.verdict import MET, PARTIAL, UNMET
+from tasks.settings import Job
+from tasks.sources import open_source
+from warehouse import Reader, Warehouse
+
+_STATUS = {1.0: MET, 0.5: PARTIAL, 0.0: UNMET}
+_WORDS = {"true": 1.0, "false": 0.0}
+
+
+def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageReport:
+    """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1)
+    `[, judge, trial, judge_trial, explanation]`; the judge is called `imported` where none is named.
+
+    Every row is looked at before the first is stored.
+
+    Raises:
+        ImportRefused: a row fits no stored response or criterion, or another decision is stored in its place.
+    """  # noqa: D205 - the list of columns takes two lines
+    benchmark = load_benchmark(job.settings.benchmark)
+    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
+    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        responses = _responses(reader, job, key)
+        criteria = _criteria(reader, key)
+        stored = {
+            row["verdict_id"]: row["value"]
+            for row in reader.rows("select verdict_id, value from verdicts where source = 'imported'")
+        }
+    rows: dict[str, dict[str, Any]] = {}
+    given = given_rows(file, model)
+    batch = batch_of(file) if file.is_file() else ""
+    for where, row in given:
+        response = _response(where, row, responses)
+        made = _verdict_row(job, benchmark, batch, where, row, key | response, criteria)
+        earlier = rows.get(made["verdict_id"])
+        refuse_conflict(where, made["value"], stored.get(made["verdict_id"]), earlier and earlier["value"])
+        rows[made["verdict_id"]] = made
+    return store(warehouse, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
+
+
+def _responses(reader: Reader, job: Job, key: dict[str, str]) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
+    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for row in reader.rows(
+        "select response_id, task_id, model, trial, vintage, text from responses "
+        "where benchmark = ? and dataset_revision = ? and vintage = ? and status = 'ok'",
+        [*key.values(), job.vintage],
+    ):
+        found.setdefault((row["task_id"], row["model"], row["trial"]), []).append(row)
+    return found
+
+
+def _criteria(reader: Reader, key: dict[str, str]) -> dict[tuple[str, str], str]:
+    rows = reader.rows(
+        "select task_id, criterion_id, content_hash from criteria where benchmark = ? and dataset_revision = ?",
+        list(key.values()),
+    )
+    return {(row["task_id"], row["criterion_id"]): row["content_hash"] for row in rows}
+
+
+def _response(
+    where: str, given: Given, responses: dict[tuple[str, str, int], list[dict[str, Any]]]
+) -> dict[str, Any]:
+    task_id, model = required_text(where, given, "task"), required_text(where, given, "model")
+    trial = number_of(where, given, "trial")
+    found = responses.get((task_id, model, trial), [])
+    if len(found) != 1:
+        what = "no usable response" if not found else f"{len(found)} responses"
+        raise ImportRefused(
+            f"{where}: {what} of {model} to task {task_id}, trial {trial}; import the responses under a label of their own"
+        )
+    return found[0]
+
+
+def _verdict_row(
+    job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: dict[str, Any],
+    criteria: dict[tuple[str, str], str],
+) -> dict[str, Any]:  # fmt: skip
+    criterion = required_text(where, given, "criterion")
+    content = criteria.get((response["task_id"], criterion))
+    if content is None:
+        raise ImportRefused(f"{where}: task {response['task_id']} has no criterion {criterion!r}")
+    judge = as_text(given.get("judge")) or IMPORTED
+    judge_trial = number_of(where, given, "judge_trial")
+    value = _value(where, given, benchmark.grading)
+    identity = verdict_id(
+        response["response_id"], response["text"], criterion, content, judge, IMPORTED, IMPORTED, benchmark.grading,
+        judge_trial,
+    )  # fmt: skip
+    copied = ("benchmark", "dataset_revision", "response_id", "task_id", "model", "trial", "vintage")
+    return {
+        **{name: response[name] for name in copied},
+        **NO_CALL,
+        "verdict_id": identity,
+        "criterion_id": criterion,
+        "criterion_hash": content,
+        "judge": judge,
+        "judge_config_hash": IMPORTED,
+        "served_model": None,
+        "template_hash": IMPORTED,
+        "grading": benchmark.grading,
+        "judge_trial": judge_trial,
+        "source": "imported",
+        "import_batch": batch,
+        "status": _STATUS[value],
+        "value": value,
+        "explanation": as_text(given.get("explanation")),
+        "attempts": 0,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
+
+
+def _value(where: str, given: Given, grading: str) -> float:
+    """The decision of a row: true or false, or 0, 0.5 or 1 as a number or in words."""
+    raw = given.get("criteria_met") if given.get("criteria_met") not in {None, ""} else given.get("value")
+    if isinstance(raw, bool):
+        return float(raw)
+    value = as_number(raw)
+    if isinstance(raw, str):
+        value = _WORDS.get(raw.strip().lower())
+        if value is None and raw.strip() in {"0", "0.0", "0.5", "1", "1.0"}:
+            value = float(raw)
+    if value not in _STATUS or (value == 0.5 and grading == "binary"):
+        raise ImportRefused(f"{where}: criteria_met is {raw!r}; {grading} verdicts are true or false, or a value of 0 or 1")
+    assert value is not None
+    return value

@@ -1,0 +1,98 @@
+"""Sample: a model's final answer to each conversation that has none yet."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tasks.calls import PartWriter, target_of, usage_columns
+from tasks.conversations import conversations_of
+from tasks.llm.gateway import Gateway, Target
+from tasks.llm.replies import EMPTY, OK, Reply
+from tasks.progress import Advance
+from tasks.reports import StageReport
+from tasks.rules.conversation import final_text
+from tasks.rules.identity import response_id
+from tasks.rules.text import count_alphanumeric
+from tasks.scope import Scope, missing_responses, open_scope
+from tasks.settings import Job, Model
+from warehouse import Warehouse
+
+Cell = tuple[str, int]
+"""(task id, trial)"""
+
+
+def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
+    """The cells to sample, by model label."""
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        return {
+            model.label: missing_responses(
+                job, scope, reader, model, target_of(model).config_hash, retry_failed=retry_failed
+            )
+            for model in job.settings.models
+        }
+
+
+async def sample_batch(
+    job: Job, model_label: str, cells: Sequence[Cell], gateway: Gateway, advance: Advance
+) -> StageReport:
+    """Sample a batch of one model's cells and write the responses, failed ones too."""
+    warehouse = Warehouse(job.warehouse)
+    model = next(model for model in job.settings.models if model.label == model_label)
+    target = target_of(model)
+    with warehouse.reader() as reader:
+        scope = open_scope(job, reader)
+        conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))
+    report = StageReport("sample")
+    with PartWriter(warehouse, "responses") as writer:
+
+        async def one(cell: Cell) -> None:
+            conversation = conversations[cell[0]]
+            messages = [{"role": role, "content": content} for role, content in conversation.messages]
+            reply = await gateway.complete(target, messages)
+            row = _response_row(job, scope, model, target, cell, conversation.conversation_id, reply)
+            writer.add(row)
+            report.count(row["status"], row["cost_usd"], is_failure=row["status"] != OK)
+            advance(1, row["status"] == OK)
+
+        async with asyncio.TaskGroup() as group:
+            for cell in cells:
+                group.create_task(one(cell))
+    return report
+
+
+def _response_row(
+    job: Job, scope: Scope, model: Model, target: Target, cell: Cell, conversation: str, reply: Reply
+) -> dict[str, Any]:
+    task_id, trial = cell
+    text = final_text(reply.text) if reply.text is not None else None
+    status, error = reply.status, reply.error
+    if text == "":
+        status, error = EMPTY, "nothing is left of the reply without its thinking"
+    identity = response_id(
+        scope.benchmark.name, scope.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
+        job.vintage,
+    )  # fmt: skip
+    return {
+        **scope.key,
+        **usage_columns(reply),
+        "response_id": identity,
+        "task_id": task_id,
+        "conversation_id": conversation,
+        "model": model.label,
+        "model_config_hash": target.config_hash,
+        "trial": trial,
+        "vintage": job.vintage,
+        "source": "sampled",
+        "import_batch": None,
+        "status": status,
+        "text": text or None,
+        "chars_alnum": count_alphanumeric(text) if text else None,
+        "finish_reason": reply.finish_reason,
+        "degraded": reply.degraded,
+        "reasoning_tokens": reply.reasoning_tokens,
+        "error": error,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
