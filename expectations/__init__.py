@@ -1,5 +1,5 @@
 """Data quality with Great Expectations: suites as code, made from rules that are declared as data."""
 
-from expectations.run import Finding, Rule, run_suite
+from expectations.run import Failure, Finding, Rule, described, run_suite
 
-__all__ = ["Finding", "Rule", "run_suite"]
+__all__ = ["Failure", "Finding", "Rule", "described", "run_suite"]

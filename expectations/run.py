@@ -4,6 +4,7 @@ Nothing here knows a benchmark or a stage: the rules come as data, the rows as p
 `task_id` and `note` beside those that the rules look at.
 """
 
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -88,7 +89,7 @@ def _validate(context: Any, name: str, rules: list[Rule], frame: Any) -> list[Fi
     import great_expectations as gx
 
     if frame.empty:
-        return [Finding(rule, _described(rule), 0, ()) for rule in rules]
+        return [Finding(rule, described(rule), 0, ()) for rule in rules]
     source = context.data_sources.add_or_update_pandas(name)
     batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
     suite = context.suites.add_or_update(gx.ExpectationSuite(name=name))
@@ -105,15 +106,16 @@ def _validate(context: Any, name: str, rules: list[Rule], frame: Any) -> list[Fi
 def _finding(rules: list[Rule], result: Any, n_rows: int) -> Finding:
     rule = rules[result.expectation_config.meta["position"]]
     if result.exception_info.get("raised_exception"):
-        raise RuntimeError(f"{_described(rule)}: {result.exception_info.get('exception_message')}")
+        raise RuntimeError(f"{described(rule)}: {result.exception_info.get('exception_message')}")
     rows = result.result.get("unexpected_index_list") or []
     if bool(rows) == bool(result.success):
-        raise RuntimeError(f"{_described(rule)}: failed without naming a row")
+        raise RuntimeError(f"{described(rule)}: failed without naming a row")
     failures = tuple(Failure(str(row["key"]), str(row["task_id"]), str(row["note"])) for row in rows)
-    return Finding(rule, _described(rule), n_rows, failures)
+    return Finding(rule, described(rule), n_rows, failures)
 
 
-def _described(rule: Rule) -> str:
+def described(rule: Rule) -> str:
+    """A rule as it stands in `checks.expectation`."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in rule.arguments.items() if name != "column")
     return f"{rule.arguments['column']}: {rule.kind}({arguments})"
 
@@ -122,6 +124,8 @@ def _context() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
+    # It would tell where its temporary folder is.
+    logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)
     return context

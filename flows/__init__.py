@@ -1,0 +1,1 @@
+"""What a person or a schedule starts: flows, configuration and the command line."""

@@ -1,13 +1,15 @@
-"""What sampling and judging share: targets, rows as they finish, and parts that are written before too much is at risk."""
+"""What sampling and judging share: whom to call, a run's gateway, and parts written before too much is at risk."""
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
-from tasks.llm.gateway import Target
+from tasks.llm.gateway import Gateway, Target
 from tasks.llm.replies import Reply
-from tasks.settings import Endpoint, Model
+from tasks.settings import Endpoint, Job, Judge, Model
 from warehouse import Warehouse
 
 _PART_ROWS = 2_000
@@ -23,6 +25,23 @@ def target_of(endpoint: Endpoint) -> Target:
         timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
     )
+
+
+def judge_target(judge: Judge) -> Target:
+    """How to call a judge. How its reply is shaped is part of its identity: it changes what the judge can say."""
+    bound = {} if judge.explanation_chars is None else {"explanation_chars": judge.explanation_chars}
+    structured = {} if judge.structured_output is None else {"structured_output": judge.structured_output}
+    return replace(target_of(judge), identity={**bound, **structured})
+
+
+@cache
+def _gateway(run_id: str, role: str, concurrency: int, attempts: int) -> Gateway:
+    return Gateway(concurrency, attempts)
+
+
+def gateway_of(job: Job, role: str) -> Gateway:
+    """The gateway that all batches of a run share in this process; judges and candidates have one each."""
+    return _gateway(job.run_id, role, job.settings.limits.concurrency, job.settings.limits.attempts)
 
 
 def usage_columns(reply: Reply) -> dict[str, Any]:

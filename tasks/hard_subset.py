@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
-from tasks.judge import judge_hashes
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import HardSubsetError, select_hardest, selection_id, wanted_size
@@ -101,7 +100,7 @@ def _panel(reader: Reader, job: Job, benchmark: str, revision: str) -> int:
         "where benchmark = ? and dataset_revision = ? and vintage = ?",
         [benchmark, revision, job.vintage],
     )
-    configured = judgings(job, load_benchmark(benchmark), judge_hashes(job))
+    configured = judgings(job, load_benchmark(benchmark))
     if configured:
         wanted = configured[0].columns
         found = [row for row in found if all(row[name] == value for name, value in wanted.items())]

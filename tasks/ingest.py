@@ -2,11 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
+from tasks.reports import StageReport
 from tasks.rules.records import Task
 from tasks.settings import Job
 from tasks.sources import Source, SourceError, open_source
@@ -15,17 +15,7 @@ from warehouse import Warehouse
 Rows = list[dict[str, Any]]
 
 
-@dataclass(frozen=True)
-class Ingested:
-    """What an ingest found: the revision, its splits, and how many tasks and criteria they hold."""
-
-    dataset_revision: str
-    splits: tuple[str, ...]
-    n_tasks: int
-    n_criteria: int
-
-
-def ingest(job: Job) -> Ingested:
+def ingest(job: Job) -> StageReport:
     """Bring the configured data set into the warehouse; the same revision again changes nothing.
 
     Raises:
@@ -167,11 +157,13 @@ def _is_stored(warehouse: Warehouse, benchmark: str, source: Source) -> bool:
     return {row["split"] for row in stored} >= set(source.splits)
 
 
-def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> Ingested:
+def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport:
     with warehouse.reader() as reader:
         row = reader.rows(
             "select count(*) as n_tasks, coalesce(sum(n_criteria), 0) as n_criteria from tasks "
             "where benchmark = ? and dataset_revision = ? and list_has_any(splits, ?)",
             [benchmark, source.revision, list(source.splits)],
         )[0]
-    return Ingested(source.revision, source.splits, int(row["n_tasks"]), int(row["n_criteria"]))
+    where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
+    note = f"{row['n_tasks']} tasks with {int(row['n_criteria'])} criteria in {where}"
+    return StageReport("ingest", rows=row["n_tasks"], notes=[note])

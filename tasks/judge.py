@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from tasks.calls import PartWriter, target_of, usage_columns
+from tasks.calls import PartWriter, gateway_of, judge_target, usage_columns
 from tasks.conversations import conversations_of
 from tasks.llm.gateway import Gateway, Target
 from tasks.llm.replies import EMPTY, OK, Reply
-from tasks.progress import Advance
+from tasks.progress import advance
 from tasks.reports import StageReport
 from tasks.rules.conversation import fill_template, transcript
 from tasks.rules.identity import verdict_id
@@ -29,25 +29,14 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[t
     """For each judging, the responses that it owes verdicts with how many."""
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
-        models = model_hashes(job)
         return [
-            (judging, missing_verdicts(job, scope, reader, judging, models, retry_failed=retry_failed))
-            for judging in judgings(job, scope.benchmark, judge_hashes(job))
+            (judging, missing_verdicts(job, scope, reader, judging, retry_failed=retry_failed))
+            for judging in judgings(job, scope.benchmark)
         ]
 
 
-def model_hashes(job: Job) -> dict[str, str]:
-    """The configuration hash of each configured model, by label."""
-    return {model.label: target_of(model).config_hash for model in job.settings.models}
-
-
-def judge_hashes(job: Job) -> dict[str, str]:
-    """The configuration hash of each configured judge, by label."""
-    return {judge.label: judge_target(judge).config_hash for judge in job.settings.judges}
-
-
 async def judge_batch(
-    job: Job, judging: Judging, response_ids: Sequence[str], gateway: Gateway, advance: Advance, *, retry_failed: bool
+    job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> StageReport:
     """Judge what a batch of responses is owed, and write the verdicts, failed ones too.
 
@@ -56,11 +45,10 @@ async def judge_batch(
     """
     warehouse = Warehouse(job.warehouse)
     target = judge_target(judging.judge)
+    gateway = gateway_of(job, "judge")
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
-        owed = owed_criteria(
-            job, scope, reader, judging, model_hashes(job), response_ids, retry_failed=retry_failed
-        )
+        owed = owed_criteria(job, scope, reader, judging, response_ids, retry_failed=retry_failed)
         conversations = conversations_of(reader, scope, (row["task_id"] for row in owed))
     report = StageReport("judge")
     with PartWriter(warehouse, "verdicts") as writer:
@@ -71,14 +59,15 @@ async def judge_batch(
             row = _verdict_row(job, scope, judging, criterion, reply, verdict)
             writer.add(row)
             report.count(row["status"], row["cost_usd"], is_failure=row["value"] is None)
-            advance(1, row["value"] is not None)
+            advance("judge", succeeded=row["value"] is not None)
 
         async def all_of(criteria: list[dict[str, Any]]) -> None:
             conversation = transcript(conversations[criteria[0]["task_id"]].messages, criteria[0]["text"])
-            await one(criteria[0], conversation)
-            async with asyncio.TaskGroup() as group:
-                for criterion in criteria[1:]:
-                    group.create_task(one(criterion, conversation))
+            async with gateway.conversation_slots:
+                await one(criteria[0], conversation)
+                async with asyncio.TaskGroup() as group:
+                    for criterion in criteria[1:]:
+                        group.create_task(one(criterion, conversation))
 
         async with asyncio.TaskGroup() as group:
             for _, criteria in groupby(owed, key=lambda row: row["response_id"]):
@@ -103,19 +92,13 @@ async def _decide(
             break
         again = [*messages, {"role": "assistant", "content": reply.text or ""}, {"role": "user", "content": REMINDER}]
         second = await gateway.complete(target, again, response_format)
-        reply = replace(second, attempts=reply.attempts + second.attempts, cost_usd=_sum(reply.cost_usd, second.cost_usd))
+        cost_usd = _sum(reply.cost_usd, second.cost_usd)
+        reply = replace(second, attempts=reply.attempts + second.attempts, cost_usd=cost_usd)
     return failed, None
 
 
 def _sum(first: float | None, second: float | None) -> float | None:
     return None if first is None or second is None else first + second
-
-
-def judge_target(judge: Judge) -> Target:
-    """How to call a judge. The bound on explanations is a parameter: it changes what the judge can say."""
-    bound = {} if judge.explanation_chars is None else {"explanation_chars": judge.explanation_chars}
-    structured = {} if judge.structured_output is None else {"structured_output": judge.structured_output}
-    return replace(target_of(judge), identity={**bound, **structured})
 
 
 def _format(judge: Judge, target: Target) -> dict[str, Any] | None:

@@ -2,66 +2,71 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _LINE_EVERY_S = 20.0
-Advance = Callable[[int, bool], None]
-"""Called with (how many more are finished, whether they succeeded)."""
+
+
+class _Shown:
+    """The progress of one stage as it is shown; says nothing when there is nothing to show."""
+
+    def __init__(self, what: str, total: int) -> None:
+        self.what, self.total, self.done, self.failed = what, total, 0, 0
+        self._said_at_s = time.monotonic()
+
+    def add(self, *, succeeded: bool) -> None:
+        self.done += 1
+        self.failed += not succeeded
+        self.show()
+
+    def show(self) -> None:
+        if self.done >= self.total or time.monotonic() - self._said_at_s > _LINE_EVERY_S:
+            self._said_at_s = time.monotonic()
+            say(f"{self.what}: {self.done} of {self.total}" + (f", {self.failed} failed" if self.failed else ""))
+
+
+class _Bar(_Shown):
+    def __init__(self, what: str, total: int, bars: Any) -> None:
+        super().__init__(what, total)
+        self._bars = bars
+        self._bar = bars.add_task(what, total=total, failures="")
+
+    def show(self) -> None:
+        self._bars.update(self._bar, completed=self.done, failures=f"{self.failed} failed" if self.failed else "")
+
+
+_shown: dict[str, _Shown] = {}
+
+
+def advance(what: str, *, succeeded: bool) -> None:
+    """Tell that one more unit of a piece of work has finished; without anyone who shows it, nothing happens."""
+    if what in _shown:
+        _shown[what].add(succeeded=succeeded)
 
 
 @contextmanager
-def progress(what: str, total: int, *, is_quiet: bool = False) -> Iterator[Advance]:
-    """Show the progress of `total` units of work; the block gets a function to advance it."""
+def progress(what: str, total: int, *, is_quiet: bool = False) -> Iterator[None]:
+    """Show what `advance` tells about a piece of work while the block runs."""
     if is_quiet or total == 0:
-        yield lambda count, succeeded: None
+        yield
     elif sys.stderr.isatty():
-        with _bar(what, total) as advance:
-            yield advance
+        with _bars() as bars:
+            _shown[what] = _Bar(what, total, bars)
+            yield
     else:
-        yield _lines(what, total)
+        _shown[what] = _Shown(what, total)
+        yield
+    _shown.pop(what, None)
 
 
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[Advance]:
+def _bars() -> Any:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[failures]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(what, total=total, failures="")
-        failed = 0
-
-        def advance(count: int, succeeded: bool) -> None:
-            nonlocal failed
-            failed += 0 if succeeded else count
-            bars.update(task, advance=count, failures=f"{failed} failed" if failed else "")
-
-        yield advance
-
-
-def _lines(what: str, total: int) -> Advance:
-    done, failed, said_at = 0, 0, time.monotonic()
-
-    def advance(count: int, succeeded: bool) -> None:
-        nonlocal done, failed, said_at
-        done += count
-        failed += 0 if succeeded else count
-        if done >= total or time.monotonic() - said_at > _LINE_EVERY_S:
-            said_at = time.monotonic()
-            say(f"{what}: {done} of {total}" + (f", {failed} failed" if failed else ""))
-
-    return advance
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, TextColumn("{task.fields[failures]}"), console=Console(stderr=True))
 
 
 def say(line: str) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.calls import PartWriter, target_of, usage_columns
+from tasks.calls import PartWriter, gateway_of, target_of, usage_columns
 from tasks.conversations import conversations_of
-from tasks.llm.gateway import Gateway, Target
+from tasks.llm.gateway import Target
 from tasks.llm.replies import EMPTY, OK, Reply
-from tasks.progress import Advance
+from tasks.progress import advance
 from tasks.reports import StageReport
 from tasks.rules.conversation import final_text
 from tasks.rules.identity import response_id
@@ -34,13 +34,12 @@ def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
         }
 
 
-async def sample_batch(
-    job: Job, model_label: str, cells: Sequence[Cell], gateway: Gateway, advance: Advance
-) -> StageReport:
+async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> StageReport:
     """Sample a batch of one model's cells and write the responses, failed ones too."""
     warehouse = Warehouse(job.warehouse)
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
+    gateway = gateway_of(job, "sample")
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
         conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))
@@ -54,7 +53,7 @@ async def sample_batch(
             row = _response_row(job, scope, model, target, cell, conversation.conversation_id, reply)
             writer.add(row)
             report.count(row["status"], row["cost_usd"], is_failure=row["status"] != OK)
-            advance(1, row["status"] == OK)
+            advance("sample", succeeded=row["status"] == OK)
 
         async with asyncio.TaskGroup() as group:
             for cell in cells:

@@ -6,9 +6,10 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
+from tasks.calls import judge_target, target_of
 from tasks.prompts import load_template
 from tasks.rules.errors import PipelineError
-from tasks.rules.identity import IMPORTED, template_hash
+from tasks.rules.identity import template_hash
 from tasks.settings import Job, Judge, Model
 from tasks.sources import open_source
 from warehouse import Reader
@@ -86,13 +87,15 @@ def open_scope(job: Job, reader: Reader) -> Scope:
     return Scope(benchmark, source.revision, source.splits, task_ids)
 
 
-def judgings(job: Job, benchmark: Benchmark, config_hashes: dict[str, str]) -> list[Judging]:
-    """Every configured judge in every judge trial; `config_hashes` are by judge label."""
+def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
+    """Every configured judge in every judge trial."""
     found = []
     for judge in job.settings.judges:
         template = load_template(judge.template, benchmark.template)
         found += [
-            Judging(judge, config_hashes[judge.label], template, template_hash(template), benchmark.grading, trial)
+            Judging(
+                judge, judge_target(judge).config_hash, template, template_hash(template), benchmark.grading, trial
+            )
             for trial in range(1, judge.trials + 1)
         ]
     return found
@@ -131,30 +134,27 @@ def missing_responses(
 
 
 def missing_verdicts(
-    job: Job, scope: Scope, reader: Reader, judging: Judging, models: dict[str, str], *, retry_failed: bool
+    job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool
 ) -> list[tuple[str, int]]:
     """The responses that a judging still owes verdicts, with how many: (response id, criteria to judge).
 
-    Args:
-        models: configuration hash by label of the configured models. Imported responses are judged too, unless
-            models are named and theirs is not among them.
+    Imported responses are judged like sampled ones, unless models are named and theirs is not among them.
     """
     rows = reader.rows(
         f"{_ANSWERS_OF_SCOPE} select response_id, count(*) as n from owed group by response_id, model, task_id, trial "
         "order by trial, model, task_id",
-        _owed_parameters(job, scope, judging, models, retry_failed),
+        _owed_parameters(job, scope, judging, retry_failed),
     )
     return [(row["response_id"], row["n"]) for row in rows]
 
 
 def owed_criteria(
-    job: Job, scope: Scope, reader: Reader, judging: Judging, models: dict[str, str], response_ids: Sequence[str],
-    *, retry_failed: bool,
-) -> list[dict[str, Any]]:  # fmt: skip
+    job: Job, scope: Scope, reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
+) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each, those of a response together and in rubric order."""
     return reader.rows(
         f"{_ANSWERS_OF_SCOPE} select * from owed where list_contains(?, response_id) order by response_id, position",
-        [*_owed_parameters(job, scope, judging, models, retry_failed), list(response_ids)],
+        [*_owed_parameters(job, scope, judging, retry_failed), list(response_ids)],
     )
 
 
@@ -164,7 +164,10 @@ _ANSWERS_OF_SCOPE = """
         from responses
         where benchmark = ? and dataset_revision = ? and vintage = ? and status = 'ok'
             and list_contains(?, task_id) and trial <= ?
-            and (list_contains(?, (model, model_config_hash)) or (source = 'imported' and (? or list_contains(?, model))))
+            and (
+                list_contains(?::varchar[], model_config_hash || ' ' || model)
+                or (source = 'imported' and (? or list_contains(?::varchar[], model)))
+            )
     ),
     done as (
         select response_id, criterion_id, criterion_hash
@@ -184,18 +187,16 @@ _ANSWERS_OF_SCOPE = """
 """
 
 
-def _owed_parameters(
-    job: Job, scope: Scope, judging: Judging, models: dict[str, str], retry_failed: bool
-) -> list[Any]:
-    named = job.named_models
+def model_hashes(job: Job) -> dict[str, str]:
+    """The configuration hash of each configured model, by label."""
+    return {model.label: target_of(model).config_hash for model in job.settings.models}
+
+
+def _owed_parameters(job: Job, scope: Scope, judging: Judging, retry_failed: bool) -> list[Any]:
+    named, models = job.named_models, model_hashes(job)
     return [
         scope.benchmark.name, scope.dataset_revision, job.vintage, list(scope.task_ids), job.settings.trials,
-        list(models.items()) or [("", "")], named is None, list(named or ()),
+        [f"{config} {label}" for label, config in models.items()], named is None, list(named or ()),
         *judging.columns.values(), list(PASSING), retry_failed,
     ]  # fmt: skip
 
-
-__all__ = [
-    "IMPORTED", "PASSING", "Judging", "Scope", "judgings", "missing_responses", "missing_verdicts", "open_scope",
-    "owed_criteria",
-]  # fmt: skip

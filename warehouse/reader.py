@@ -32,11 +32,15 @@ class Reader:
             self._connection.close()
             raise WarehouseError(f"{path}: cannot be opened: {first_line(error)}") from error
 
+    def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The columns and the rows of a query."""
+        cursor = self._connection.execute(query, parameters)
+        return [column[0] for column in cursor.description or []], cursor.fetchall()
+
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
         """The rows of a query, as dictionaries."""
-        cursor = self._connection.execute(query, parameters)
-        names = [column[0] for column in cursor.description or []]
-        return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+        columns, rows = self.table(query, parameters)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """The first value of a query's first row; None where there is no row."""

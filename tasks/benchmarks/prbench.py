@@ -71,7 +71,11 @@ def parse_row(row: Mapping[str, Any]) -> Task:
 
 def _conversation(row: Mapping[str, Any]) -> tuple[Turn, ...]:
     slots = [
-        Turn(as_text(row.get(f"prompt_{i}")), _texts(row.get(f"reference_texts_{i}")), as_text(row.get(f"response_{i}")))
+        Turn(
+            prompt=as_text(row.get(f"prompt_{i}")),
+            reference_texts=_texts(row.get(f"reference_texts_{i}")),
+            response=as_text(row.get(f"response_{i}")),
+        )
         for i in range(TURNS)
     ]
     while slots and slots[-1] == Turn(None, (), None):
@@ -134,7 +138,7 @@ INVARIANTS = (
           column="is_title_blank", values=[False]),
     _rule("turns_contiguous", "rubrics", "matches", "quarantine",
           "user and assistant turns alternate without a gap and end with the user",
-          column="turn_pattern", regex=r"^[ue](a[ue])*$"),
+          column="turn_pattern", regex=r"^[ue](?:a[ue])*$"),
     _rule("turns_contiguous", "rubrics", "in", "quarantine", "there are as many user turns as the row says",
           column="is_turn_count_right", values=[True]),
     _rule("prompt_not_empty", "rubrics", "in", "quarantine", "no user turn is empty",

@@ -79,7 +79,7 @@ def number_of(where: str, row: Given, name: str) -> int:
 def refuse_conflict(where: str, given: object, *present: object) -> None:
     """Refuse a row in whose place something else stands already, stored or earlier in the file."""
     if any(other is not None and other != given for other in present):
-        raise ImportRefused(f"{where}: something else is already there for the same key; use another model, judge or trial")
+        raise ImportRefused(f"{where}: another one stands in its place; use another model, judge or trial")
 
 
 def store(warehouse: Warehouse, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:

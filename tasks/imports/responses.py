@@ -69,7 +69,7 @@ def _response_row(
 ) -> dict[str, Any]:
     task_id, model = required_text(where, given, "task"), required_text(where, given, "model")
     if task_id not in conversations:
-        raise ImportRefused(f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]} of the data set")
+        raise ImportRefused(f"{where}: task {task_id!r} is not in revision {key['dataset_revision'][:12]}")
     if "response" not in given:
         raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
     text, trial = as_text(given["response"]), number_of(where, given, "trial")

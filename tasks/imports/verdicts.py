@@ -89,7 +89,7 @@ def _response(
     if len(found) != 1:
         what = "no usable response" if not found else f"{len(found)} responses"
         raise ImportRefused(
-            f"{where}: {what} of {model} to task {task_id}, trial {trial}; import the responses under a label of their own"
+            f"{where}: {what} of {model} to task {task_id}, trial {trial}; import responses under a label of their own"
         )
     return found[0]
 
@@ -144,6 +144,6 @@ def _value(where: str, given: Given, grading: str) -> float:
         if value is None and raw.strip() in {"0", "0.0", "0.5", "1", "1.0"}:
             value = float(raw)
     if value not in _STATUS or (value == 0.5 and grading == "binary"):
-        raise ImportRefused(f"{where}: criteria_met is {raw!r}; {grading} verdicts are true or false, or a value of 0 or 1")
+        raise ImportRefused(f"{where}: criteria_met is {raw!r}; a {grading} verdict is true or false, or 1 or 0")
     assert value is not None
     return value

@@ -1,7 +1,7 @@
 """The embedded model: SmolLM2-135M-Instruct on llama.cpp's own server, in this process, on a port of localhost.
 
-It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider; it is also a very small one,
-and its verdicts are worth nothing as measurements.
+It is a real model behind a real HTTP endpoint, so the pipeline treats it like any provider. It is also a very small
+one, and its verdicts are worth nothing as measurements.
 """
 
 import hashlib

@@ -53,10 +53,15 @@ class Target:
 
 
 class Gateway:
-    """Calls to models for one run: at most `concurrency` at once, each with up to `attempts` attempts."""
+    """Calls to models for one run: at most `concurrency` at once, each with up to `attempts` attempts.
+
+    `conversation_slots` bound how many conversations are judged side by side: few, so that the calls about one
+    conversation follow each other while the provider has it in its cache.
+    """
 
     def __init__(self, concurrency: int, attempts: int) -> None:
         self._slots = asyncio.Semaphore(concurrency)
+        self.conversation_slots = asyncio.Semaphore(max(1, concurrency // 4))
         self._attempts = attempts
 
     async def complete(

@@ -1,0 +1,1 @@
+"""Pure rules: standard library and NumPy only."""

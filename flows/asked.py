@@ -1,0 +1,20 @@
+"""What a person asked for on the command line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for beside the configuration file; None and () mean nothing was asked."""
+
+    config: Path | None = None
+    benchmark: str | None = None
+    splits: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    trials: int | None = None
+    limit: int | None = None
+    vintage: str | None = None
+    warehouse: Path | None = None
+    is_quiet: bool = False

@@ -1,0 +1,161 @@
+"""The commands that only read: they start no Prefect and import nothing heavy."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flows.options import Context, examples, shared_options
+from flows.output import FORMATS, show, show_json, show_rows, show_table
+
+if TYPE_CHECKING:
+    from flows.reading import Table
+    from tasks.settings import Job
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(epilog=examples("prbench status", "prbench status --json"))
+@shared_options
+def status(context: Context) -> int:
+    """Show what is wanted, done, failed and missing: model x trial x judge."""
+    from tasks.coverage import coverage
+
+    columns = ["model", "trial", "judge", "judge_trial", "wanted", "done", "missing", "failed", "share", "causes"]
+    rows = [
+        (
+            cell.model, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
+            cell.missing, sum(cell.failures.values()), cell.share,
+            ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
+        )
+        for cell in coverage(context.job)
+    ]  # fmt: skip
+    show_rows(context.as_json, columns, rows)
+    return 0
+
+
+@click.command(epilog=examples("prbench leaderboard --hard", "prbench leaderboard --by category --json"))
+@click.option("--hard", "is_hard", is_flag=True, help="On the latest own hard selection.")
+@click.option("--score", metavar="NAME", help="Which score.  [default: the benchmark's main one]")
+@click.option("--by", type=click.Choice(["category"]), help="One row a model and label.")
+@shared_options
+def leaderboard(context: Context, is_hard: bool, score: str | None, by: str | None) -> int:
+    """Rank the models, with interval and coverage."""
+    job = context.job
+    table = _leaderboard(context, job, score=score, by=by, is_hard=is_hard)
+    if context.as_json:
+        show_json(table.records)
+    else:
+        _show_leaderboard(job, table)
+    return 0
+
+
+@click.command(epilog=examples(
+    "prbench sql \"select * from leaderboard\"", "prbench sql -f query.sql --format csv > rows.csv",
+    "prbench sql                         a prompt; an empty line ends it",
+))  # fmt: skip
+@click.argument("query", required=False)
+@click.option("-f", "--file", type=_FILE, help="Read the query from a file.")
+@click.option("--format", "file_format", type=click.Choice(FORMATS), help="How to write the result.  [default: table]")
+@click.option("-o", "--output", type=_FILE, help="Write the result to a file.")
+@shared_options
+def sql(context: Context, query: str | None, file: Path | None, file_format: str | None, output: Path | None) -> int:
+    """Ask the database in SQL, read-only."""
+    from flows.reading import run_sql
+    from tasks.rules.errors import UsageError
+
+    database = _database(context)
+    chosen = file_format or ("json" if context.as_json else "table")
+    if file is not None:
+        if not file.is_file():
+            raise UsageError(f"-f {file}: no such file")
+        query = file.read_text(encoding="utf-8")
+    if query is None:
+        return _prompt(database, chosen)
+    table = run_sql(database, query)
+    try:
+        show(table.columns, table.rows, chosen, output)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    return 0
+
+
+def _prompt(database: Path, file_format: str) -> int:
+    """Ask for queries until an empty line or the end of the input."""
+    import readline  # noqa: F401 - gives `input` its line editing and history
+
+    from flows.reading import run_sql
+    from tasks.rules.errors import PipelineError
+
+    while True:
+        try:
+            query = input("prbench> " if sys.stdin.isatty() else "")
+        except EOFError:
+            return 0
+        if not query.strip():
+            return 0
+        try:
+            table = run_sql(database, query)
+            show(table.columns, table.rows, file_format)
+        except (PipelineError, ValueError) as error:
+            click.echo(f"prbench: {error}", err=True)
+
+
+@click.command(epilog=examples("prbench doctor --config prbench.yaml"))
+@shared_options
+def doctor(context: Context) -> int:
+    """Look whether everything is in place: configuration, keys, endpoints, warehouse, versions."""
+    from flows.doctor import examine
+
+    findings = examine(context.job)
+    marks = {True: "ok", False: "PROBLEM", None: "unknown"}
+    show_rows(context.as_json, ["what", "state", "detail"], [(f.subject, marks[f.is_ok], f.detail) for f in findings])
+    return 1 if any(finding.is_ok is False for finding in findings) else 0
+
+
+def _database(context: Context) -> Path:
+    from warehouse import Warehouse
+
+    return Warehouse(context.job.warehouse).database
+
+
+def _leaderboard(
+    context: Context, job: "Job", *, score: str | None = None, by: str | None = None, is_hard: bool = False
+) -> "Table":
+    from flows.reading import leaderboard
+
+    asked = context.asked
+    return leaderboard(job, judges=asked.judges, vintage=asked.vintage, score=score, by=by, is_hard=is_hard)
+
+
+def show_leaderboard(context: Context, job: "Job") -> None:
+    """The leaderboard of a job, for people."""
+    _show_leaderboard(job, _leaderboard(context, job))
+
+
+def _show_leaderboard(job: "Job", table: "Table") -> None:
+    if not table.rows:
+        click.echo("No model has a verdict here yet.")
+        return
+    show_table(table.columns, table.rows)
+    for line in _caveats(job, table.records):
+        click.echo(line)
+
+
+def _caveats(job: "Job", records: Sequence[dict[str, Any]]) -> list[str]:
+    """What must be known beside the figures."""
+    from tasks.llm.embedded import is_embedded
+
+    lines = []
+    bar = job.settings.coverage.min
+    low = sorted({r["model"] for r in records if "coverage" in r and r["coverage"] < bar})
+    if low:
+        lines.append(f"Below the coverage bar of {bar:.0%}; the figures rest on a part of the split: {', '.join(low)}")
+    if any(is_embedded(judge.name) for judge in job.settings.judges):
+        lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
+    return lines
+
+
+READING_COMMANDS = (status, leaderboard, sql, doctor)

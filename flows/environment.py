@@ -1,0 +1,34 @@
+"""What Prefect and the libraries below it are told before they are imported; what the user has set stays."""
+
+import os
+
+_DEFAULTS = {
+    # Nothing is reported to anyone.
+    "DO_NOT_TRACK": "1",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "GX_ANALYTICS_ENABLED": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+    # Its own server takes 11 to 20 s to start, more on a busy machine; the default limit is 20 s.
+    "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
+    # At its end the ephemeral server logs the events that it could not write any more; they say nothing to anyone.
+    "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
+    # Failures are told by the command itself, in one line; with -v in full.
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
+    "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
+    # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE": "200",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_READ_BATCH_SIZE": "200",
+    "PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL": "1",
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_BATCH_SIZE": "500",
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_READ_BATCH_SIZE": "200",
+}
+
+
+def prepare(*, is_verbose: bool = False) -> None:
+    """Set what is not set; with `is_verbose` Prefect's own logs are shown."""
+    if is_verbose:
+        os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO")
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)

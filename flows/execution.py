@@ -1,0 +1,141 @@
+"""Running flows for a person: the record of the run, the lock, interruptions, and the exit code."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from flows.environment import prepare
+from tasks.progress import say
+from tasks.reports import StageReport
+from tasks.settings import Job
+from warehouse import Warehouse
+
+DONE, BELOW_BAR, FAILED, INTERRUPTED = "done", "below_bar", "failed", "interrupted"
+EXIT_CODES = {DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130}
+"""Outcome of a run -> exit code of the process."""
+
+
+@dataclass
+class Execution:
+    """What came of a run."""
+
+    job: Job
+    outcome: str = DONE
+    reports: list[StageReport] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that tells the outcome."""
+        return EXIT_CODES[self.outcome]
+
+    @property
+    def was_interrupted(self) -> bool:
+        """Whether somebody stopped the run."""
+        return self.outcome == INTERRUPTED
+
+    @property
+    def database(self) -> Path:
+        """Where what was done can be queried."""
+        return Warehouse(self.job.warehouse).database
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        return {
+            "run_id": self.job.run_id,
+            "outcome": self.outcome,
+            "database": str(self.database),
+            "stages": [asdict(report) for report in self.reports],
+        }
+
+
+def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
+    """Do work on a warehouse that nobody else is working on, and keep a record of it in `runs`.
+
+    Whatever was done before an error or an interruption is stored and published.
+    """
+    warehouse = Warehouse(job.warehouse)
+    execution = Execution(job)
+    with warehouse.writing():
+        started_at = datetime.now(UTC)
+        warehouse.write("runs", [_run_row(execution, started_at, None, "running")])
+        warehouse.publish()
+        before = signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            execution.reports = list(work())
+            execution.outcome = BELOW_BAR if any(r.is_below_bar for r in execution.reports) else DONE
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            execution.outcome = INTERRUPTED
+            say("interrupted: what was finished is kept; the same command goes on from here")
+        except BaseException:
+            execution.outcome = FAILED
+            raise
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            warehouse.write("runs", [_run_row(execution, started_at, datetime.now(UTC), execution.outcome)])
+            warehouse.publish()
+    return execution
+
+
+def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool) -> Execution:
+    """Run one of the flows of `flows.stages`, or `evaluate`, as the work of an execution."""
+    prepare(is_verbose=is_verbose)
+    if not job.is_quiet and not os.environ.get("PREFECT_API_URL"):
+        say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
+
+    async def run() -> list[StageReport]:
+        from flows import evaluate, stages  # imports Prefect, which takes seconds
+
+        flow = evaluate.evaluate if flow_name == "evaluate" else getattr(stages, f"{flow_name}_flow")
+        result = await flow(job, **options)
+        return result if isinstance(result, list) else [result]
+
+    return execute(job, lambda: asyncio.run(run()))
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _run_row(
+    execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str
+) -> dict[str, Any]:
+    made = {report.stage: report for report in execution.reports if report.stage in {"sample", "judge"}}
+    costs = [report.cost_usd for report in made.values()]
+    return {
+        "run_id": execution.job.run_id,
+        "command": " ".join(["prbench", *sys.argv[1:]]),
+        "config": json.dumps(execution.job.settings.model_dump(mode="json"), sort_keys=True),
+        "git_commit": _git_commit(),
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "outcome": outcome,
+        "responses_made": made["sample"].rows if "sample" in made else 0,
+        "verdicts_made": made["judge"].rows if "judge" in made else 0,
+        "cost_usd": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
+    }
+
+
+def _git_commit() -> str | None:
+    """The commit of the checkout that this code is in; None when it is not in one, or git is not there."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=5,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() or None if answer.returncode == 0 else None
+

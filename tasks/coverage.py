@@ -1,0 +1,109 @@
+"""Coverage: of what a job wants, what is there, what failed and what is missing."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tasks.scope import Scope, judgings, model_hashes, open_scope
+from tasks.settings import Job
+from warehouse import Reader, Warehouse
+
+
+@dataclass
+class Covered:
+    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial."""
+
+    model: str
+    trial: int
+    judge: str | None
+    judge_trial: int | None
+    wanted: int
+    done: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def missing(self) -> int:
+        """Cells that nothing is stored for."""
+        return self.wanted - self.done - sum(self.failures.values())
+
+    @property
+    def share(self) -> float:
+        """Done / wanted; 1 where nothing is wanted."""
+        return self.done / self.wanted if self.wanted else 1.0
+
+
+def coverage(job: Job) -> list[Covered]:
+    """The coverage matrix of a job: responses by model and trial, verdicts by model, trial, judge and judge trial.
+
+    Models that only imported responses have are in it too, unless models are named.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        models = _models(job, scope, reader)
+        return _responses(job, scope, reader, models) + _verdicts(job, scope, reader, models)
+
+
+def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, list[str]]:
+    """The configuration hashes that count for each model label."""
+    found = {label: [config, "imported"] for label, config in model_hashes(job).items()}
+    for row in reader.rows(
+        "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
+        "and source = 'imported' order by model",
+        [*scope.key.values(), job.vintage],
+    ):
+        if job.named_models is None or row["model"] in job.named_models:
+            found.setdefault(row["model"], ["imported"])
+    return found
+
+
+def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
+    cells = {
+        (model, trial): Covered(model, trial, None, None, len(scope.task_ids))
+        for model in models
+        for trial in range(1, job.settings.trials + 1)
+    }
+    rows = reader.rows(
+        "select model, model_config_hash, trial, status, count(*) as n from responses "
+        "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
+        "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) group by all",
+        [*scope.key.values(), job.vintage, list(scope.task_ids)],
+    )
+    for row in rows:
+        cell = cells.get((row["model"], row["trial"]))
+        if cell and row["model_config_hash"] in models[row["model"]]:
+            _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
+    return list(cells.values())
+
+
+def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
+    n_criteria = reader.value(
+        "select coalesce(sum(n_criteria), 0) from tasks "
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)",
+        [*scope.key.values(), list(scope.task_ids)],
+    )
+    found: list[Covered] = []
+    for judging in judgings(job, scope.benchmark):
+        cells = {
+            (model, trial): Covered(model, trial, judging.judge.label, judging.judge_trial, int(n_criteria))
+            for model in models
+            for trial in range(1, job.settings.trials + 1)
+        }
+        for row in reader.rows(
+            "select model, model_config_hash, trial, status, count(*) as n "
+            "from judged_criteria inner join series using (series_id, benchmark, dataset_revision) "
+            "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
+            "and judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ? "
+            "group by all",
+            [*scope.key.values(), job.vintage, list(scope.task_ids), *judging.columns.values()],
+        ):
+            cell = cells.get((row["model"], row["trial"]))
+            if cell and row["model_config_hash"] in models[row["model"]] and row["status"] != "not_judged":
+                _count(cell, row["status"], row["n"], is_done=row["status"] in {"met", "partial", "unmet"})
+        found += cells.values()
+    return found
+
+
+def _count(cell: Covered, status: str, number: int, *, is_done: bool) -> None:
+    if is_done:
+        cell.done += number
+    else:
+        cell.failures[status] += number

@@ -1,0 +1,64 @@
+"""Comma-joined labels, some of which hold commas themselves."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.benchmarks.labels import PRBENCH_VOCABULARIES
+from tasks.benchmarks.rows import split_labels
+
+COMMA_LABELS = {"Legal": "Procedure, Forum & Jurisdiction", "Finance": "Operations, Processes & Controls"}
+JOINERS = (", ", ",")
+
+
+@pytest.mark.parametrize("joiner", JOINERS)
+@pytest.mark.parametrize("field", COMMA_LABELS)
+def test_a_label_that_holds_a_comma_stays_whole_in_both_ways_of_joining(field: str, joiner: str) -> None:
+    labels = ("Other", COMMA_LABELS[field], "Non-decision / Informational")
+    vocabulary = PRBENCH_VOCABULARIES[field]["decision_type"]
+
+    assert labels == split_labels(joiner.join(labels), vocabulary)
+
+
+LISTS = st.sampled_from(
+    [vocabulary for kinds in PRBENCH_VOCABULARIES.values() for vocabulary in kinds.values()]
+).flatmap(lambda vocabulary: st.tuples(st.just(vocabulary), st.lists(st.sampled_from(sorted(vocabulary)), unique=True)))
+
+
+@given(LISTS, st.sampled_from(JOINERS))
+def test_joining_and_splitting_known_labels_gives_them_back(
+    case: tuple[frozenset[str], list[str]], joiner: str
+) -> None:
+    vocabulary, labels = case
+
+    assert tuple(labels) == split_labels(joiner.join(labels), vocabulary)
+
+
+def test_an_unknown_label_between_known_ones_is_kept() -> None:
+    vocabulary = PRBENCH_VOCABULARIES["Finance"]["decision_type"]
+
+    assert ("Other", "Planning & Forecast", "Operations, Processes & Controls") == split_labels(
+        "Other, Planning & Forecast, Operations, Processes & Controls", vocabulary
+    )
+
+
+def test_a_known_label_at_the_start_of_a_longer_one_is_not_cut_out_of_it() -> None:
+    assert ("Compliance Programmes", "Compliance") == split_labels("Compliance Programmes,Compliance", {"Compliance"})
+
+
+@pytest.mark.parametrize("text", [None, "", "  ", ",", " , ,"])
+def test_nothing_is_no_label(text: str | None) -> None:
+    assert () == split_labels(text, {"Other"})
+
+
+def test_a_label_that_stands_twice_counts_once() -> None:
+    assert ("Other", "Tax") == split_labels("Other, Tax, Other", {"Other"})
+
+
+@given(st.text(alphabet=", aB&", max_size=30), st.sets(st.sampled_from(["a", "B", "a, B", "a & B", "aB"])))
+def test_no_letter_of_a_list_is_lost(text: str, vocabulary: set[str]) -> None:
+    labels = split_labels(text, vocabulary)
+
+    assert {part.strip() for part in text.split(",")} - {""} == {
+        part.strip() for label in labels for part in label.split(",")
+    }

@@ -1,0 +1,297 @@
+"""A row of PRBench as a task: what is read, from which field, and what stays behind."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.benchmarks.base import RowError
+from tasks.benchmarks.prbench import BENCHMARK, SEVERITIES, parse_row
+from tasks.rules.conversation import build_messages
+from tasks.rules.records import Criterion
+from tests.builders import good_row
+from tests.hub.rows import HUB_SCHEMA, hub_criterion, hub_row
+
+WEIGHT_FIELDS = [f"{severity.replace(' ', '_')}_weight" for severity in SEVERITIES]
+
+
+def only_criterion(item: Any) -> Criterion:
+    (criterion,) = parse_row(hub_row("t", rubric=[item])).criteria
+    return criterion
+
+
+def with_weight(weight: Any) -> Criterion:
+    return only_criterion(hub_criterion("c", "important", weight))
+
+
+# rubrics
+
+
+@pytest.mark.parametrize("severity", SEVERITIES)
+def test_the_weight_is_the_field_that_the_weight_class_names(severity: str) -> None:
+    leftovers = dict.fromkeys(WEIGHT_FIELDS, 99)
+    named = f"{severity.replace(' ', '_')}_weight"
+
+    assert 7.0 == only_criterion(hub_criterion("c", severity, 7, **(leftovers | {named: 7}))).weight
+
+
+def test_a_weight_left_behind_in_another_class_is_not_taken_where_the_named_one_is_missing() -> None:
+    item = hub_criterion("c", "important", 5, important_weight=None, critically_important_weight=9)
+    criterion = only_criterion(item)
+
+    assert (None, None, "important") == (criterion.weight, criterion.weight_text, criterion.severity)
+
+
+@pytest.mark.parametrize("weight", [5, 5.0, np.int64(5), np.float64(5.0)])
+def test_a_whole_weight_is_the_same_in_every_number_type(weight: Any) -> None:
+    assert (5.0, None) == (with_weight(weight).weight, with_weight(weight).weight_text)
+
+
+@pytest.mark.parametrize("weight", [2.5, 0, 11, -11, -0.5])
+def test_an_odd_number_is_carried_along_for_the_checks(weight: float) -> None:
+    assert (weight, None) == (with_weight(weight).weight, with_weight(weight).weight_text)
+
+
+@pytest.mark.parametrize(
+    ("weight", "text"),
+    [("5", "5"), ("five", "five"), ("", ""), (True, "True"), (float("inf"), "inf"), ([5], "[5]")],
+)
+def test_a_weight_that_is_no_number_is_none_and_its_text_is_kept(weight: Any, text: str) -> None:
+    assert (None, text) == (with_weight(weight).weight, with_weight(weight).weight_text)
+
+
+def test_a_weight_too_large_for_a_number_is_none_and_its_text_is_kept() -> None:
+    huge = 10**400
+
+    assert (None, str(huge)) == (with_weight(huge).weight, with_weight(huge).weight_text)
+
+
+@pytest.mark.parametrize("weight", [float("nan"), np.float64("nan"), np.float32("nan")])
+def test_not_a_number_is_no_weight(weight: Any) -> None:
+    assert with_weight(weight).weight is None
+
+
+def test_what_stood_in_the_place_of_a_weight_is_told_for_nan_too() -> None:
+    assert "nan" == (with_weight(float("nan")).weight_text or "").lower()
+
+
+@pytest.mark.parametrize("weight_class", [None, "", "Important", "very important", "important "])
+def test_a_weight_class_that_names_no_field_gives_no_weight(weight_class: str | None) -> None:
+    item = hub_criterion("c", "important", 5)
+    item["annotations"]["weight_class"] = weight_class
+
+    assert (None, weight_class) == (only_criterion(item).weight, only_criterion(item).severity)
+
+
+@pytest.mark.parametrize("rubric", [None, [], (), np.array([], dtype=object)])
+def test_a_missing_rubric_is_an_empty_one(rubric: Any) -> None:
+    assert () == parse_row(hub_row("t", rubric=rubric)).criteria
+
+
+def test_a_rubric_reads_the_same_as_list_tuple_and_array() -> None:
+    items = [hub_criterion("a", "important", 5), hub_criterion("b", "detrimental", -4)]
+    array = np.empty(2, dtype=object)
+    array[:] = items
+
+    wanted = parse_row(hub_row("t", rubric=items))
+
+    assert [wanted, wanted] == [parse_row(hub_row("t", rubric=form)) for form in (tuple(items), array)]
+
+
+@pytest.mark.parametrize("item", [None, "text", 3, [], {}, {"annotations": None}, {"annotations": "text"}])
+def test_a_criterion_that_is_no_criterion_is_still_counted(item: Any) -> None:
+    criterion = only_criterion(item)
+
+    assert ("position-0", 0, "", None) == (
+        criterion.criterion_id, criterion.position, criterion.title, criterion.weight,
+    )  # fmt: skip
+
+
+def test_the_title_is_judged_as_it_is_and_not_the_authors_reason_for_it() -> None:
+    assert "States what c asks for. " == only_criterion(hub_criterion("c", "important", 5)).title
+
+
+def test_the_category_is_that_of_the_annotations() -> None:
+    item = hub_criterion("c", "important", 5, criteria_category="Practical Utility")
+
+    assert "Practical Utility" == only_criterion(item).category
+
+
+def test_criteria_keep_the_order_of_the_rubric() -> None:
+    items = [hub_criterion(name, "important", 5) for name in ("z", "a", "m")]
+
+    assert [(0, "z"), (1, "a"), (2, "m")] == [
+        (c.position, c.criterion_id) for c in parse_row(hub_row("t", rubric=items)).criteria
+    ]
+
+
+@pytest.mark.parametrize("changes", [{"important_weight": 7}, {"criteria_category": "Other"}])
+def test_a_criterions_hash_is_that_of_its_title_alone(changes: dict[str, Any]) -> None:
+    before = only_criterion(hub_criterion("c", "important", 5))
+    after = only_criterion(hub_criterion("c", "important", 5, **changes))
+
+    assert before.content_hash == after.content_hash
+    assert before != after
+
+
+def test_a_reworded_criterion_has_another_hash() -> None:
+    item = hub_criterion("c", "important", 5)
+
+    assert only_criterion(item).content_hash != only_criterion(item | {"title": item["title"].strip()}).content_hash
+
+
+# rows
+
+
+@pytest.mark.parametrize("task_id", [None, "", "  ", float("nan")])
+def test_a_row_without_a_task_id_is_refused(task_id: Any) -> None:
+    with pytest.raises(RowError, match="no task id"):
+        parse_row(hub_row("t", task=task_id))
+
+
+def test_the_declared_columns_are_the_48_of_the_hub() -> None:
+    assert sorted(HUB_SCHEMA.names) == sorted(BENCHMARK.columns)
+
+
+def test_missing_columns_are_told_in_their_declared_order() -> None:
+    assert ["task", "rubric"] == BENCHMARK.missing_columns(set(BENCHMARK.columns) - {"rubric", "task"})
+
+
+def test_what_a_row_says_of_itself_is_taken_over() -> None:
+    task = parse_row(hub_row("t"))
+
+    assert ("t", "Finance", "Corporate Finance", "Expert", 1, "prbench:sample:finance:t") == (
+        task.task_id, task.field, task.topic, task.expert, task.turns, task.canary,
+    )  # fmt: skip
+
+
+# content
+
+
+def test_the_canary_and_the_scratchpad_are_not_part_of_the_content() -> None:
+    before = parse_row(hub_row("t"))
+    after = parse_row(hub_row("t", canary="prbench:sample:finance_hard:t", scratchpad="Other notes."))
+
+    assert before.content_hash == after.content_hash
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt_0": "Another question?"},
+        {"reference_texts_0": ["A price list."]},
+        {"topic": "Tax"},
+        {"field": "Legal"},
+        {"expert": "Non-Expert"},
+        {"turns": 2},
+        {"decision_type": "Other"},
+        {"economic_pathway": "Other"},
+        {"rubric": [hub_criterion("t-c0", "critically important", 10)]},
+    ],
+)
+def test_every_other_change_is_a_change_of_content(changes: dict[str, Any]) -> None:
+    assert parse_row(hub_row("t")).content_hash != parse_row(hub_row("t", **changes)).content_hash
+
+
+def test_a_changed_weight_changes_the_task_and_leaves_its_conversation_as_it_was() -> None:
+    before = parse_row(hub_row("t", rubric=[hub_criterion("c", "important", 5)]))
+    after = parse_row(hub_row("t", rubric=[hub_criterion("c", "important", 6)]))
+
+    assert before.content_hash != after.content_hash
+    assert before.conversation_id == after.conversation_id
+
+
+# conversations
+
+
+@pytest.mark.parametrize("references", [None, [], np.array([]), [None], ["", "  "]])
+def test_a_turn_without_reference_texts_is_its_prompt_alone(references: Any) -> None:
+    task = parse_row(hub_row("t", reference_texts_0=references))
+
+    assert (("user", "What does t cost?"),) == build_messages(task.conversation)
+    assert not task.has_reference_texts
+
+
+@pytest.mark.parametrize("form", [list, tuple, lambda texts: np.array(texts, dtype=object)])
+def test_reference_texts_stand_in_front_in_every_form_that_they_arrive_in(form: Any) -> None:
+    task = parse_row(hub_row("t", reference_texts_0=form(["First.", "Second."])))
+
+    assert (
+        ("user", "Reference Text 0:\nFirst.\n\nReference Text 1:\nSecond.\n\nWhat does t cost?"),
+    ) == build_messages(task.conversation)
+    assert task.has_reference_texts
+
+
+def test_reference_texts_belong_to_the_turn_of_their_number() -> None:
+    row = hub_row("t", turns=2, reference_texts_0=[], response_0="It is cheap.", prompt_1="Why?",
+                  reference_texts_1=["A note."])  # fmt: skip
+
+    assert (
+        ("user", "What does t cost?"), ("assistant", "It is cheap."), ("user", "Reference Text 0:\nA note.\n\nWhy?"),
+    ) == build_messages(parse_row(row).conversation)  # fmt: skip
+
+
+TURNS: list[tuple[dict[str, Any], str]] = [
+    ({}, "u"),
+    ({"turns": 2, "response_0": "a", "prompt_1": "u"}, "uau"),
+    ({"turns": 2, "response_0": "a"}, "ua"),
+    ({"turns": 1, "response_0": "a"}, "ua"),
+    ({"turns": 2, "prompt_1": "u"}, "u-u"),
+    ({"turns": 2, "response_0": " ", "prompt_1": "u"}, "u-u"),
+    ({"turns": 1, "prompt_0": ""}, "e"),
+    ({"turns": 1, "prompt_0": " \n"}, "e"),
+    ({"turns": 2, "response_0": "a", "prompt_1": ""}, "uae"),
+    ({"turns": 3, "response_0": "a", "response_1": "a", "prompt_2": "u"}, "uaeau"),
+    ({"turns": 1, "prompt_0": None, "response_0": None, "prompt_1": "u"}, "e-u"),
+    ({"turns": 1, "response_0": "a", "prompt_1": "u"}, "uau"),
+    ({"turns": None}, "u"),
+    ({"turns": 0, "prompt_0": None}, ""),
+]
+
+
+@pytest.mark.parametrize(("changes", "pattern"), TURNS)
+def test_the_turn_pattern_is_the_shape_of_the_conversation(changes: dict[str, Any], pattern: str) -> None:
+    assert pattern == parse_row(hub_row("t", **changes)).turn_pattern
+
+
+def test_ten_turns_are_read_to_the_last() -> None:
+    turns = {f"prompt_{i}": f"u{i}" for i in range(10)} | {f"response_{i}": f"a{i}" for i in range(9)}
+    task = parse_row(hub_row("t", turns=10, reference_texts_0=[], **turns))
+    texts = [text for _, text in build_messages(task.conversation)]
+
+    assert [f"{who}{i}" for i in range(10) for who in "ua"][:-1] == texts
+    assert "u" + "au" * 9 == task.turn_pattern
+
+
+@pytest.mark.parametrize("turns", [2, 2.0, np.int64(2)])
+def test_a_number_of_turns_is_whole_in_every_number_type(turns: Any) -> None:
+    assert 2 == parse_row(hub_row("t", turns=turns)).turns
+
+
+@pytest.mark.parametrize("turns", [None, "2", 1.5, True, float("nan")])
+def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
+    assert parse_row(hub_row("t", turns=turns)).turns is None
+
+
+# what must never be sent
+
+def token(first: str, last: str) -> st.SearchStrategy[str]:
+    return st.text(st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12)
+
+
+# Three scripts that the made-up rows do not use, so that no token can be in another by chance.
+@settings(max_examples=40)
+@given(canary=token("一", "龥"), notes=token("α", "ω"), model=token("а", "я"), n_turns=st.integers(1, 10))
+def test_canary_scratchpad_and_model_names_are_never_in_a_message(
+    canary: str, notes: str, model: str, n_turns: int
+) -> None:
+    turns = {f"prompt_{i}": f"u{i}" for i in range(n_turns)}
+    turns |= {f"response_{i}": f"a{i}" for i in range(n_turns - 1)} | {f"model_{i}": model for i in range(n_turns - 1)}
+    task = parse_row(good_row("t", turns=n_turns, canary=canary, scratchpad=notes, **turns))
+
+    sent = "\n".join(role + content for role, content in build_messages(task.conversation))
+
+    assert [] == [planted for planted in (canary, notes, model) if planted in sent]
+    assert [] == [planted for planted in (notes, model) if planted in repr(task)]

@@ -1,0 +1,123 @@
+"""Rows for tests: complete by the contract, with made-up content, and only what a test is about spelled out."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tasks.benchmarks.prbench import SCORES
+from tasks.rules.identity import criterion_hash
+from tasks.settings import Job, Settings
+from tests.hub.rows import hub_criterion, hub_row
+from warehouse.contracts import TABLES
+
+SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
+"""Real data beside the checkout, where there is any; never part of the project."""
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+REVISION = "a-revision"
+_COMMON = {
+    "benchmark": "prbench",
+    "dataset_revision": REVISION,
+    "conversation_id": "a-conversation",
+    "model_config_hash": "a-configuration",
+    "vintage": "base",
+    "trial": 1,
+    "judge": "a-judge",
+    "judge_config_hash": "a-judge-configuration",
+    "template_hash": "a-template",
+    "grading": "binary",
+    "judge_trial": 1,
+    "run_id": "a-run",
+    "created_at": EPOCH,
+    "attempts": 1,
+}
+
+
+def row(table_name: str, /, **values: Any) -> dict[str, Any]:
+    """A row with every column of its contract: what is given, what is common to all tests, and NULL.
+
+    Raises KeyError for a column that the table does not have.
+    """
+    columns = TABLES[table_name].columns
+    if unknown := values.keys() - set(columns):
+        raise KeyError(f"not a column of {table_name}: {sorted(unknown)}")
+    return {column: values.get(column, _COMMON.get(column)) for column in columns}
+
+
+def at(seconds: float) -> datetime:
+    """A moment, counted from a fixed one."""
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> dict[str, list[dict[str, Any]]]:
+    """The rows by table that make tasks stand in a split, checked and not refused."""
+    return {
+        "task_rows": [
+            row("task_rows", task_id=task_id, **{"field": "Finance", "n_criteria": 0, **values}) for task_id in task_ids
+        ],
+        "split_members": [
+            row("split_members", split=split, task_id=task_id, position=i) for i, task_id in enumerate(task_ids)
+        ],
+        "checks": [row("checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics")],
+        "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
+    }
+
+
+def criterion(
+    task_id: str, position: int, weight: float | None, category: str | None = "Practical Utility"
+) -> dict[str, Any]:
+    """A criterion row; its id is made of the task's and its place."""
+    title = f"{task_id} needs point {position}"
+    return row(
+        "criteria", task_id=task_id, criterion_id=f"{task_id}-c{position}", position=position, title=title,
+        category=category, weight=weight, content_hash=criterion_hash(title),
+    )  # fmt: skip
+
+
+def response(task_id: str, model: str = "a-model", trial: int = 1, status: str = "ok", **values: Any) -> dict[str, Any]:
+    """A response row; its id is made of task, model and trial."""
+    return row(
+        "responses", response_id=f"{task_id}/{model}/{trial}", task_id=task_id, model=model, trial=trial,
+        source="sampled", status=status, text="An answer." if status == "ok" else None, degraded=False, **values,
+    )  # fmt: skip
+
+
+_STATUS = {1.0: "met", 0.5: "partial", 0.0: "unmet", None: "parse_error"}
+
+
+def verdict(
+    of_response: Mapping[str, Any], of_criterion: Mapping[str, Any], value: float | None, **values: Any
+) -> dict[str, Any]:
+    """A verdict row; `value` None is a failed one."""
+    given = {"judge": "a-judge", "judge_trial": 1, "status": _STATUS[value], "source": "judged"} | values
+    cell = f"{of_response['response_id']}/{of_criterion['criterion_id']}/{given['judge']}/{given['judge_trial']}"
+    return row(
+        "verdicts", verdict_id=cell, value=value, criterion_hash=of_criterion["content_hash"],
+        criterion_id=of_criterion["criterion_id"],
+        **{name: of_response[name] for name in ("response_id", "task_id", "model", "trial", "vintage")}, **given,
+    )  # fmt: skip
+
+
+def good_rubric(task_id: str, n_criteria: int = 10) -> list[dict[str, Any]]:
+    """A rubric that no check refuses, in the hub's shape."""
+    return [hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(n_criteria)]
+
+
+def good_row(task_id: str, **changes: Any) -> dict[str, Any]:
+    """A row in the hub's shape that no check refuses."""
+    return hub_row(task_id, **({"rubric": good_rubric(task_id)} | changes))
+
+
+def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
+    """Write rows as JSON Lines and return the path."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    return path
+
+
+def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **settings: Any) -> Job:
+    """A job without models on a data set, in a warehouse."""
+    given = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
+    return Job(settings=given, warehouse=warehouse, run_id=run_id, is_quiet=True)

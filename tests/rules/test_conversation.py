@@ -1,0 +1,179 @@
+"""Conversations: references in front, templates filled in one pass, thinking taken away."""
+
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.rules.conversation import (
+    PLACES,
+    build_messages,
+    fill_template,
+    final_text,
+    missing_places,
+    transcript,
+    with_references,
+)
+from tasks.rules.records import Turn
+
+CONVERSATION, ITEM = PLACES
+
+
+def turn(prompt: str | None, response: str | None = None, *references: str) -> Turn:
+    return Turn(prompt, references, response)
+
+
+# building
+
+
+def test_a_prompt_without_references_is_sent_as_it_is() -> None:
+    assert "  Why?\n" == with_references("  Why?\n", [])
+
+
+def test_references_are_numbered_from_zero_and_stand_in_front() -> None:
+    assert "Reference Text 0:\nA\n\nReference Text 1:\nB\n\nWhy?" == with_references("Why?", ["A", "B"])
+
+
+def test_a_conversation_is_user_and_assistant_in_turn_without_a_system_prompt() -> None:
+    assert (("user", "a"), ("assistant", "b"), ("user", "Reference Text 0:\nR\n\nc")) == build_messages(
+        [turn("a", "b"), turn("c", None, "R")]
+    )
+
+
+@pytest.mark.parametrize("nothing", [None, "", " \n\t"])
+def test_a_blank_slot_makes_no_message(nothing: str | None) -> None:
+    assert (("user", "a"), ("user", "b")) == build_messages([turn("a", nothing), turn("b"), turn(nothing)])
+
+
+def test_messages_keep_their_outer_white_space() -> None:
+    assert (("user", " a \n"), ("assistant", "\tb ")) == build_messages([turn(" a \n", "\tb ")])
+
+
+def test_the_transcript_ends_with_the_answer_as_the_last_assistant_turn() -> None:
+    assert "user: a\n\nassistant: b\n\nuser: c\n\nassistant: the answer" == transcript(
+        [("user", "a"), ("assistant", "b"), ("user", "c")], "the answer"
+    )
+
+
+# templates
+
+TEMPLATE = f"C: {CONVERSATION}\nI: {ITEM}\nagain: {ITEM}"
+
+
+HOSTILE = (CONVERSATION, ITEM, f"{ITEM}{CONVERSATION}", r"\1 \g<0> {0} %s", f"<{CONVERSATION}>")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_place_named_inside_a_text_stays_text(text: str) -> None:
+    assert f"C: {text}\nI: x\nagain: x" == fill_template(TEMPLATE, text, "x")
+    assert f"C: x\nI: {text}\nagain: {text}" == fill_template(TEMPLATE, "x", text)
+
+
+TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACES) | st.text(max_size=20)
+
+
+@given(TEXTS, TEXTS)
+def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str, item: str) -> None:
+    filled = fill_template(f"one{ITEM}two{CONVERSATION}three", conversation, item)
+
+    assert "one" + item + "two" + conversation + "three" == filled
+
+
+@pytest.mark.parametrize(
+    ("template", "missing"),
+    [(TEMPLATE, []), (CONVERSATION, [ITEM]), (ITEM, [CONVERSATION]), ("<conversation>", [CONVERSATION, ITEM])],
+)
+def test_a_template_is_told_what_it_lacks(template: str, missing: list[str]) -> None:
+    assert missing == missing_places(template)
+
+
+# what a model answered
+
+TAGS = ("think", "thinking", "reasoning", "reason")
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("spelling", [str, str.upper, str.title])
+def test_thinking_is_taken_away_under_every_tag(tag: str, spelling: type[str]) -> None:
+    name = spelling(tag)
+
+    assert "The answer." == final_text(f"<{name}>first\n\nthen</{name}>\nThe answer.")
+
+
+ANSWERS = {
+    "no thinking": ("The answer.", "The answer."),
+    "in the middle": ("One <think>x</think>two.", "One two."),
+    "twice": ("<think>x</think>One <reason>y</reason>two.", "One two."),
+    "the opening tag swallowed": ("first this</think>The answer.", "The answer."),
+    "never ended": ("<think>first this, then", ""),
+    "never ended after white space": (" \n<thinking>first this", ""),
+    "ended by another tag": ("<think>first this</reason>The answer.", ""),
+    "nested in itself": ("<think>a<think>b</think>c</think>The answer.", "The answer."),
+    "nested in another": ("<reasoning>a<think>b</think>c</reasoning>The answer.", "The answer."),
+    "nothing but thinking": ("<think>x</think>", ""),
+    "empty": ("", ""),
+    "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
+    "other tags": ("<b>The</b> <thinker>answer</thinker>.", "<b>The</b> <thinker>answer</thinker>."),
+    "a comparison": ("a < think > b", "a < think > b"),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_the_final_text_is_what_was_said_and_not_what_was_thought(case: str) -> None:
+    text, wanted = ANSWERS[case]
+
+    assert wanted == final_text(text)
+
+
+def test_an_answer_in_front_of_thinking_that_never_ends_is_kept() -> None:
+    assert "The answer." in final_text("The answer.\n<think>and yet")
+
+
+BREAKS = {
+    "a\nb": "a\nb",
+    "a\n\nb": "a\n\nb",
+    "a\n\n\nb": "a\n\nb",
+    "a" + "\n" * 50 + "b": "a\n\nb",
+    "a\r\n\r\nb": "a\r\n\r\nb",
+    "a\r\n\r\n\r\nb": "a\n\nb",
+    "a\n\n\nb\n\n\nc": "a\n\nb\n\nc",
+    "\n\n\n a \n\n\n": "a",
+    "a\n<think>x</think>\n\nb": "a\n\nb",
+}
+
+
+@pytest.mark.parametrize("text", BREAKS)
+def test_three_or_more_line_breaks_become_two(text: str) -> None:
+    assert BREAKS[text] == final_text(text)
+
+
+PIECES = st.lists(
+    st.sampled_from([f"<{slash}{tag}>" for slash in ("", "/") for tag in TAGS] + ["<", ">", "\n", "x ", "</", "y"]),
+    max_size=30,
+).map("".join)
+
+
+@given(PIECES)
+def test_nothing_is_added_to_an_answer(text: str) -> None:
+    assert Counter() == Counter(final_text(text)) - Counter(text)
+
+
+@given(st.text(st.characters(exclude_characters="<\r\n"), max_size=40), st.sampled_from(TAGS), PIECES)
+def test_a_whole_passage_in_front_of_an_answer_leaves_the_answer(answer: str, tag: str, thought: str) -> None:
+    inner = thought.replace(f"</{tag}>", "")
+
+    assert answer.strip() == final_text(f"<{tag}>{inner}</{tag}>{answer}")
+
+
+LONG = ("<think>", "</think>", "<think></reason>", "<reason>x</reason>", "<", "\n\n\n", "\r")
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_a_hostile_text_costs_no_more_than_a_long_one(piece: str) -> None:
+    started_s = time.process_time()
+    final_text(piece * 200_000)
+
+    # A quadratic pass over a text of this length would take minutes.
+    assert 5.0 > time.process_time() - started_s

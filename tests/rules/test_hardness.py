@@ -1,0 +1,104 @@
+"""Selecting the hard subset."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, selection_id, wanted_size
+
+SCORES = st.dictionaries(
+    st.text("abc", min_size=1, max_size=4),
+    st.lists(st.floats(-1, 1, allow_nan=False).map(lambda x: round(x, 1)), min_size=3, max_size=3),
+    min_size=1,
+    max_size=12,
+)
+
+
+def test_the_tasks_with_the_lowest_mean_are_selected_hardest_first() -> None:
+    scores = {"easy": [0.9, 1.0], "hard": [-0.5, 0.0], "mild": [0.5, 0.0]}
+
+    assert [Selected("hard", 1, -0.25), Selected("mild", 2, 0.25)] == select_hardest(scores, 2)
+
+
+def test_a_tie_goes_by_task_id() -> None:
+    scores = {"c": [0.5], "a": [0.5], "b": [0.5]}
+
+    assert ["a", "b"] == [selected.task_id for selected in select_hardest(scores, 2)]
+
+
+def test_a_tie_in_exact_figures_is_a_tie_in_every_order_of_the_models() -> None:
+    # Added from left to right, the first is 0.6000000000000001 and the second 0.6.
+    scores = {"b": [0.1, 0.2, 0.3], "a": [0.3, 0.2, 0.1]}
+
+    assert ["a", "b"] == [selected.task_id for selected in select_hardest(scores, 2)]
+
+
+@given(SCORES, st.permutations(range(3)))
+def test_the_order_of_the_models_does_not_matter(scores: dict[str, list[float]], order: list[int]) -> None:
+    permuted = {task: [values[i] for i in order] for task, values in scores.items()}
+
+    assert select_hardest(scores, len(scores)) == select_hardest(permuted, len(scores))
+
+
+@given(SCORES, st.randoms())
+def test_the_order_of_the_tasks_does_not_matter(scores: dict[str, list[float]], dice: object) -> None:
+    names = list(scores)
+    dice.shuffle(names)  # type: ignore[attr-defined]
+
+    assert select_hardest(scores, len(scores)) == select_hardest({name: scores[name] for name in names}, len(scores))
+
+
+@given(SCORES, st.data())
+def test_no_task_that_is_left_out_is_harder_than_one_that_is_in(
+    scores: dict[str, list[float]], data: st.DataObject
+) -> None:
+    size = data.draw(st.integers(1, len(scores)))
+    selected = select_hardest(scores, size)
+    # Means of fractions of the very same floats, so that only true ties are ties.
+    means = {task: sum(map(Fraction, values)) for task, values in scores.items()}
+    left_out = scores.keys() - {each.task_id for each in selected}
+
+    assert list(range(1, size + 1)) == [each.rank for each in selected]
+    hardest_out = min((float(means[task]) for task in left_out), default=9.0)
+    assert [] == [each for each in selected if float(means[each.task_id]) > hardest_out + 1e-15]
+
+
+@given(SCORES, st.data())
+def test_a_smaller_subset_is_the_beginning_of_a_larger_one(scores: dict[str, list[float]], data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, len(scores)))
+
+    assert select_hardest(scores, size) == select_hardest(scores, len(scores))[:size]
+
+
+SIZES = [
+    (600, 0.5, 300), (500, 0.5, 250), (7, 0.5, 3), (1, 0.5, 0), (10, 0.3, 3), (100, 0.29, 29), (3, 1.0, 3), (0, 0.5, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("n_tasks", "share", "size"), SIZES)
+def test_a_share_is_rounded_down(n_tasks: int, share: float, size: int) -> None:
+    assert size == wanted_size(n_tasks, share, "Finance")
+
+
+def test_a_number_by_field_is_taken_as_it_is() -> None:
+    assert [300, 250] == [wanted_size(7, {"Finance": 300, "Legal": 250}, field) for field in ("Finance", "Legal")]
+
+
+def test_a_field_without_a_number_is_refused() -> None:
+    with pytest.raises(HardSubsetError, match="Legal"):
+        wanted_size(500, {"Finance": 300}, "Legal")
+
+
+@pytest.mark.parametrize(("scores", "size"), [({}, 1), ({"a": [0.1]}, 2), ({"a": [0.1]}, 0), ({"a": [0.1]}, -1)])
+def test_a_size_that_cannot_be_had_is_refused_in_one_line(scores: dict[str, list[float]], size: int) -> None:
+    with pytest.raises(HardSubsetError) as caught:
+        select_hardest(scores, size)
+
+    assert 1 == len(str(caught.value).splitlines())
+
+
+def test_the_same_basis_is_the_same_selection() -> None:
+    assert selection_id("f", [("a", [0.5])], 1) == selection_id("f", [("a", [0.5])], 1)
+    assert selection_id("f", [("a", [0.5])], 1) != selection_id("f", [("a", [0.6])], 1)

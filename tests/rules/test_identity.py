@@ -1,0 +1,137 @@
+"""Identity is content: the same parts give the same key, any other part another one."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.rules.identity import (
+    call_key,
+    config_hash,
+    conversation_id,
+    criterion_hash,
+    digest,
+    response_id,
+    template_hash,
+    verdict_id,
+)
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-99, 99) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def reordered(value: Any) -> Any:
+    """The same value with every dictionary written in the opposite order."""
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(list(value))}
+    return [reordered(item) for item in value] if isinstance(value, list) else value
+
+
+@given(JSON)
+def test_the_order_of_a_dictionary_is_not_content(value: Any) -> None:
+    assert digest(value) == digest(reordered(value))
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality as JSON has it: true is not 1."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+@given(st.lists(JSON, max_size=3), st.lists(JSON, max_size=3))
+def test_two_digests_are_the_same_exactly_when_their_parts_are(a: list[Any], b: list[Any]) -> None:
+    assert same(a, b) == (digest(*a) == digest(*b))
+
+
+@given(st.text(max_size=5), st.text(max_size=5))
+def test_where_one_part_ends_and_the_next_begins_is_content(a: str, b: str) -> None:
+    assert (a == a + b) == (digest(a, b) == digest(a + b, ""))
+
+
+@given(st.text())
+def test_a_key_is_32_hexadecimal_characters_for_any_text(text: str) -> None:
+    key = digest(text)
+
+    assert (32, key.lower()) == (len(key), key)
+    assert 0 <= int(key, 16)
+
+
+def test_a_key_is_the_same_on_every_day_and_machine() -> None:
+    # Written out: should the form ever change, every stored row would be orphaned.
+    canonical = b'["a",1,{"b":[null,true,"\\u00fc"]}]'
+
+    assert hashlib.sha256(canonical).hexdigest()[:32] == digest("a", 1, {"b": [None, True, "ü"]})
+
+
+IDENTITIES: dict[str, tuple[Callable[..., str], dict[str, Any]]] = {
+    "response": (
+        response_id,
+        {"benchmark": "b", "dataset_revision": "r", "task_id": "t", "conversation": "c", "model": "m",
+         "model_config_hash": "h", "trial": 1, "vintage": "v"},
+    ),
+    "verdict": (
+        verdict_id,
+        {"response": "r", "response_text": "x", "criterion_id": "i", "criterion": "c", "judge": "j",
+         "judge_config_hash": "h", "template": "t", "grading": "g", "judge_trial": 1, "judge_vintage": "v"},
+    ),
+    "call": (
+        call_key,
+        {"name": "n", "endpoint": "e", "parameters": {"a": 1}, "messages": [{"role": "user", "content": "c"}],
+         "trial": 1, "vintage": "v"},
+    ),
+    "config": (config_hash, {"name": "n", "endpoint": "e", "parameters": {"a": 1}}),
+}  # fmt: skip
+
+
+def changed(value: Any) -> Any:
+    return {str: lambda: value + "x", int: lambda: value + 1, dict: lambda: {**value, "z": 0}, list: lambda: value * 2}[
+        type(value)
+    ]()
+
+
+@pytest.mark.parametrize(("kind", "part"), [(kind, part) for kind, (_, parts) in IDENTITIES.items() for part in parts])
+def test_any_one_changed_part_is_another_identity(kind: str, part: str) -> None:
+    identity, parts = IDENTITIES[kind]
+
+    assert identity(**parts) != identity(**(parts | {part: changed(parts[part])}))
+
+
+@pytest.mark.parametrize("kind", IDENTITIES)
+def test_no_two_parts_can_take_each_others_place(kind: str) -> None:
+    identity, parts = IDENTITIES[kind]
+    texts = [name for name, value in parts.items() if isinstance(value, str)]
+    swaps = [parts | {a: parts[b], b: parts[a]} for a in texts for b in texts if a < b]
+
+    assert len(swaps) + 1 == len({identity(**each) for each in [parts, *swaps]})
+
+
+def test_kinds_of_identity_never_meet() -> None:
+    made = [digest("a"), criterion_hash("a"), template_hash("a"), conversation_id([("a", "a")])]
+
+    assert len(made) == len(set(made))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=4)), max_size=4))
+def test_a_conversation_in_tuples_or_lists_is_the_same(messages: list[tuple[str, str]]) -> None:
+    assert conversation_id(messages) == conversation_id([list(m) for m in messages])  # type: ignore[misc]
+
+
+def test_the_order_of_messages_is_content() -> None:
+    messages = [("user", "a"), ("user", "b")]
+
+    assert conversation_id(messages) != conversation_id(messages[::-1])
+
+
+def test_the_white_space_of_a_criterion_is_content() -> None:
+    assert criterion_hash("a") != criterion_hash("a ")

@@ -1,0 +1,68 @@
+"""Text that can be stored, counted and shown."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.rules.text import count_alphanumeric, is_blank, one_line, storable
+
+ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
+"""Lone surrogates among it."""
+
+
+@given(ANY_TEXT)
+def test_every_text_can_be_stored_once_it_is_made_storable(text: str) -> None:
+    assert storable(text) == storable(text).encode("utf-8").decode("utf-8")
+
+
+@given(ANY_TEXT)
+def test_a_storable_text_is_left_as_it_is(text: str) -> None:
+    assert storable(text) == storable(storable(text))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_text_without_surrogates_is_left_as_it_is(text: str) -> None:
+    assert text == storable(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("cut \ud83d", "cut \ufffd"),
+        ("\ude00 cut", "\ufffd cut"),
+        ("\ud83d\ude00", "😀"),
+        ("\ude00\ud83d", "\ufffd\ufffd"),
+        ("a\ud800b\udfffc", "a\ufffdb\ufffdc"),
+    ],
+)
+def test_a_lone_surrogate_becomes_the_replacement_character_and_a_pair_its_character(text: str, wanted: str) -> None:
+    assert wanted == storable(text)
+
+
+@pytest.mark.parametrize("text", [None, "", " ", "\n\t\r", "\u00a0", "\u2003\u3000", "\x0b\x0c"])
+def test_white_space_says_nothing(text: str | None) -> None:
+    assert is_blank(text)
+
+
+@pytest.mark.parametrize("text", ["0", ".", " a ", "\u200b"])
+def test_anything_else_says_something(text: str) -> None:
+    assert not is_blank(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("a b", 2), ("a1-ü!", 3), ("**\n- x_y", 2), ("$1,234.50", 6), ("日本", 2), ("😀", 0)]
+)
+def test_only_letters_and_digits_count(text: str, count: int) -> None:
+    assert count == count_alphanumeric(text)
+
+
+@given(ANY_TEXT, st.integers(1, 20))
+def test_one_line_is_one_line_of_at_most_its_length(text: str, most: int) -> None:
+    line = one_line(text, most)
+
+    assert most >= len(line)
+    assert 1 >= len(line.splitlines())
+
+
+def test_a_line_that_is_cut_says_so() -> None:
+    assert "a b…" == one_line("a \n b\tc d", 4)

@@ -1,0 +1,201 @@
+"""Reading a judge's reply: exactly one clear answer, or an error; never a guess."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tasks.rules.verdict import Verdict, VerdictError, parse_verdict, reply_format
+
+MET = Verdict("met", 1.0, "")
+UNMET = Verdict("unmet", 0.0, "")
+
+GOOD: dict[str, tuple[str, Verdict]] = {
+    "met": ('{"criteria_met": true}', MET),
+    "unmet": ('{"criteria_met": false}', UNMET),
+    "explained": ('{"explanation": "why", "criteria_met": true}', Verdict("met", 1.0, "why")),
+    "the answer first": ('{"criteria_met": false, "explanation": "why"}', Verdict("unmet", 0.0, "why")),
+    "words of the other answer in the explanation": (
+        '{"criteria_met": true, "explanation": "... no false claims"}', Verdict("met", 1.0, "... no false claims"),
+    ),
+    "an object as text in the explanation": (
+        r'{"explanation": "says {\"criteria_met\": true}", "criteria_met": false}',
+        Verdict("unmet", 0.0, 'says {"criteria_met": true}'),
+    ),
+    "white space": (' \n\t{ "criteria_met" :\ntrue }\r\n', MET),
+    "a fence": ('```\n{"criteria_met": true}\n```', MET),
+    "a fence with its language": ('```json\n{"criteria_met": true}\n```', MET),
+    "a fence with its language in capitals": ('```JSON\r\n{"criteria_met": true}\r\n```', MET),
+    "a fence in white space": ('\n```json \n{"criteria_met": true}\n```\n', MET),
+    "a fence in the explanation": (
+        '```json\n{"criteria_met": true, "explanation": "```x```"}\n```', Verdict("met", 1.0, "```x```"),
+    ),
+    "thinking in front": ('<think>{"criteria_met": false}</think>{"criteria_met": true}', MET),
+    "thinking in front of a fence": ('<think>so</think>\n\n```json\n{"criteria_met": true}\n```', MET),
+    "another key": ('{"criteria_met": true, "confidence": 0.5}', MET),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_a_clear_reply_is_read(case: str) -> None:
+    reply, verdict = GOOD[case]
+
+    assert verdict == parse_verdict(reply)
+
+
+BAD = {
+    "nothing": "",
+    "white space": " \n",
+    "a word": "true",
+    "prose": "The criterion is met.",
+    "yes": '{"criteria_met": "yes"}',
+    "true as text": '{"criteria_met": "true"}',
+    "true in capitals": '{"criteria_met": TRUE}',
+    "true of another language": '{"criteria_met": True}',
+    "one": '{"criteria_met": 1}',
+    "zero": '{"criteria_met": 0}',
+    "one with a point": '{"criteria_met": 1.0}',
+    "null": '{"criteria_met": null}',
+    "a list of one": '{"criteria_met": [true]}',
+    "an object in its place": '{"criteria_met": {"value": true}}',
+    "not there": '{"explanation": "met"}',
+    "another name": '{"criteria_Met": true}',
+    "one level down": '{"verdict": {"criteria_met": true}}',
+    "an empty object": "{}",
+    "a list": '[{"criteria_met": true}]',
+    "an empty list": "[]",
+    "a number": "1",
+    "a text": '"criteria_met: true"',
+    "two objects": '{"criteria_met": true}{"criteria_met": false}',
+    "two lines": '{"criteria_met": true}\n{"criteria_met": true}',
+    "two fences": '```json\n{"criteria_met": true}\n```\n```json\n{"criteria_met": true}\n```',
+    "cut off": '{"explanation": "It is true that',
+    "cut off after the answer": '{"criteria_met": true, "explanation": "It',
+    "cut off before the brace": '{"criteria_met": true',
+    "cut off in the word": '{"criteria_met": tru',
+    "a fence that does not end": '```json\n{"criteria_met": true}',
+    "a fence that does not begin": '{"criteria_met": true}\n```',
+    "the key twice": '{"criteria_met": true, "criteria_met": false}',
+    "the key twice, the same": '{"criteria_met": true, "criteria_met": true}',
+    "the explanation twice": '{"criteria_met": true, "explanation": "a", "explanation": "b"}',
+    "a key twice further in": '{"criteria_met": true, "x": {"a": 1, "a": 2}}',
+    "text in front": 'Here it is: {"criteria_met": true}',
+    "text behind": '{"criteria_met": true} I am sure.',
+    "text in front of a fence": 'Here it is:\n```json\n{"criteria_met": true}\n```',
+    "text behind a fence": '```json\n{"criteria_met": true}\n```\nDone.',
+    "text in a fence": '```json\nHere: {"criteria_met": true}\n```',
+    "single quotes": "{'criteria_met': true}",
+    "a comment": '{"criteria_met": true} // sure',
+    "a comma too many": '{"criteria_met": true,}',
+    "no quotes": "{criteria_met: true}",
+    "a line break inside a text": '{"criteria_met": true, "explanation": "a\nb"}',
+    "NaN": '{"criteria_met": NaN}',
+    "NaN beside it": '{"criteria_met": true, "confidence": NaN}',
+    "Infinity beside it": '{"criteria_met": true, "confidence": -Infinity}',
+    "an explanation that is a list": '{"criteria_met": true, "explanation": ["a"]}',
+    "an explanation that is null": '{"criteria_met": true, "explanation": null}',
+    "an explanation that is a number": '{"criteria_met": true, "explanation": 3}',
+    "nested deep": '{"criteria_met": true, "x": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    "nested deep and cut off": "[" * 100_000,
+    "a number of five thousand digits": '{"criteria_met": true, "x": ' + "1" * 5_000 + "}",
+    "a byte order mark": '\ufeff{"criteria_met": true}',
+    "thinking only": '<think>{"criteria_met": true}</think>',
+    "thinking that never ends": '<think>{"criteria_met": true}',
+    "YAML": "criteria_met: true",
+    "an object with a NUL behind": '{"criteria_met": true}\x00',
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_reply_that_is_no_clear_answer_is_an_error(case: str) -> None:
+    with pytest.raises(VerdictError):
+        parse_verdict(BAD[case])
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_the_error_is_one_short_line(case: str) -> None:
+    with pytest.raises(VerdictError) as caught:
+        parse_verdict(BAD[case])
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert 200 > len(str(caught.value))
+
+
+EXPLANATIONS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60) | st.sampled_from(
+    ["```", "\n```\n", "<think>", "</think>", '{"criteria_met": false}', "\\", '"', "\u2028"]
+)
+FENCES = st.sampled_from(["{}", " {}\n", "```json\n{}\n```", "```\n{}\n```", "```JSON\r\n{}\r\n```\n"])
+
+
+@given(met=st.booleans(), explanation=EXPLANATIONS, fence=FENCES, is_ascii=st.booleans(), indent=st.none() | st.just(2))
+def test_whatever_is_written_as_json_is_read_back(
+    met: bool, explanation: str, fence: str, is_ascii: bool, indent: int | None
+) -> None:
+    answer = {"explanation": explanation, "criteria_met": met}
+    reply = fence.replace("{}", json.dumps(answer, ensure_ascii=is_ascii, indent=indent))
+
+    assert Verdict("met" if met else "unmet", float(met), explanation) == parse_verdict(reply)
+
+
+PIECES = ('{"criteria_met":', "true", "false", "}", "{", '"', ",", "```", "\n", "<think>", "</think>", "12")
+KEYS = st.sampled_from(["criteria_met", "explanation", "x"])
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner),
+    max_leaves=6,
+)
+REPLIES = st.text(max_size=80) | st.lists(st.sampled_from(PIECES)).map("".join) | DOCUMENTS.map(json.dumps)
+
+
+def outcome(reply: str) -> Any:
+    try:
+        return parse_verdict(reply)
+    except VerdictError as error:
+        return error
+
+
+@given(REPLIES)
+@example("\ud800")
+def test_every_text_is_a_verdict_or_a_verdict_error_and_nothing_else(reply: str) -> None:
+    assert isinstance(outcome(reply), Verdict | VerdictError)
+
+
+@given(REPLIES)
+def test_a_reply_is_met_only_where_it_holds_a_true_and_unmet_only_where_it_holds_a_false(reply: str) -> None:
+    found = outcome(reply)
+
+    assert not isinstance(found, Verdict) or {"met": "true", "unmet": "false"}[found.status] in reply
+
+
+@pytest.mark.parametrize("explanation", ["quotes </think> of the answer", "quotes <reason>x</reason>", "a <think> b"])
+def test_an_explanation_that_names_a_tag_is_read_as_it_is_when_thinking_stands_in_front(explanation: str) -> None:
+    reply = "<think>so</think>" + json.dumps({"explanation": explanation, "criteria_met": True})
+
+    assert Verdict("met", 1.0, explanation) == parse_verdict(reply)
+
+
+@pytest.mark.parametrize("escaped", [r"\ud83d", r"cut \ude00", r"\udc00\ud800"])
+def test_an_explanation_can_be_stored_whatever_it_is_escaped_from(escaped: str) -> None:
+    verdict = parse_verdict(f'{{"criteria_met": true, "explanation": "{escaped}"}}')
+
+    assert verdict.explanation == verdict.explanation.encode("utf-8", "replace").decode("utf-8")
+
+
+def test_an_escaped_pair_of_surrogates_is_the_character_that_it_stands_for() -> None:
+    assert "😀" == parse_verdict(r'{"criteria_met": true, "explanation": "\ud83d\ude00"}').explanation
+
+
+def test_the_format_that_is_asked_for_takes_exactly_the_two_keys() -> None:
+    schema = reply_format(None)["json_schema"]["schema"]
+
+    assert ["criteria_met", "explanation"] == sorted(schema["properties"])
+    assert ["criteria_met", "explanation"] == sorted(schema["required"])
+    assert schema["additionalProperties"] is False
+    assert {"type": "boolean"} == schema["properties"]["criteria_met"]
+
+
+@pytest.mark.parametrize(("bound", "wanted"), [(None, {"type": "string"}), (80, {"type": "string", "maxLength": 80})])
+def test_the_explanation_is_bounded_where_a_bound_is_given(bound: int | None, wanted: dict[str, Any]) -> None:
+    assert wanted == reply_format(bound)["json_schema"]["schema"]["properties"]["explanation"]

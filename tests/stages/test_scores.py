@@ -1,0 +1,327 @@
+"""Scores and leaderboards: the published SQL against the paper's equations in exact fractions."""
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tests.builders import admitted, criterion, response, verdict
+from tests.stages.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
+from warehouse import Reader
+
+TOLERANCE = 1e-12
+Rows = dict[str, list[dict[str, Any]]]
+Key = tuple[str, ...]
+
+_COLUMNS = "judge, task_id, model, trial, score_name"
+
+
+def observed(reader: Reader, query: str) -> dict[Key, list[float | None]]:
+    """The five figures of each score row, by its key."""
+    figures = ("value", "value_lower", "value_upper", "n_decided", "n_wanted")
+    return {
+        tuple(str(value) for name, value in found.items() if name not in figures): [found[name] for name in figures]
+        for found in reader.rows(query)
+    }
+
+
+def expected(found: Score) -> list[float | None]:
+    value = None if found.value is None else float(found.value)
+    return [value, float(found.lower), float(found.upper), found.n_decided, found.n_wanted]
+
+
+def differences(
+    wanted: Mapping[Key, list[float | None]], actual: Mapping[Key, list[float | None]]
+) -> list[tuple[Key, object, object]]:
+    """Where two tables of figures differ, so that a failure names the rows."""
+    return [
+        (key, wanted.get(key), actual.get(key))
+        for key in sorted(wanted.keys() | actual.keys())
+        if not _are_close(wanted.get(key), actual.get(key))
+    ]
+
+
+def _are_close(wanted: list[float | None] | None, actual: list[float | None] | None) -> bool:
+    if wanted is None or actual is None:
+        return False
+    return all(
+        a is None and b is None if a is None or b is None else abs(a - b) <= TOLERANCE
+        for a, b in zip(wanted, actual, strict=True)
+    )
+
+
+def judged_cells(world: World) -> Iterable[tuple[str, tuple[str, str, int]]]:
+    """Every response in every trial that a judge has begun for its model."""
+    for judge in JUDGES:
+        begun = {(cell[1], cell[2]) for cell, _ in world.decisions[judge]}
+        for cell in world.responses:
+            if (cell[1], cell[2]) in begun:
+                yield judge, cell
+
+
+def test_scores_are_equations_1_and_3_with_the_bounds_that_open_criteria_leave(
+    world: World, world_reader: Reader
+) -> None:
+    wanted = {
+        (judge, *map(str, cell), name): expected(found)
+        for judge, cell in judged_cells(world)
+        for name in EQUATIONS
+        if (found := score(world, judge, cell, name)) is not None
+    }
+    query = f"select {_COLUMNS}, value, value_lower, value_upper, n_decided, n_wanted from scores"
+
+    assert [] == differences(wanted, observed(world_reader, query))
+
+
+def test_category_scores_are_the_same_equations_over_the_criteria_of_the_category(
+    world: World, world_reader: Reader
+) -> None:
+    wanted = {
+        (judge, *map(str, cell), name, category): expected(found)
+        for judge, cell in judged_cells(world)
+        for name in EQUATIONS
+        for category in CATEGORIES
+        if (found := score(world, judge, cell, name, category)) is not None
+    }
+    query = f"select {_COLUMNS}, category, value, value_lower, value_upper, n_decided, n_wanted from category_scores"
+
+    assert [] == differences(wanted, observed(world_reader, query))
+
+
+def test_the_random_rubrics_hold_every_case_that_the_comparison_is_about(world: World) -> None:
+    found = [score(world, judge, cell, "score") for judge, cell in judged_cells(world)]
+    scores = [each for each in found if each is not None]
+
+    assert any(each.value is not None and each.value < 0 for each in scores)
+    assert any(each.value is None and 0 < each.n_decided for each in scores)
+    assert any(each.n_decided == 0 for each in scores)
+    assert any(each.lower < each.upper for each in scores)
+
+
+def test_the_bounds_hold_the_value_and_meet_in_it_when_all_is_decided(world_reader: Reader) -> None:
+    broken = world_reader.rows(
+        """
+        from (select * from scores union all by name select * from category_scores)
+        where value_lower > value_upper
+            or is_complete <> (value is not null)
+            or is_complete <> (n_decided = n_wanted)
+            or (is_complete and (abs(value - value_lower) > 1e-12 or abs(value - value_upper) > 1e-12))
+            or abs(coverage - n_decided / n_wanted) > 1e-12
+        """
+    )
+
+    assert [] == broken
+
+
+@pytest.mark.parametrize("figure", ["n_tasks", "mean_score", "coverage"])
+@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("judge", JUDGES)
+def test_the_leaderboard_is_equations_2_and_4_over_the_complete_tasks(
+    world: World, world_reader: Reader, judge: str, name: str, figure: str
+) -> None:
+    wanted = {model: _number(getattr(row, figure)) for model, row in board(world, judge, name).items()}
+
+    assert pytest.approx(wanted, abs=TOLERANCE) == _column(world_reader, judge, name, figure)
+
+
+@pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
+@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("judge", JUDGES)
+def test_ranks_compare_the_tasks_that_are_complete_for_every_ranked_model(
+    world: World, world_reader: Reader, judge: str, name: str, figure: str
+) -> None:
+    wanted = {model: getattr(row, figure) for model, row in board(world, judge, name).items()}
+
+    assert wanted == _column(world_reader, judge, name, figure)
+
+
+def test_every_task_of_the_split_is_wanted_of_every_model(world: World, world_reader: Reader) -> None:
+    assert [len(world.rubrics)] == [
+        row["n_tasks_wanted"] for row in world_reader.rows("select distinct n_tasks_wanted from leaderboard")
+    ]
+
+
+def _column(reader: Reader, judge: str, name: str, figure: str) -> dict[str, Any]:
+    rows = reader.rows(f"select model, {figure} from leaderboard where judge = ? and score_name = ?", [judge, name])
+    return {row["model"]: row[figure] for row in rows}
+
+
+def _number(value: float | Fraction | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+# small cases that say what the equations mean
+
+
+def rubric_of(weights: Mapping[str, list[int]]) -> Rows:
+    """Admitted tasks with the given weights, by task."""
+    tables = admitted(list(weights))
+    for task_row in tables["task_rows"]:
+        task_row["n_criteria"] = len(weights[task_row["task_id"]])
+    criteria = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
+    return tables | {"criteria": criteria, "responses": [], "verdicts": []}
+
+
+def answered(tables: Rows, decisions: Mapping[str, list[float | None]], **of_response: Any) -> Rows:
+    """Add a response to each task, with its criteria decided in their order."""
+    criteria = tables["criteria"]
+    for task, values in decisions.items():
+        of_task = [c for c in criteria if c["task_id"] == task]
+        tables["responses"].append(response(task, **of_response))
+        tables["verdicts"] += [
+            verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)
+        ]
+    return tables
+
+
+def value_of(reader: Reader, column: str, score_name: str = "score", table: str = "leaderboard") -> Any:
+    return reader.value(f"select {column} from {table} where score_name = ?", [score_name])
+
+
+def test_the_mean_is_clipped_and_not_each_response(published: Callable[[Rows], Reader]) -> None:
+    tables = rubric_of({"a": [10, -4], "b": [2, 8], "c": [5, 5]})
+    reader = published(answered(tables, {"a": [0, 1], "b": [1, 0], "c": [1, 0]}))
+
+    scores = [r["value"] for r in reader.rows("from scores where score_name = 'score' order by task_id")]
+
+    assert [-0.4, 0.2, 0.5] == scores
+    assert pytest.approx(0.1, abs=TOLERANCE) == value_of(reader, "mean_score")
+
+
+def test_a_mean_below_zero_is_shown_as_zero(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [10, -4]}), {"a": [0, 1]}))
+
+    assert 0.0 == value_of(reader, "mean_score")
+    assert -0.4 == value_of(reader, "value", table="scores")
+
+
+def test_a_failed_verdict_on_a_positive_criterion_is_not_counted_as_unmet(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [5, 5]}), {"a": [1, None]}))
+    row = reader.rows("from scores where score_name = 'score'")[0]
+
+    assert [None, 0.5, 1.0, 0.5, False] == [
+        row[name] for name in ("value", "value_lower", "value_upper", "coverage", "is_complete")
+    ]
+    assert 0 == value_of(reader, "n_tasks")
+    assert value_of(reader, "mean_score") is None
+
+
+def test_a_failed_verdict_on_a_negative_criterion_lowers_the_lower_bound(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [10, -5]}), {"a": [1, None]}))
+    row = reader.rows("from scores where score_name = 'score'")[0]
+
+    assert [None, 0.5, 1.0] == [row[name] for name in ("value", "value_lower", "value_upper")]
+
+
+def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [5], "b": [5]}), {"a": [1]})
+    tables["responses"].append(response("b", status="timeout"))
+    reader = published(tables)
+
+    statuses = reader.rows("select task_id, status from verdict_details order by task_id")
+
+    assert [{"task_id": "a", "status": "met"}, {"task_id": "b", "status": "no_response"}] == statuses
+    assert [1, 2, 0.5] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
+    assert 1.0 == value_of(reader, "mean_score")
+
+
+def test_a_task_without_any_response_counts_as_wanted(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [5], "b": [5, 5, 5]}), {"a": [1]}))
+
+    assert [1, 2, 0.25] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
+
+
+def test_a_category_of_faults_only_has_a_min_normalised_score_and_no_other(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = rubric_of({"a": [5]})
+    tables["criteria"] += [criterion("a", 1, -3, "Faults"), criterion("a", 2, -1, "Faults")]
+    reader = published(answered(tables, {"a": [1, 1, 0]}))
+
+    rows = reader.rows("select score_name, value from category_scores where category = 'Faults'")
+
+    assert [{"score_name": "min_normalized", "value": 0.25}] == rows
+
+
+def test_a_partial_verdict_gives_half_the_weight(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [4, 4]}), {"a": [1, 0.5]}))
+
+    assert 0.75 == value_of(reader, "value", table="scores")
+
+
+def test_a_task_counts_once_all_its_trials_are_complete(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
+    reader = published(answered(tables, {"a": [1, 1], "b": [1, None]}, trial=2))
+
+    assert [1, 2, 0.75] == [value_of(reader, name) for name in ("n_tasks", "n_trials", "mean_score")]
+
+
+def test_verdicts_under_another_template_are_another_row(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]})
+    other = [v | {"verdict_id": v["verdict_id"] + "/other", "template_hash": "other", "value": 1.0, "status": "met"}
+             for v in tables["verdicts"]]  # fmt: skip
+    tables["verdicts"] += other
+    reader = published(tables)
+
+    rows = reader.rows("select template_hash, mean_score from leaderboard where is_primary order by template_hash")
+
+    assert [("a-template", 0.5), ("other", 1.0)] == [(r["template_hash"], r["mean_score"]) for r in rows]
+
+
+def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 1]})
+    tables["verdicts"][1]["criterion_hash"] = "an-older-wording"
+    reader = published(tables)
+
+    assert [1, 2] == [value_of(reader, name, table="scores") for name in ("n_decided", "n_wanted")]
+
+
+def test_a_refused_task_is_on_no_board(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4], "b": [4]}), {"a": [1], "b": [0]})
+    refusal = {"run_id": "a-run", "benchmark": "prbench", "dataset_revision": "a-revision", "task_id": "b",
+               "check_name": "weight_range", "severity": "quarantine", "detail": "bad", "created_at": None}  # fmt: skip
+    reader = published({**tables, "refusals": [refusal]})
+
+    assert [1, 1, 1.0] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "mean_score")]
+
+
+def test_a_model_that_has_hardly_begun_does_not_shrink_what_the_others_are_ranked_on(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = rubric_of({"a": [4], "b": [4], "c": [4]})
+    for model, values in {"x": (1, 1, 1), "y": (0, 0, 0)}.items():
+        answered(tables, {"a": [values[0]], "b": [values[1]], "c": [values[2]]}, model=model)
+    reader = published(answered(tables, {"a": [1]}, model="z"))
+
+    rows = reader.rows("select model, rank, n_tasks_ranked from leaderboard where is_primary order by model")
+
+    assert [("x", 1, 3), ("y", 2, 3), ("z", None, None)] == [tuple(row.values()) for row in rows]
+
+
+def test_tied_models_share_a_rank(published: Callable[[Rows], Reader]) -> None:
+    tables = rubric_of({"a": [4, 4], "b": [4, 4]})
+    for model, values in {"x": [1, 0], "y": [1, 0], "z": [0, 0]}.items():
+        answered(tables, {"a": values, "b": values}, model=model)
+    reader = published(tables)
+
+    rows = reader.rows("select model, rank from leaderboard where is_primary order by model")
+
+    assert [("x", 1), ("y", 1), ("z", 3)] == [(r["model"], r["rank"]) for r in rows]
+
+
+def test_an_unknown_price_makes_the_cost_unknown_and_not_smaller(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
+    tables["verdicts"][0]["cost_usd"] = 0.25
+    reader = published(tables)
+
+    assert value_of(reader, "cost_usd") is None
+
+
+def test_the_cost_is_that_of_the_responses_and_their_verdicts(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
+    for each in tables["verdicts"]:
+        each["cost_usd"] = 0.25
+    reader = published(tables)
+
+    assert 1.5 == value_of(reader, "cost_usd")
