@@ -1,9 +1,8 @@
 """The commands that only read: they start no Prefect and import nothing heavy."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +10,7 @@ from flows.options import Context, examples, shared_options
 from flows.output import FORMATS, show, show_json, show_rows, show_table
 
 if TYPE_CHECKING:
-    from flows.reading import Table
+    from flows.query import Table
     from tasks.settings import Job
 
 _FILE = click.Path(path_type=Path)
@@ -63,7 +62,7 @@ def leaderboard(context: Context, is_hard: bool, score: str | None, by: str | No
 @shared_options
 def sql(context: Context, query: str | None, file: Path | None, file_format: str | None, output: Path | None) -> int:
     """Ask the database in SQL, read-only."""
-    from flows.reading import run_sql
+    from flows.query import run_sql
     from tasks.rules.errors import UsageError
 
     database = _database(context)
@@ -86,7 +85,7 @@ def _prompt(database: Path, file_format: str) -> int:
     """Ask for queries until an empty line or the end of the input."""
     import readline  # noqa: F401 - gives `input` its line editing and history
 
-    from flows.reading import run_sql
+    from flows.query import run_sql
     from tasks.rules.errors import PipelineError
 
     while True:
@@ -124,7 +123,7 @@ def _database(context: Context) -> Path:
 def _leaderboard(
     context: Context, job: "Job", *, score: str | None = None, by: str | None = None, is_hard: bool = False
 ) -> "Table":
-    from flows.reading import leaderboard
+    from flows.leaderboard import leaderboard
 
     asked = context.asked
     return leaderboard(job, judges=asked.judges, vintage=asked.vintage, score=score, by=by, is_hard=is_hard)
@@ -139,23 +138,12 @@ def _show_leaderboard(job: "Job", table: "Table") -> None:
     if not table.rows:
         click.echo("No model has a verdict here yet.")
         return
-    show_table(table.columns, table.rows)
-    for line in _caveats(job, table.records):
+    from flows.leaderboard import caveats, for_people
+
+    columns, rows = for_people(table)
+    show_table(columns, rows)
+    for line in caveats(job, table.records):
         click.echo(line)
-
-
-def _caveats(job: "Job", records: Sequence[dict[str, Any]]) -> list[str]:
-    """What must be known beside the figures."""
-    from tasks.llm.embedded import is_embedded
-
-    lines = []
-    bar = job.settings.coverage.min
-    low = sorted({r["model"] for r in records if "coverage" in r and r["coverage"] < bar})
-    if low:
-        lines.append(f"Below the coverage bar of {bar:.0%}; the figures rest on a part of the split: {', '.join(low)}")
-    if any(is_embedded(judge.name) for judge in job.settings.judges):
-        lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
-    return lines
 
 
 READING_COMMANDS = (status, leaderboard, sql, doctor)

@@ -1,21 +1,24 @@
-"""What the commands that only read show: leaderboards, the coverage matrix, SQL. No Prefect, nothing heavy."""
+"""The leaderboard of a job: its query, and how it is shown to people."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import duckdb
-
+from flows.query import Table
 from tasks.benchmarks import load_benchmark
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.llm.embedded import is_embedded
+from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.sources import open_source
 from warehouse import Warehouse
 
+_OPTIONAL = {
+    "n_trials", "cost_usd", "judge_trial", "judge_config_hash", "template_hash", "model_config_hash", "vintage",
+}  # fmt: skip
+
 _LEADERBOARD = """
     select split, rank, model, mean_score, ci_low, ci_high, n_tasks, n_tasks_wanted, coverage, n_trials, n_tasks_ranked,
-        mean_chars_alnum, cost_usd, judge, judge_trial, vintage, score_name
+        mean_chars_alnum, cost_usd, judge, judge_trial, judge_config_hash, template_hash, model_config_hash, vintage,
+        score_name
     from {table}
     where benchmark = $benchmark and dataset_revision = $revision and score_name = $score
         and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split) or {is_hard})
@@ -38,26 +41,13 @@ _BY_CATEGORY = """
             and ($vintage::varchar is null or vintage = $vintage)
         group by all
     )
-    select split, category, model, avg(value) as mean_score, count(*) as n_tasks, judge, judge_trial, vintage,
-        $score as score_name
+    select split, category, model, avg(value) as mean_score, count(*) as n_tasks, judge, judge_trial,
+        judge_config_hash, template_hash, model_config_hash, vintage, $score as score_name
     from task_values
     where is_complete
     group by split, category, model, model_config_hash, judge, judge_config_hash, template_hash, judge_trial, vintage
     order by split, category, judge, judge_trial, vintage, mean_score desc, model
 """
-
-
-@dataclass(frozen=True)
-class Table:
-    """A result: its columns and its rows."""
-
-    columns: list[str]
-    rows: list[tuple[Any, ...]]
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
 def leaderboard(
@@ -89,23 +79,42 @@ def leaderboard(
         return Table(*reader.table(query, parameters))
 
 
-def run_sql(database: Path, query: str) -> Table:
-    """The result of a query on the published database, which it can neither change nor leave.
+def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:
+    """The columns that one looks at; hashes, vintage, trials and cost only where they tell something."""
+    records = table.records
+    telling = {name for name in _OPTIONAL if len({r.get(name) for r in records}) > 1}
+    telling |= {name for name in ("cost_usd", "n_trials") if any(r.get(name) not in {None, 1} for r in records)}
+    shown: dict[str, Any] = {
+        "split": lambda r: r["split"],
+        "category": lambda r: r["category"],
+        "rank": lambda r: r["rank"],
+        "model": lambda r: r["model"],
+        "mean_score": lambda r: None if r["mean_score"] is None else f"{r['mean_score']:.3f}",
+        "ci_low": lambda r: None if r["ci_low"] is None else f"{r['ci_low']:.3f} to {r['ci_high']:.3f}",
+        "n_tasks": lambda r: f"{r['n_tasks']} of {r['n_tasks_wanted']}" if "n_tasks_wanted" in r else r["n_tasks"],
+        "coverage": lambda r: f"{r['coverage']:.1%}",
+        "n_trials": lambda r: r["n_trials"],
+        "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),
+        "cost_usd": lambda r: None if r["cost_usd"] is None else f"{r['cost_usd']:.2f}",
+        "judge": lambda r: r["judge"],
+        "judge_trial": lambda r: r["judge_trial"],
+        "judge_config_hash": lambda r: r["judge_config_hash"][:8],
+        "template_hash": lambda r: r["template_hash"][:8],
+        "model_config_hash": lambda r: r["model_config_hash"][:8],
+        "vintage": lambda r: r["vintage"],
+    }
+    names = [name for name in shown if name in table.columns and (name not in _OPTIONAL or name in telling)]
+    titles = {"mean_score": records[0]["score_name"], "ci_low": "95 % interval", "mean_chars_alnum": "letters+digits"}
+    return [titles.get(name, name) for name in names], [[shown[name](r) for name in names] for r in records]
 
-    Raises:
-        PipelineError: DuckDB refuses the query; the message is its own.
-    """
-    if not database.exists():
-        raise PipelineError(f"{database}: nothing is published here yet; run `prbench ingest` or `prbench run`")
-    try:
-        with duckdb.connect(str(database), read_only=True) as connection:
-            connection.execute("set autoinstall_known_extensions = false")
-            connection.execute("set autoload_known_extensions = false")
-            # A query reads this database, and no file or address beside it.
-            connection.execute("set enable_external_access = false")
-            connection.execute("set lock_configuration = true")
-            cursor = connection.execute(query)
-            columns = [column[0] for column in cursor.description or []]
-            return Table(columns, cursor.fetchall() if columns else [])
-    except duckdb.Error as error:
-        raise PipelineError(f"SQL: {' '.join(str(error).split())}") from error
+
+def caveats(job: Job, records: Sequence[dict[str, Any]]) -> list[str]:
+    """What must be known beside the figures."""
+    lines = []
+    bar = job.settings.coverage.min
+    low = sorted({r["model"] for r in records if "coverage" in r and r["coverage"] < bar})
+    if low:
+        lines.append(f"Below the coverage bar of {bar:.0%}; the figures rest on a part of the split: {', '.join(low)}")
+    if any(is_embedded(judge.name) for judge in job.settings.judges):
+        lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
+    return lines
