@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli_reading import READING_COMMANDS, show_leaderboard
+from flows.cli_reading import READING_COMMANDS, leaderboard_records, show_leaderboard
 from flows.options import Context, examples, shared_options
 from flows.output import show_json, show_rows
 
@@ -40,8 +40,11 @@ def cli() -> None:
 def run(context: Context, retry_failed: bool) -> int:
     """Do the whole job; only what is missing is done."""
     execution = _run_flow(context, "evaluate", retry_failed=retry_failed)
-    if context.as_json or execution.was_interrupted:
+    if execution.was_interrupted:
         return _finish(context, execution)
+    if context.as_json:
+        show_json(execution.as_json | {"leaderboard": leaderboard_records(context, execution.job)})
+        return execution.exit_code
     show_leaderboard(context, execution.job)
     click.echo(f"\nDatabase: {execution.database}")
     click.echo("Next:\n  " + "\n  ".join(_NEXT))

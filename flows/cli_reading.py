@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -132,6 +132,11 @@ def _leaderboard(
 def show_leaderboard(context: Context, job: "Job") -> None:
     """The leaderboard of a job, for people."""
     _show_leaderboard(job, _leaderboard(context, job))
+
+
+def leaderboard_records(context: Context, job: "Job") -> list[dict[str, Any]]:
+    """The leaderboard of a job, for machines."""
+    return _leaderboard(context, job).records
 
 
 def _show_leaderboard(job: "Job", table: "Table") -> None:

@@ -106,9 +106,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _run_row(
-    execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str
-) -> dict[str, Any]:
+def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str) -> dict[str, Any]:
     made = {report.stage: report for report in execution.reports if report.stage in {"sample", "judge"}}
     costs = [report.cost_usd for report in made.values()]
     return {
@@ -138,4 +136,3 @@ def _git_commit() -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return answer.stdout.strip() or None if answer.returncode == 0 else None
-

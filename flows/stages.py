@@ -32,7 +32,7 @@ async def ingest_flow(job: Job) -> StageReport:
     """Bring the data set in and check it: a task that breaks an invariant is refused here."""
     started_s = time.monotonic()
     report = await asyncio.to_thread(ingest, job)
-    report.add(await asyncio.to_thread(check, job, ("ingest",), reuse=True))
+    report.adopt(await asyncio.to_thread(check, job, ("ingest",), reuse=True))
     return await _finished(job, report, started_s)
 
 
@@ -131,7 +131,7 @@ async def _with_parts(
     await asyncio.to_thread(Warehouse(job.warehouse).publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.add(await asyncio.to_thread(check, job, (suite,)))
+        report.adopt(await asyncio.to_thread(check, job, (suite,)))
     else:
         report.notes.append(f"all {what} were there, no model call made")
     return await _finished(job, report, started_s)

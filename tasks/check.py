@@ -84,9 +84,7 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         parameters = {"benchmark": benchmark.name, "revision": source.revision}
         for suite in suites:
             of_suite = [rule for rule in rules if rule.stage == suite]
-            findings += run_suite(
-                suite, of_suite, lambda name: reader.frame(sql.read(f"checks/{name}"), parameters)
-            )
+            findings += run_suite(suite, of_suite, lambda name: reader.frame(sql.read(f"checks/{name}"), parameters))
     now = datetime.now(UTC)
     # The rows of `checks` say which refusals count, so they come last.
     warehouse.write("refusals", _refusal_rows(job, key, findings, now))

@@ -59,9 +59,7 @@ def _ask_hub(dataset_id: str, revision: str) -> str:
     from huggingface_hub import HfApi, constants
 
     try:
-        info = HfApi().dataset_info(
-            dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
-        )
+        info = HfApi().dataset_info(dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
     except Exception as error:  # whatever it is, it is told in one line and stays as the cause
         raise _failure(dataset_id, revision, _reason(error, revision)) from error
     if info.sha is None:

@@ -35,9 +35,7 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[t
         ]
 
 
-async def judge_batch(
-    job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
-) -> StageReport:
+async def judge_batch(job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool) -> StageReport:
     """Judge what a batch of responses is owed, and write the verdicts, failed ones too.
 
     The criteria of one response go out together: the first alone, so that the provider has the conversation in its

@@ -32,6 +32,10 @@ class StageReport:
         self.rows += other.rows
         self.failures += other.failures
         self.cost_usd = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
+        self.adopt(other)
+
+    def adopt(self, other: "StageReport") -> None:
+        """Take over what another stage has to say about this one's rows, such as a check."""
         self.notes += other.notes
         self.warnings += other.warnings
         self.is_below_bar |= other.is_below_bar

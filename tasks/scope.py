@@ -93,9 +93,7 @@ def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
     for judge in job.settings.judges:
         template = load_template(judge.template, benchmark.template)
         found += [
-            Judging(
-                judge, judge_target(judge).config_hash, template, template_hash(template), benchmark.grading, trial
-            )
+            Judging(judge, judge_target(judge).config_hash, template, template_hash(template), benchmark.grading, trial)
             for trial in range(1, judge.trials + 1)
         ]
     return found
@@ -199,4 +197,3 @@ def _owed_parameters(job: Job, scope: Scope, judging: Judging, retry_failed: boo
         [f"{config} {label}" for label, config in models.items()], named is None, list(named or ()),
         *judging.columns.values(), list(PASSING), retry_failed,
     ]  # fmt: skip
-

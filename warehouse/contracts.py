@@ -147,9 +147,7 @@ class Table:
         return pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
 
 
-def _table(
-    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest"
-) -> Table:
+def _table(name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest") -> Table:
     return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps)
 
 

@@ -100,9 +100,7 @@ def _definition(table: Table) -> str:
         "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
         "timestamp[us, tz=UTC]": "timestamptz",
     }  # fmt: skip
-    return ", ".join(
-        f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns
-    )
+    return ", ".join(f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns)
 
 
 def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> None:
@@ -129,9 +127,7 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str])
         if table.keeps == "decided"
         else "select 1"
     )
-    connection.execute(
-        f"delete from {table.name} as stored where exists (select 1 from incoming where {same})"
-    )
+    connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
     connection.execute(f"insert into {table.name} by name select * from incoming")
     connection.execute("drop table incoming")
 

@@ -80,9 +80,7 @@ def _criteria(reader: Reader, key: dict[str, str]) -> dict[tuple[str, str], str]
     return {(row["task_id"], row["criterion_id"]): row["content_hash"] for row in rows}
 
 
-def _response(
-    where: str, given: Given, responses: dict[tuple[str, str, int], list[dict[str, Any]]]
-) -> dict[str, Any]:
+def _response(where: str, given: Given, responses: dict[tuple[str, str, int], list[dict[str, Any]]]) -> dict[str, Any]:
     task_id, model = required_text(where, given, "task"), required_text(where, given, "model")
     trial = number_of(where, given, "trial")
     found = responses.get((task_id, model, trial), [])

@@ -145,4 +145,3 @@ def _litellm() -> Any:
     litellm.telemetry = False
     litellm.drop_params = False
     return litellm
-

@@ -11,6 +11,8 @@ OK = "ok"
 REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 
+_CONTENT_FILTER = '"content_filter"'
+"""The code by which an error says that a filter refused; LiteLLM makes a plain bad request of some of these."""
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 _SHORTEST_SECRET = 8
 
@@ -79,7 +81,7 @@ def from_error(error: Exception, latency_s: float) -> tuple[Reply, bool]:
         status, passes = TIMEOUT, True
     elif isinstance(error, litellm.ContextWindowExceededError):
         status, passes = CONTEXT_LENGTH, False
-    elif isinstance(error, litellm.ContentPolicyViolationError):
+    elif isinstance(error, litellm.ContentPolicyViolationError) or _CONTENT_FILTER in str(error):
         status, passes = REFUSED, False
     elif isinstance(
         error, litellm.AuthenticationError | litellm.PermissionDeniedError | litellm.NotFoundError

@@ -17,7 +17,6 @@ PARSE_ERROR = "parse_error"
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
-
 def reply_format(explanation_chars: int | None) -> dict[str, Any]:
     """The structured output that a judge is asked for, with the explanation bounded where a bound is given."""
     bound = {} if explanation_chars is None else {"maxLength": explanation_chars}

@@ -131,7 +131,7 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             self.faults.done()
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that the base class gives it
         """Say nothing: the book has it all."""
 
 

@@ -184,7 +184,7 @@ def refused_titles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[st
     """What is refused of tasks that are called by the title of their first criterion."""
     folder = tmp_path_factory.mktemp("titles")
     titles = (*WHITE_SPACE, *SHORT_TITLES)
-    file = write_jsonl(folder / "x.jsonl", [spoiled(f"t{ascii(title)}", title=title) for title in titles])
+    file = write_jsonl(folder / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles])
     ingest(job_on(file, folder / "warehouse"))
     check(job_on(file, folder / "warehouse"), ["ingest"])
     return refused(folder / "warehouse")
@@ -192,12 +192,12 @@ def refused_titles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[st
 
 @pytest.mark.parametrize("title", WHITE_SPACE, ids=ascii)
 def test_a_title_of_any_white_space_is_empty(refused_titles: dict[str, set[str]], title: str) -> None:
-    assert {"title_not_empty"} == refused_titles.get(f"t{ascii(title)}")
+    assert {"title_not_empty"} == refused_titles.get(f"t{title!a}")
 
 
 @pytest.mark.parametrize("title", SHORT_TITLES, ids=ascii)
 def test_a_title_of_one_letter_is_not_empty(refused_titles: dict[str, set[str]], title: str) -> None:
-    assert None is refused_titles.get(f"t{ascii(title)}")
+    assert None is refused_titles.get(f"t{title!a}")
 
 
 @pytest.mark.parametrize("text", ["0", "a", "7", "u"])

@@ -1,0 +1,195 @@
+"""The whole job as a person starts it: the real command, a real Prefect server, a real provider over a socket."""
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from typing import Any
+
+import pytest
+
+from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.flows.conftest import PROJECT, Command
+
+pytestmark = pytest.mark.slow
+
+N_TASKS, N_CRITERIA = 8, 98
+"""The sample that ships."""
+
+
+def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
+    """Two models, one judge, two trials on the sample."""
+    return {
+        "dataset": {"source": "sample"},
+        "models": [
+            {"name": "hosted_vllm/alpha", "label": "alpha", "api_base": server.api_base},
+            {"name": "hosted_vllm/beta", "label": "beta", "api_base": server.api_base},
+        ],
+        "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
+        "trials": 2,
+        "limits": {"concurrency": 8, "attempts": 2},
+        **changes,
+    }
+
+
+def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Command, provider: FaultServer) -> None:
+    command.configure(**settings(provider))
+    first = command.json("run", "--warehouse", "data")
+    assert len(provider.samples) == 2 * 2 * N_TASKS
+    assert len(provider.judgings) == 2 * 2 * N_CRITERIA
+    assert {row["model"]: row["n_tasks"] for row in command.json("leaderboard", "--warehouse", "data")} == {
+        "alpha": N_TASKS, "beta": N_TASKS,
+    }  # fmt: skip
+    calls = len(provider.book)
+    second = command.json("run", "--warehouse", "data")
+    assert len(provider.book) == calls
+    assert [first["outcome"], second["outcome"]] == ["done", "done"]
+    made = command.sql("select responses_made, verdicts_made from runs where command like '%run%' order by started_at")
+    assert [list(row.values()) for row in made] == [[32, 392], [0, 0]]
+
+
+def test_verdicts_are_what_the_judge_said_about_the_whole_conversation(
+    command: Command, provider: FaultServer
+) -> None:
+    command.configure(**settings(provider, trials=1))
+    command("run", "--warehouse", "data")
+    met = sum(meets(request["messages"][0]["content"]) for request in provider.judgings)
+    stored = command.sql("select count(*) filter (status = 'met') as met, count(*) as n from verdicts")
+    assert stored == [{"met": met, "n": 2 * N_CRITERIA}]
+    for request in provider.judgings:
+        assert "assistant: An answer to" in request["messages"][0]["content"]
+        assert "prbench:sample" not in json.dumps(request)
+
+
+def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command: Command) -> None:
+    healed = False
+
+    def faulty(request: Request, number: int) -> Answer:
+        if healed:
+            return well_behaved(request, number)
+        if is_judging(request):
+            # One criterion in seven gets a reply that is no verdict, a few are refused.
+            digit = sum(map(ord, request["messages"][0]["content"])) % 7
+            return {0: Answer("true"), 1: Answer("no", finish_reason="content_filter")}.get(
+                digit, well_behaved(request, number)
+            )
+        return well_behaved(request, number)
+
+    with FaultServer(faulty) as server:
+        command.configure(**settings(server, trials=1))
+        command("run", "--warehouse", "data", code=3)
+        by_status = "select status, count(*) as n, count(value) as decided from verdicts group by status order by status"
+        broken = {row["status"]: row for row in command.sql(by_status)}
+        assert broken["parse_error"]["n"] > 0
+        assert broken["refused"]["n"] > 0
+        assert broken["parse_error"]["decided"] == broken["refused"]["decided"] == 0
+        assert sum(row["n"] for row in broken.values()) == 2 * N_CRITERIA
+        bounds = command.sql("select value, value_lower, value_upper from scores where not is_complete")
+        assert bounds
+        assert all(row["value"] is None and row["value_lower"] < row["value_upper"] for row in bounds)
+
+        healed = True
+        calls = len(server.book)
+        command("run", "--warehouse", "data", code=3)
+        assert len(server.book) - calls == broken["parse_error"]["n"]
+        command("run", "--warehouse", "data", "--retry-failed")
+        assert len(server.book) - calls == broken["parse_error"]["n"] + broken["refused"]["n"]
+        assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
+
+
+def test_a_run_that_is_killed_goes_on_where_it_stopped(command: Command) -> None:
+    def slow(request: Request, number: int) -> Answer:
+        answer = well_behaved(request, number)
+        return Answer(answer.text, delay_s=0.4)
+
+    with FaultServer(slow) as server:
+        command.configure(**settings(server, trials=1))
+        process = command.start("run", "--warehouse", "data")
+        _wait_for(lambda: len(server.judgings) > 40, process)
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+        assert process.returncode == 130, complaint
+        stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
+        assert stored["r"] == 2 * N_TASKS
+        assert 0 < stored["v"] < 2 * N_CRITERIA
+        calls = len(server.book)
+        command("run", "--warehouse", "data")
+        assert len(server.book) - calls == 2 * N_CRITERIA - stored["v"]
+        outcomes = command.sql("select outcome from runs order by started_at")
+        assert [row["outcome"] for row in outcomes] == ["interrupted", "done"]
+
+
+def test_readers_always_get_an_answer_while_a_run_writes(command: Command, provider: FaultServer) -> None:
+    command.configure(**settings(provider))
+    command("ingest", "--warehouse", "data")
+    reading = textwrap.dedent("""
+        import sys, time, duckdb
+        held = duckdb.connect(sys.argv[1], read_only=True)
+        before, answers, seen = held.execute("select count(*) from verdicts").fetchone(), 0, set()
+        while not sys.stdin.readable() or not __import__("select").select([sys.stdin], [], [], 0)[0]:
+            assert held.execute("select count(*) from verdicts").fetchone() == before
+            import subprocess
+            fresh = subprocess.run([sys.executable, "-c", f'''
+        import duckdb
+        c = duckdb.connect({sys.argv[1]!r}, read_only=True)
+        n, m = c.execute("select count(*), count(distinct verdict_id) from verdicts").fetchone()
+        assert n == m
+        c.execute("select * from leaderboard").fetchall()
+        print(n)
+        '''], capture_output=True, text=True)
+            assert fresh.returncode == 0, fresh.stderr
+            seen.add(int(fresh.stdout)); answers += 1
+        print(answers, max(seen))
+    """)
+    database = str(command.folder / "data" / "prbench.duckdb")
+    reader = subprocess.Popen(
+        [sys.executable, "-c", reading, database],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    command("run", "--warehouse", "data")
+    output, complaint = reader.communicate("stop\n", timeout=60)
+    assert reader.returncode == 0, complaint
+    answers, most = map(int, output.split())
+    assert answers > 5
+    assert most in {0, 4 * N_CRITERIA}
+
+
+def test_a_second_run_on_the_same_warehouse_is_refused_in_one_line(command: Command) -> None:
+    with FaultServer(lambda r, n: Answer(well_behaved(r, n).text, delay_s=0.5)) as server:
+        command.configure(**settings(server))
+        process = command.start("run", "--warehouse", "data")
+        _wait_for(lambda: len(server.book) > 3, process)
+        refused = command("run", "--warehouse", "data", "-q", code=1)
+        assert f"process {process.pid} is at work on this warehouse" in refused.stderr
+        assert len(refused.stderr.strip().splitlines()) == 1
+        process.kill()
+        process.wait()
+
+
+def test_stages_run_one_by_one_and_empty_models_make_no_call(command: Command, provider: FaultServer) -> None:
+    command.configure(dataset={"source": "sample"})
+    for stage in ("ingest", "assemble", "sample", "judge", "aggregate", "check"):
+        command(stage, "--warehouse", "data")
+    refused = command("select-hard", "--warehouse", "data", "-q", code=1)
+    assert refused.stderr == (
+        "prbench: select-hard: no verdict of the configured judge is stored; run `prbench judge` first\n"
+    )
+    assert provider.book == []
+    assert command.sql("select count(distinct task_id) as n from messages") == [{"n": N_TASKS}]
+
+
+def test_the_project_folder_is_not_written_to() -> None:
+    listed = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=normal"], cwd=PROJECT, capture_output=True, text=True, check=True
+    )  # fmt: skip
+    assert "prefect.db" not in listed.stdout
+
+
+def _wait_for(condition: Any, process: subprocess.Popen[str]) -> None:
+    deadline_s = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline_s, "it did not come so far"
+        time.sleep(0.05)

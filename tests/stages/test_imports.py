@@ -1,0 +1,232 @@
+"""Imports: responses and verdicts made elsewhere, taken whole or refused in one line."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.imports import import_responses, import_verdicts
+from tasks.ingest import ingest
+from tasks.rules.errors import PipelineError
+from tasks.settings import Job
+from tests.builders import good_row, job_on, write_jsonl
+from warehouse import Warehouse
+
+Given = dict[str, Any]
+Write = Callable[[list[Given]], Path]
+RESPONSE = {"task": "t1", "model": "ada", "response": "An answer."}
+VERDICT = {"task": "t1", "model": "ada", "criterion": "t1-c0", "criteria_met": True}
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two tasks, one response, one verdict; for tests that must leave them as they are."""
+    folder = tmp_path_factory.mktemp("imports")
+    job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
+    ingest(job)
+    import_responses(job, write_jsonl(folder / "responses.jsonl", [RESPONSE]))
+    import_verdicts(job, write_jsonl(folder / "verdicts.jsonl", [VERDICT]))
+    return job
+
+
+@pytest.fixture
+def job(shared: Job, tmp_path: Path) -> Job:
+    """The same on a copy of the warehouse, to add to."""
+    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
+    return shared.model_copy(update={"warehouse": copy})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Write:
+    """Write rows as JSON Lines."""
+    return lambda rows: write_jsonl(tmp_path / "rows.jsonl", rows)
+
+
+def stored(job: Job, query: str) -> list[Given]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
+
+
+def parts_of(job: Job) -> list[Path]:
+    return sorted((job.warehouse / "parts").rglob("*.parquet"))
+
+
+# responses
+
+
+def test_a_response_is_stored_as_given_and_marked_as_imported(shared: Job) -> None:
+    (found,) = stored(shared, "select model, trial, text, status, source, chars_alnum, attempts from responses")
+
+    assert ["ada", 1, "An answer.", "ok", "imported", 8, 0] == list(found.values())
+
+
+def test_an_empty_response_is_a_failed_one(job: Job, file: Write) -> None:
+    import_responses(job, file([{"task": "t2", "model": "ada", "response": " "}]))
+
+    assert [{"status": "empty", "text": None}] == stored(job, "select status, text from responses where task_id = 't2'")
+
+
+def test_the_same_responses_again_are_a_no_op(shared: Job, file: Write) -> None:
+    before = parts_of(shared)
+
+    assert 0 == import_responses(shared, file([RESPONSE])).rows
+    assert before == parts_of(shared)
+
+
+FORMS: dict[str, tuple[str, str]] = {
+    "an object by task": ("x.json", json.dumps({"t2": "Two."})),
+    "a list of rows": ("x.json", json.dumps([{"task": "t2", "response": "Two."}])),
+    "JSON Lines": ("x.jsonl", json.dumps({"task": "t2", "response": "Two."})),
+    "CSV": ("x.csv", 'task,response\nt2,"Two."\n'),
+    "CSV with a byte order mark": ("x.csv", '\ufefftask,response\nt2,"Two."\n'),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_file_says_the_same(job: Job, tmp_path: Path, form: str) -> None:
+    name, text = FORMS[form]
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    import_responses(job, tmp_path / name, model="bell")
+    query = "select task_id, text from responses where model = 'bell'"
+
+    assert [{"task_id": "t2", "text": "Two."}] == stored(job, query)
+
+
+def test_a_long_answer_in_a_csv_file_is_taken_whole(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("task,model,response\nt2,bell," + "word " * 40_000 + "\n", encoding="utf-8")
+    import_responses(job, tmp_path / "x.csv")
+
+    assert [{"n": 200_000}] == stored(job, "select length(text) as n from responses where model = 'bell'")
+
+
+REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
+    "an unknown task": ([{**RESPONSE, "task": "t9"}], "'t9'"),
+    "no task": ([{"model": "ada", "response": "x"}], "`task` is missing"),
+    "no model": ([{"task": "t1", "response": "x"}], "`model` is missing"),
+    "no response": ([{"task": "t1", "model": "ada"}], "`response` is missing"),
+    "a trial of 0": ([{**RESPONSE, "trial": 0}], "`trial` is 0"),
+    "half a trial": ([{**RESPONSE, "trial": 1.5}], "`trial` is 1.5"),
+    "a trial in words": ([{**RESPONSE, "trial": "first"}], "`trial` is 'first'"),
+    "a trial in a digit that is no number": ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
+    "another text in its place": ([{**RESPONSE, "response": "Another."}], "row 1"),
+    "two texts for one place": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "trial": 2, "response": "Another."}], "row 2"),
+    "the last row": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_RESPONSES)
+def test_responses_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
+    shared: Job, file: Write, case: str
+) -> None:
+    rows, reason = REFUSED_RESPONSES[case]
+    before = parts_of(shared)
+
+    with pytest.raises(PipelineError) as caught:
+        import_responses(shared, file(rows))
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert reason in str(caught.value)
+    assert before == parts_of(shared)
+
+
+UNREADABLE = {
+    "not there": ("gone.jsonl", None),
+    "broken JSON": ("x.json", b"{broken"),
+    "JSON nested too deeply": ("x.json", b"[" * 100_000),
+    "a broken line": ("x.jsonl", b"{broken\n"),
+    "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1")),
+    "JSON in another encoding": ("x.json", '{"t2": "é"}'.encode("latin-1")),
+    "another kind of file": ("x.txt", b"t2\n"),
+    "a list of texts": ("x.json", b'["t2"]'),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path: Path, case: str) -> None:
+    name, content = UNREADABLE[case]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+
+    with pytest.raises(PipelineError) as caught:
+        import_responses(shared, tmp_path / name, model="ada")
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert name in str(caught.value)
+
+
+# verdicts
+
+DECISIONS: list[tuple[Given, float]] = [
+    ({"criteria_met": True}, 1.0),
+    ({"criteria_met": False}, 0.0),
+    ({"criteria_met": None, "value": 1}, 1.0),
+    ({"value": 0}, 0.0),
+    ({"value": 1.0}, 1.0),
+    ({"value": "0"}, 0.0),
+    ({"criteria_met": "TRUE"}, 1.0),
+    ({"criteria_met": "", "value": "0.0"}, 0.0),
+]
+
+
+def test_a_decision_is_read_in_every_way_of_writing_it(job: Job, file: Write) -> None:
+    without = {name: of for name, of in VERDICT.items() if name != "criteria_met"}
+    rows = [without | decision | {"judge": f"judge-{i}"} for i, (decision, _) in enumerate(DECISIONS)]
+    import_verdicts(job, file(rows))
+    query = "select value, status from verdicts where judge <> 'imported' order by judge"
+
+    assert [{"value": value, "status": "met" if value else "unmet"} for _, value in DECISIONS] == stored(job, query)
+
+
+def test_a_verdict_without_a_judge_is_marked_as_imported(shared: Job) -> None:
+    (found,) = stored(shared, "select judge, judge_config_hash, template_hash, source, judge_trial from verdicts")
+
+    assert ["imported", "imported", "imported", "imported", 1] == list(found.values())
+
+
+def test_the_same_verdicts_again_are_a_no_op(shared: Job, file: Write) -> None:
+    before = parts_of(shared)
+
+    assert 0 == import_verdicts(shared, file([VERDICT])).rows
+    assert before == parts_of(shared)
+
+
+def test_two_judges_and_two_judge_trials_stand_beside_each_other(job: Job, file: Write) -> None:
+    import_verdicts(job, file([VERDICT | {"judge": j, "judge_trial": t} for j in ("dora", "emil") for t in (1, 2)]))
+    query = "select judge, judge_trial from verdicts where judge <> 'imported' order by all"
+
+    assert [("dora", 1), ("dora", 2), ("emil", 1), ("emil", 2)] == [tuple(row.values()) for row in stored(job, query)]
+
+
+REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
+    "an unknown task": ([{**VERDICT, "task": "t9"}], "t9"),
+    "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
+    "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
+    "an unknown trial": ([{**VERDICT, "trial": 2}], "trial 2"),
+    "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
+    "a value of 2": ([{**VERDICT, "criteria_met": None, "value": 2}], "criteria_met is 2"),
+    "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
+    "a list": ([{**VERDICT, "criteria_met": [True]}], "[True]"),
+    "nothing": ([{**VERDICT, "criteria_met": None}], "None"),
+    "another decision in its place": ([{**VERDICT, "criteria_met": False}], "row 1"),
+    "two decisions for one place": (
+        [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}], "row 2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED_VERDICTS)
+def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
+    shared: Job, file: Write, case: str
+) -> None:
+    rows, reason = REFUSED_VERDICTS[case]
+    before = parts_of(shared)
+
+    with pytest.raises(PipelineError) as caught:
+        import_verdicts(shared, file(rows))
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert reason in str(caught.value)
+    assert before == parts_of(shared)

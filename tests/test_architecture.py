@@ -1,0 +1,193 @@
+"""The shape of the house: imports run downwards only, and everything lies where it is said to lie."""
+
+import ast
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sql
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
+STAGES = ("check", "ingest", "assemble", "sample", "judge", "aggregate", "hard_subset", "imports", "plan", "report")
+
+ONLY: dict[str, set[str]] = {
+    "tasks.rules": {"tasks.rules", "numpy"},
+    "tasks.benchmarks": {"tasks.benchmarks", "tasks.rules"},
+    "tasks.prompts": {"tasks.prompts", "tasks.rules"},
+    "warehouse": {"warehouse", "sql", "duckdb", "polars", "pyarrow"},
+    "sql": {"sql", "yaml"},
+    "expectations": {"expectations", "warehouse", "great_expectations", "pandas"},
+}
+"""Part -> what it may use beside the standard library."""
+
+NEVER: dict[str, set[str]] = {
+    "tasks.benchmarks": {"socket", "urllib", "http", "asyncio"},
+    "tasks.llm": {"duckdb", "prefect", "warehouse", "expectations", "sql", "flows", *(f"tasks.{s}" for s in STAGES)},
+    "tasks": {"flows", "great_expectations"},
+    "flows": {"litellm", "great_expectations", "expectations"},
+}
+"""Part -> what it may not use."""
+
+ONLY_IN = {"litellm": "tasks.llm", "great_expectations": "expectations", "flows": "flows"}
+"""Library or part -> the only part that uses it."""
+
+ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
+ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "prbench.example.yaml", "prefect.yaml"}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module that a file imports, at its top or inside a function, with `from a import b` as `a.b`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {f"{'.' * node.level}{node.module or ''}.{alias.name}" for alias in node.names}
+    return found
+
+
+MODULES = {module_name(path): imports_of(path) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+
+
+def is_in(name: str, part: str) -> bool:
+    return name == part or name.startswith(f"{part}.")
+
+
+def modules_in(part: str) -> Iterator[tuple[str, str]]:
+    """(module, imported name) of every import in a part."""
+    return ((name, used) for name, imports in MODULES.items() if is_in(name, part) for used in imports)
+
+
+def is_standard(name: str) -> bool:
+    # A package of ours wins over a namesake of the standard library.
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def test_every_module_was_looked_at() -> None:
+    assert set(PACKAGES) <= {name.split(".")[0] for name in MODULES}
+    assert any(is_in(used, "tasks.rules") for _, used in modules_in("tasks"))
+
+
+@pytest.mark.parametrize("part", ONLY)
+def test_a_lower_floor_uses_only_what_it_may(part: str) -> None:
+    wrong = [
+        f"{name} imports {used}"
+        for name, used in modules_in(part)
+        if not is_standard(used) and not any(is_in(used, allowed) for allowed in ONLY[part])
+    ]
+
+    assert [] == wrong
+
+
+@pytest.mark.parametrize("part", NEVER)
+def test_no_part_uses_what_it_must_not(part: str) -> None:
+    wrong = [f"{name} imports {used}" for name, used in modules_in(part) for bad in NEVER[part] if is_in(used, bad)]
+
+    assert [] == wrong
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_one_part_alone_uses_it(library: str) -> None:
+    wrong = [
+        f"{name} imports {used}"
+        for name, imports in MODULES.items()
+        for used in imports
+        if is_in(used, library) and not is_in(name, ONLY_IN[library])
+    ]
+
+    assert [] == wrong
+
+
+def stage_of(name: str) -> str | None:
+    return next((stage for stage in STAGES if is_in(name, f"tasks.{stage}")), None)
+
+
+def test_no_stage_imports_another() -> None:
+    wrong = [
+        f"{name} imports {used}"
+        for name, used in modules_in("tasks")
+        if stage_of(name) and stage_of(used) and stage_of(name) != stage_of(used)
+    ]
+
+    assert [] == wrong
+
+
+def test_what_stages_share_imports_no_stage() -> None:
+    wrong = [f"{name} imports {used}" for name, used in modules_in("tasks") if stage_of(used) and not stage_of(name)]
+
+    assert [] == wrong
+
+
+def test_no_import_is_relative() -> None:
+    assert [] == [f"{name} imports {used}" for name, imports in MODULES.items() for used in imports if used[0] == "."]
+
+
+def test_no_two_modules_import_each_other_at_their_top() -> None:
+    circles = [
+        (name, other)
+        for name, imports in MODULES.items()
+        for other in MODULES
+        if name < other
+        and any(is_in(used, other) for used in imports)
+        and any(is_in(used, name) and not is_in(used, other) for used in MODULES[other])
+        and not is_in(other, name)
+    ]
+
+    assert [] == circles
+
+
+def test_no_flow_is_named_like_something_that_can_be_imported() -> None:
+    # Prefect's loader puts `flows/` first on the path, so such a name would hide the other module.
+    taken = {*PACKAGES, "tests", *importlib.metadata.packages_distributions(), *sys.stdlib_module_names}
+
+    assert [] == [path.stem for path in (ROOT / "flows").glob("*.py") if path.stem in taken and path.stem != "__init__"]
+
+
+def tracked_files() -> list[Path]:
+    """What git holds or would take up."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    command = [git, "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return [Path(line) for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+
+
+def test_the_top_level_holds_exactly_what_it_should() -> None:
+    visible = {file.parts[0] for file in tracked_files() if not file.parts[0].startswith(".")}
+
+    assert visible >= ALWAYS_THERE
+    assert visible <= ALWAYS_THERE | ALSO_ALLOWED
+
+
+def test_every_folder_with_python_is_a_package() -> None:
+    folders = {file.parent for file in tracked_files() if file.suffix == ".py"}
+
+    assert [] == sorted(str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file())
+
+
+def test_every_sql_model_is_described_where_it_lies_and_nothing_else_is() -> None:
+    models = [path for folder in ("staging", "marts") for path in (sql.FOLDER / folder).glob("*.sql")]
+    files = {f"{path.parent.name}/{path.stem}" for path in models}
+    described = {f"{entry['folder']}/{name}" for name, entry in sql.schema()["models"].items()}
+
+    assert files == described
+
+
+def test_every_frame_that_a_rule_looks_at_is_a_query_of_its_name() -> None:
+    from tasks.benchmarks import benchmark_names, load_benchmark
+    from tasks.check import rules_of
+
+    frames = {rule.frame for name in benchmark_names() for rule in rules_of(load_benchmark(name))}
+
+    assert sorted(frames) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))

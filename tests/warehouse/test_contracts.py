@@ -1,0 +1,136 @@
+"""The contracts, and what the published database promises to those who query it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sql
+from tests.builders import SHARED_DATA, row
+from warehouse import Reader, Warehouse
+from warehouse.contracts import COLUMNS, TABLES
+
+PROMISED = {
+    "tasks": "benchmark dataset_revision task_id field topic expert turns splits decision_types economic_pathways "
+             "n_criteria positive_weight negative_weight has_reference_texts is_admitted content_hash",
+    "criteria": "benchmark dataset_revision task_id criterion_id position title category weight severity content_hash",
+    "messages": "task_id conversation_id position role content",
+    "quarantine": "benchmark dataset_revision task_id check_name severity detail",
+    "checks": "run_id suite expectation table_name severity success n_evaluated n_failed failing_keys",
+    "responses": "response_id benchmark dataset_revision task_id conversation_id model model_config_hash served_model "
+                 "trial vintage source import_batch status text chars_alnum finish_reason degraded prompt_tokens "
+                 "cached_tokens completion_tokens reasoning_tokens cost_usd latency_s attempts error run_id created_at",
+    "verdicts": "verdict_id response_id benchmark dataset_revision task_id criterion_id criterion_hash model trial "
+                "vintage judge judge_config_hash served_model template_hash grading judge_trial source status value "
+                "explanation prompt_tokens cached_tokens completion_tokens cost_usd latency_s attempts error run_id "
+                "created_at",
+    "verdict_details": "verdict_id response_id benchmark dataset_revision task_id criterion_id model trial vintage "
+                       "judge template_hash grading judge_trial status value explanation title weight severity "
+                       "category topic field response_text",
+    "scores": "response_id benchmark dataset_revision task_id model trial vintage judge template_hash grading "
+              "judge_trial score_name value value_lower value_upper coverage is_complete",
+    "category_scores": "response_id benchmark dataset_revision task_id model trial vintage judge template_hash grading "
+                       "judge_trial score_name value value_lower value_upper coverage is_complete category",
+    "leaderboard": "benchmark dataset_revision split judge judge_config_hash template_hash grading judge_trial vintage "
+                   "model model_config_hash score_name is_primary n_tasks n_tasks_wanted n_trials mean_score ci_low "
+                   "ci_high coverage mean_chars_alnum cost_usd rank n_tasks_ranked",
+    "hard_subset": "selection_id benchmark dataset_revision field task_id rank mean_score n_models selected_at",
+    "judge_agreement": "grader_a grader_b n kappa macro_f1 agreement",
+    "runs": "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made cost_usd",
+}  # fmt: skip
+"""Table -> the columns that others rely on (the public interface, copied here as facts)."""
+
+INTERNAL = {"published_parts", "published_from"}
+"""Tables by which the publisher knows what a file holds."""
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    warehouse = Warehouse(tmp_path_factory.mktemp("warehouse"))
+    warehouse.write("runs", [row("runs", command="run")])
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        yield reader
+
+
+def columns_of(reader: Reader, table_name: str) -> set[str]:
+    rows = reader.rows("select column_name from information_schema.columns where table_name = ?", [table_name])
+    return {found["column_name"] for found in rows}
+
+
+@pytest.mark.parametrize("table_name", PROMISED)
+def test_the_promised_columns_are_there(published: Reader, table_name: str) -> None:
+    assert [] == sorted(set(PROMISED[table_name].split()) - columns_of(published, table_name))
+
+
+def test_every_table_view_and_column_says_in_the_database_what_it_is(published: Reader) -> None:
+    silent = published.rows(
+        """
+        select table_name as name, null as part, comment from duckdb_tables() where database_name = 'published'
+        union all
+        select view_name, null, comment from duckdb_views() where database_name = 'published' and not internal
+        union all
+        select table_name, column_name, comment from duckdb_columns()
+        where database_name = 'published' and not internal
+        """
+    )
+
+    assert [] == [
+        (found["name"], found["part"])
+        for found in silent
+        if found["name"] not in INTERNAL and not (found["comment"] or "").strip()
+    ]
+
+
+def test_every_table_and_model_is_in_the_database(published: Reader) -> None:
+    present = {
+        found["table_name"]
+        for found in published.rows(
+            "select table_name from information_schema.tables where table_catalog = 'published'"
+        )
+    }
+
+    assert {*TABLES, *(model.name for model in sql.models()), *INTERNAL} == present
+
+
+def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
+    used = {column for table in TABLES.values() for column in table.columns}
+
+    assert [] == [name for name, (_, meaning) in COLUMNS.items() if not meaning.strip()]
+    assert used == set(COLUMNS)
+
+
+@pytest.mark.parametrize("table_name", TABLES)
+def test_a_key_is_made_of_the_tables_own_columns_and_no_column_stands_twice(table_name: str) -> None:
+    table = TABLES[table_name]
+
+    assert set(table.key) <= set(table.columns)
+    assert len(table.columns) == len(set(table.columns))
+    assert table.key
+
+
+def test_every_column_that_schema_yml_describes_exists(published: Reader) -> None:
+    gone = [
+        (model.name, column)
+        for model in sql.models()
+        for column in model.columns
+        if column not in columns_of(published, model.name)
+    ]
+
+    assert [] == gone
+
+
+def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(published: Reader) -> None:
+    texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
+    tables = {*TABLES, *(model.name for model in sql.models())}
+
+    assert [] == [name for name in tables if "canary" in (found := columns_of(published, name)) and found & texts]
+
+
+def test_the_promise_is_the_one_that_was_published() -> None:
+    interface = SHARED_DATA / "../interface.md"
+    if not Path(interface).is_file():
+        pytest.skip("the interface is not beside the checkout")
+    text = interface.read_text(encoding="utf-8")
+
+    assert [] == [name for name in PROMISED if f"| `{name}` |" not in text]

@@ -1,0 +1,331 @@
+"""Publishing: the parts become one consistent file, whatever happened before and whoever is reading."""
+
+import json
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.builders import at, response, row
+from tests.warehouse.conftest import Start
+from warehouse import Warehouse, WarehouseError
+
+Row = dict[str, Any]
+
+
+def run_row(run_id: str, command: str) -> Row:
+    return row("runs", run_id=run_id, command=command)
+
+
+def write(warehouse: Warehouse, table_name: str, rows: list[Row]) -> str:
+    """Write a part that is certainly newer than the ones before: names begin with the millisecond."""
+    time.sleep(0.002)
+    return str(warehouse.write(table_name, rows))
+
+
+def state(warehouse: Warehouse) -> dict[str, list[Row]]:
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        return {name: reader.rows(f"from {name} order by all") for name in ("runs", "responses", "published_parts")}
+
+
+def rebuilt(warehouse: Warehouse, folder: Path) -> dict[str, list[Row]]:
+    """The state of a warehouse made of nothing but the parts."""
+    shutil.copytree(warehouse.root / "parts", folder / "parts")
+    return state(Warehouse(folder))
+
+
+# what stands
+
+
+def random_parts(dice: random.Random, is_in_order: bool) -> list[tuple[str, list[Row]]]:
+    """Parts of both kinds of table, many keys each, so that every order of events is among them."""
+    parts: list[tuple[str, list[Row]]] = []
+    for number in range(5):
+        keys = [f"k{i}" for i in range(60) if dice.random() < 0.6]
+        parts.append(("runs", [run_row(key, f"of part {number}") for key in keys]))
+        parts.append(("responses", [
+            response(
+                key, status=dice.choice(["ok", "timeout", "refused"]), error=f"of part {number}",
+                created_at=at(number if is_in_order else dice.randint(0, 4)),
+            )
+            for key in keys
+        ]))  # fmt: skip
+    return parts
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("is_in_order", [True, False], ids=["made in order", "made in any order"])
+def test_publishing_part_by_part_is_the_same_as_building_anew(
+    warehouse: Warehouse, tmp_path: Path, seed: int, is_in_order: bool
+) -> None:
+    for table_name, rows in random_parts(random.Random(seed), is_in_order):
+        write(warehouse, table_name, rows)
+        if table_name == "responses":
+            warehouse.publish()
+
+    assert rebuilt(warehouse, tmp_path / "other") == state(warehouse)
+
+
+def test_a_part_that_turns_up_late_stands_where_it_would_have_stood(warehouse: Warehouse, tmp_path: Path) -> None:
+    # Its writer took the name and then was slow, or its clock was behind.
+    part = write(warehouse, "runs", [run_row("r", "early")])
+    hidden = (warehouse.root / "parts" / "runs" / part).rename(tmp_path / part)
+    write(warehouse, "runs", [run_row("r", "late")])
+    warehouse.publish()
+    hidden.rename(warehouse.root / "parts" / "runs" / part)
+
+    assert rebuilt(warehouse, tmp_path / "other") == state(warehouse)
+
+
+def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:
+    for command in ("first", "second", "first"):
+        write(warehouse, "runs", [run_row("r", command)])
+
+    assert ["first"] == [found["command"] for found in state(warehouse)["runs"]]
+
+
+def test_of_rows_with_one_key_the_newer_parts_row_stands(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "early")])
+    write(warehouse, "runs", [run_row("r", "late")])
+
+    assert ["late"] == [found["command"] for found in state(warehouse)["runs"]]
+
+
+ORDERS = {
+    "a failed one gives way to a decided": (["timeout", "ok"], "ok"),
+    "a decided one never gives way to a failed": (["ok", "timeout"], "ok"),
+    "a failed one gives way to a newer": (["timeout", "refused"], "refused"),
+    "a decided one stays through all": (["timeout", "ok", "refused", "timeout"], "ok"),
+}
+
+
+@pytest.mark.parametrize("is_published_between", [True, False])
+@pytest.mark.parametrize("case", ORDERS)
+def test_a_decision_is_never_lost_to_a_failure(warehouse: Warehouse, case: str, is_published_between: bool) -> None:
+    statuses, stands = ORDERS[case]
+    for second, status in enumerate(statuses):
+        write(warehouse, "responses", [response("t", status=status, created_at=at(second))])
+        if is_published_between:
+            warehouse.publish()
+
+    assert [stands] == [found["status"] for found in state(warehouse)["responses"]]
+
+
+@pytest.mark.parametrize("is_published_between", [True, False])
+def test_of_two_decisions_the_first_stands(warehouse: Warehouse, is_published_between: bool) -> None:
+    for second in range(2):
+        write(warehouse, "responses", [response("t", error=str(second), created_at=at(second))])
+        if is_published_between:
+            warehouse.publish()
+
+    assert ["0"] == [found["error"] for found in state(warehouse)["responses"]]
+
+
+def test_with_nothing_new_nothing_is_published(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+
+    assert [True, False] == [warehouse.publish(), warehouse.publish()]
+
+
+def test_a_row_of_a_part_that_went_away_goes_away(warehouse: Warehouse) -> None:
+    part = write(warehouse, "runs", [run_row("r", "run")])
+    write(warehouse, "runs", [run_row("s", "run")])
+    warehouse.publish()
+    (warehouse.root / "parts" / "runs" / part).unlink()
+
+    assert ["s"] == [found["run_id"] for found in state(warehouse)["runs"]]
+
+
+# damage
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a database", None], ids=["empty", "foreign", "cut off"])
+def test_a_damaged_published_file_is_built_anew(warehouse: Warehouse, damage: bytes | None) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    before = state(warehouse)
+    content = warehouse.database.read_bytes()
+    warehouse.database.write_bytes(content[: len(content) // 2] if damage is None else damage)
+
+    assert warehouse.publish()
+    assert before == state(warehouse)
+
+
+def test_a_database_of_another_making_is_built_anew(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    with duckdb.connect(str(warehouse.database)) as connection:
+        connection.execute("create table runs (other integer)")
+
+    assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
+
+
+def test_a_damaged_part_fails_in_one_line_that_names_it_and_leaves_the_published_file(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    warehouse.publish()
+    before = warehouse.database.read_bytes()
+    part = write(warehouse, "runs", [run_row("s", "run")])
+    (warehouse.root / "parts" / "runs" / part).write_bytes(b"PAR1 damaged PAR1")
+
+    with pytest.raises(WarehouseError) as caught:
+        warehouse.publish()
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert part in str(caught.value)
+    assert before == warehouse.database.read_bytes()
+    assert [] == list(warehouse.root.glob(".*.tmp*"))
+
+
+def test_a_kill_while_publishing_leaves_the_published_file_and_the_next_one_is_whole(
+    warehouse: Warehouse, start: Start
+) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    warehouse.publish()
+    before = warehouse.database.read_bytes()
+    write(warehouse, "runs", [run_row("s", "run")])
+    process = start("import sys; from warehouse import Warehouse; Warehouse(sys.argv[1]).publish()", warehouse.root)
+    deadline = time.monotonic() + 60
+    while not list(warehouse.root.glob(".*.tmp")):
+        assert deadline > time.monotonic()
+    process.kill()
+    process.wait()
+
+    assert before == warehouse.database.read_bytes()
+    assert ["r", "s"] == [found["run_id"] for found in state(warehouse)["runs"]]
+
+
+def test_what_a_killed_publisher_left_is_cleared_away_by_the_next(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    warehouse.root.mkdir(exist_ok=True)
+    left = warehouse.root / f".{warehouse.database.name}.0123456789abcdef.tmp"
+    left.write_bytes(b"half a database")
+    warehouse.publish()
+
+    assert [] == list(warehouse.root.glob(".*.tmp*"))
+
+
+# readers
+
+
+def test_any_client_can_open_the_published_file_read_only(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    warehouse.publish()
+
+    with duckdb.connect(str(warehouse.database), read_only=True) as connection:
+        assert [("r",)] == connection.execute("select run_id from runs").fetchall()
+
+
+def test_nothing_can_be_written_through_a_reader(warehouse: Warehouse) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    warehouse.publish()
+
+    with warehouse.reader() as reader, pytest.raises(duckdb.Error, match="read-only"):
+        reader.rows("delete from runs")
+
+
+def test_a_warehouse_with_nothing_published_is_told_in_one_line(warehouse: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"nothing is published here yet.*`prbench"):
+        warehouse.reader()
+
+
+def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "it's \"here\" [1]*")
+    write(warehouse, "runs", [run_row("r", "run")])
+
+    assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]
+
+
+HOLD_OPEN = """
+import sys
+import duckdb
+
+connection = duckdb.connect(sys.argv[1], read_only=True)
+for _ in sys.stdin:
+    print(connection.execute("select count(*) from runs").fetchone()[0], flush=True)
+"""
+
+
+def ask(process: Any) -> int:
+    process.stdin.write("how many?\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+def test_an_open_reader_keeps_its_state_and_a_new_one_sees_the_new(warehouse: Warehouse, start: Start) -> None:
+    write(warehouse, "runs", [run_row("r", "run")])
+    warehouse.publish()
+    early = start(HOLD_OPEN, warehouse.database)
+    assert 1 == ask(early)
+
+    write(warehouse, "runs", [run_row("s", "run")])
+    warehouse.publish()
+    late = start(HOLD_OPEN, warehouse.database)
+
+    assert [1, 2] == [ask(early), ask(late)]
+
+
+OPEN_AGAIN_AND_AGAIN = """
+import json, pathlib, sys
+import duckdb
+
+database, stop = sys.argv[1], pathlib.Path(sys.argv[2])
+seen, wrong, n = set(), [], 0
+print("ready", flush=True)
+while not stop.exists():
+    try:
+        with duckdb.connect(database, read_only=True) as connection:
+            runs, parts = connection.execute(
+                "select (select count(*) from runs), (select count(*) from published_parts where table_name = 'runs')"
+            ).fetchone()
+        seen.add(runs)
+        n += 1
+        if runs != parts:
+            wrong.append(f"{runs} runs of {parts} parts")
+    except Exception as error:
+        wrong.append(str(error))
+print(json.dumps({"wrong": wrong[:5], "seen": sorted(seen), "n": n}), flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_reader_that_opens_at_any_instant_sees_one_consistent_state(
+    warehouse: Warehouse, start: Start, tmp_path: Path
+) -> None:
+    write(warehouse, "runs", [run_row("r0", "run")])
+    warehouse.publish()
+    reader = start(OPEN_AGAIN_AND_AGAIN, warehouse.database, tmp_path / "stop")
+    assert reader.stdout is not None
+    assert "ready\n" == reader.stdout.readline()
+    for i in range(1, 7):
+        write(warehouse, "runs", [run_row(f"r{i}", "run")])
+        warehouse.publish()
+    (tmp_path / "stop").touch()
+    found = json.loads(reader.stdout.readline())
+
+    assert [] == found["wrong"]
+    assert found["n"] > 10
+    assert set(found["seen"]) <= set(range(1, 8))
+    assert len(found["seen"]) > 1
+
+
+PUBLISH_OWN = """
+import sys
+from tests.builders import row
+from warehouse import Warehouse
+
+warehouse = Warehouse(sys.argv[1])
+for i in range(3):
+    warehouse.write("runs", [row("runs", run_id=f"{sys.argv[2]}-{i}")])
+    warehouse.publish()
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, start: Start) -> None:
+    processes = [start(PUBLISH_OWN, warehouse.root, name) for name in ("a", "b")]
+
+    assert [0, 0] == [process.wait(120) for process in processes]
+    assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == [r["run_id"] for r in state(warehouse)["runs"]]

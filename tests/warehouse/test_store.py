@@ -1,0 +1,151 @@
+"""Parts: immutable files that appear whole or not at all."""
+
+import contextlib
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.builders import at, response, row
+from tests.warehouse.conftest import Start
+from warehouse import Warehouse, WarehouseError
+from warehouse.contracts import TABLES
+
+
+def visible(warehouse: Warehouse) -> list[Path]:
+    return sorted(path for path in warehouse.root.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+def test_the_same_content_twice_is_one_part(warehouse: Warehouse) -> None:
+    first = warehouse.write("responses", [response("t")])
+    second = warehouse.write("responses", [response("t")])
+
+    assert first == second
+    assert 1 == len(visible(warehouse))
+
+
+def test_another_content_is_another_part_and_the_first_stays(warehouse: Warehouse) -> None:
+    first = warehouse.write("responses", [response("t")])
+    time.sleep(0.002)  # names begin with the millisecond
+    second = warehouse.write("responses", [response("u")])
+
+    assert [first, second] == warehouse.store.parts("responses")
+
+
+def test_no_rows_are_no_part(warehouse: Warehouse) -> None:
+    assert warehouse.write("responses", []) is None
+    assert [] == visible(warehouse)
+
+
+def test_a_part_is_named_by_its_content(warehouse: Warehouse) -> None:
+    name = warehouse.write("responses", [response("t")])
+    content = warehouse.store.path("responses", str(name)).read_bytes()
+
+    assert str(name).endswith(f"-{hashlib.sha256(content).hexdigest()[:24]}.parquet")
+
+
+@pytest.mark.parametrize("table_name", TABLES)
+def test_a_part_carries_the_schema_of_the_contract_even_where_all_is_null(
+    warehouse: Warehouse, table_name: str
+) -> None:
+    name = warehouse.write(table_name, [dict.fromkeys(TABLES[table_name].columns)])
+
+    assert TABLES[table_name].schema == pq.read_schema(warehouse.store.path(table_name, str(name)))
+
+
+def test_rows_come_back_as_they_were_written(warehouse: Warehouse) -> None:
+    rows = [response("t", created_at=at(0.25)), response("ü😀\n", error="a\x00b"), response("", cost_usd=1e-300)]
+    name = warehouse.write("responses", rows)
+
+    assert rows == pq.read_table(warehouse.store.path("responses", str(name))).to_pylist()
+
+
+MISFITS: dict[str, dict[str, Any]] = {
+    "a text for a number": {"trial": "first"},
+    "half a whole number": {"trial": 1.5},
+    "a number for a text": {"text": 1},
+    "a number for a flag": {"degraded": 1},
+    "a text for a time": {"created_at": "today"},
+    "a number too large": {"trial": 2**70},
+    "a lone surrogate": {"text": "\ud83d"},
+    "a list for a text": {"text": ["a"]},
+}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_a_row_that_does_not_fit_the_contract_is_refused_in_one_line(warehouse: Warehouse, case: str) -> None:
+    with pytest.raises(WarehouseError) as caught:
+        warehouse.write("responses", [response("t"), response("u") | MISFITS[case]])
+
+    assert str(caught.value).startswith("responses: ")
+    assert 1 == len(str(caught.value).splitlines())
+    assert [] == visible(warehouse)
+
+
+@pytest.mark.parametrize("change", ["lacks", "adds"])
+def test_a_row_with_other_columns_is_refused_with_their_names(warehouse: Warehouse, change: str) -> None:
+    row = response("t")
+    wrong = {"lacks": {k: v for k, v in row.items() if k != "vintage"}, "adds": row | {"vintage2": 1}}[change]
+
+    with pytest.raises(WarehouseError, match="vintage"):
+        warehouse.write("responses", [wrong])
+
+
+def test_a_disk_that_refuses_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "responses").write_text("in the way", encoding="utf-8")
+
+    with pytest.raises(WarehouseError) as caught:
+        Warehouse(tmp_path).write("responses", [response("t")])
+
+    assert 1 == len(str(caught.value).splitlines())
+
+
+WRITE_FOR_EVER = """
+import os, sys
+from tests.builders import response
+from warehouse import Warehouse
+
+warehouse = Warehouse(sys.argv[1])
+for i in range(10_000):
+    noise = [response(f"t{i}-{j}", error=os.urandom(50_000).hex()) for j in range(200)]
+    warehouse.write("responses", noise)
+"""
+
+
+def wait_for(folder: Path, pattern: str, process: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not list(folder.glob(pattern)):
+        assert process.poll() is None
+        assert deadline > time.monotonic()
+        time.sleep(0.0005)
+
+
+def test_a_kill_in_the_middle_of_a_write_leaves_whole_parts_and_nothing_half(
+    warehouse: Warehouse, start: Start
+) -> None:
+    folder = warehouse.root / "parts" / "responses"
+    for _ in range(5):
+        process = start(WRITE_FOR_EVER, warehouse.root)
+        wait_for(folder, ".*.tmp", process)
+        process.kill()
+        process.wait()
+        if list(folder.glob(".*.tmp")):
+            break
+
+    # The write was cut: something was begun, and nothing of it can be seen.
+    assert [] != list(folder.glob(".*.tmp"))
+    assert [200] * len(visible(warehouse)) == [pq.read_table(path).num_rows for path in visible(warehouse)]
+    assert [path.name for path in visible(warehouse)] == warehouse.store.parts("responses")
+
+
+def test_what_a_kill_left_behind_does_not_hinder_the_next_publishing(warehouse: Warehouse) -> None:
+    warehouse.write("runs", [row("runs", command="run")])
+    (warehouse.root / "parts" / "runs" / ".000000000000001-abc.parquet.def.tmp").write_bytes(b"PAR1 cut off")
+    warehouse.publish()
+
+    with contextlib.closing(warehouse.reader()) as reader:
+        assert 1 == reader.value("select count(*) from runs")
