@@ -70,9 +70,10 @@ class PartWriter:
 
     def flush(self) -> None:
         """Write what was collected."""
-        rows, self._rows = self._rows, []
         self._since_s = time.monotonic()
-        self._warehouse.write(self._table_name, rows)
+        self._warehouse.write(self._table_name, self._rows)
+        # Only now: rows that could not be written are tried again when the block ends.
+        self._rows = []
 
     def __enter__(self) -> Self:
         return self

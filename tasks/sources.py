@@ -71,9 +71,12 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     if path.is_dir():
-        files = {file.stem: file for file in sorted(path.iterdir()) if file.suffix in _SUFFIXES}
+        found = [file for file in sorted(path.iterdir()) if file.suffix in _SUFFIXES]
+        files = {file.stem: file for file in found}
         if not files:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
+        if len(files) < len(found):
+            raise UsageError(f"dataset.source: {path} holds a split in two files; keep one of each name")
         return files
     if not path.is_file():
         raise UsageError(f"dataset.source: {path} is no file; give a .parquet or .jsonl file, `hub` or `sample`")
@@ -123,7 +126,7 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
 def _json_row(path: Path, number: int, line: str) -> Row:
     try:
         row = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}:{number}: not a JSON object ({error}); mend or remove the line") from error
     if not isinstance(row, dict):
         raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; mend or remove the line")

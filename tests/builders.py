@@ -61,7 +61,12 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
         "split_members": [
             row("split_members", split=split, task_id=task_id, position=i) for i, task_id in enumerate(task_ids)
         ],
-        "checks": [row("checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics")],
+        "checks": [
+            row(
+                "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
+                n_evaluated=len(task_ids),
+            )
+        ],
         "score_definitions": [row("score_definitions", **asdict(score)) for score in SCORES],
     }
 

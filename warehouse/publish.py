@@ -37,10 +37,12 @@ def publish(store: PartStore, database: Path) -> bool:
     present = {(table, part) for table in TABLES for part in store.parts(table)}
     if known is not None and known == present:
         return False
+    _remove_leftovers(database)
+    store.remove_leftovers()
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     try:
-        # Parts that went away (or contracts or models that changed) ask for a build from the parts alone.
-        if known is not None and known <= present:
+        # Contracts or models that changed, parts that went away or turned up late ask for a build from the parts alone.
+        if known is not None and _continues(known, present):
             shutil.copyfile(database, building)
         else:
             known = set()
@@ -50,10 +52,23 @@ def publish(store: PartStore, database: Path) -> bool:
     except (duckdb.Error, OSError) as error:
         raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
     finally:
-        for leftover in database.parent.glob(f"{building.name}*"):
-            leftover.unlink()
+        _remove_leftovers(database)
     sync_folder(database.parent)
     return True
+
+
+def _continues(known: set[tuple[str, str]], present: set[tuple[str, str]]) -> bool:
+    """Whether the new parts come after all published ones, so that adding them comes to the same as a rebuild."""
+    last: dict[str, str] = {}
+    for table, part in known:
+        last[table] = max(part, last.get(table, ""))
+    return known <= present and all(part > last.get(table, "") for table, part in present - known)
+
+
+def _remove_leftovers(database: Path) -> None:
+    """Remove what unfinished publishing left behind: under the lock, nobody else is building."""
+    for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
+        leftover.unlink()
 
 
 def _published(database: Path) -> set[tuple[str, str]] | None:
@@ -89,7 +104,9 @@ def _build(store: PartStore, building: Path, missing: set[tuple[str, str]]) -> N
                 _load(connection, table, [str(store.path(table.name, part)) for part in parts])
                 connection.executemany(f"insert into {_LEDGER} values (?, ?)", [[table.name, p] for p in parts])
         _build_models(connection)
+        connection.execute("begin")
         _describe(connection)
+        connection.execute("commit")
         connection.execute(f"create or replace table {_STAMP} as select {quoted(_stamp())} as stamp")
         connection.execute("use memory")
         connection.execute("detach building")
@@ -111,7 +128,7 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str])
     if table.keeps == "decided":
         decided = f"status in ({', '.join(map(quoted, DECIDED_STATUSES))})"
         # Of decided rows the first one stands, of failed ones the last.
-        order = f"{decided} desc, if({decided}, created_at, null), created_at desc, part_row"
+        order = f"{decided} desc, if({decided}, part, null), part desc, part_row"
     files = ", ".join(map(quoted, paths))
     connection.execute(f"""
         create or replace temp table incoming as

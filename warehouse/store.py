@@ -15,6 +15,7 @@ from warehouse.contracts import TABLES
 from warehouse.errors import WarehouseError
 
 _HASH_HEX = 24
+_LEFTOVER_AGE_S = 3600.0
 
 
 class PartStore:
@@ -41,20 +42,42 @@ class PartStore:
             return None
         content = _serialise(table)
         content_hash = hashlib.sha256(content).hexdigest()[:_HASH_HEX]
+        present = self._standing(table_name, content_hash, table)
+        if present is not None:
+            return present
         folder = self.root / table_name
-        folder.mkdir(parents=True, exist_ok=True)
-        for present in folder.glob(f"*-{content_hash}.parquet"):
-            return present.name
         name = f"{time.time_ns() // 1_000_000:015d}-{content_hash}.parquet"
         try:
+            folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / name, content)
         except OSError as error:
-            raise WarehouseError(f"{folder / name}: cannot be written ({error.strerror}); free the disk") from error
+            raise WarehouseError(f"{folder / name}: cannot be written ({error.strerror}); make room for it") from error
         return name
+
+    def _standing(self, table_name: str, content_hash: str, table: pa.Table) -> str | None:
+        """The part that already holds this content, unless a later part took the place of one of its rows."""
+        parts = self.parts(table_name)
+        same = [part for part in parts if part.endswith(f"-{content_hash}.parquet")]
+        if not same:
+            return None
+        key = list(TABLES[table_name].key)
+        rows = {tuple(row.values()) for row in table.select(key).to_pylist()}
+        for later in parts[parts.index(same[-1]) + 1 :]:
+            stored = pq.read_table(self.path(table_name, later), columns=key).to_pylist()
+            if any(tuple(row.values()) in rows for row in stored):
+                return None
+        return same[-1]
 
     def parts(self, table_name: str) -> list[str]:
         """The names of a table's parts, oldest first."""
         return sorted(path.name for path in (self.root / table_name).glob("[0-9]*.parquet"))
+
+    def remove_leftovers(self) -> None:
+        """Remove what writers that were killed left behind: temporary files that have not been touched for long."""
+        oldest_s = time.time() - _LEFTOVER_AGE_S
+        for leftover in self.root.glob("*/.*.tmp"):
+            if leftover.stat().st_mtime < oldest_s:
+                leftover.unlink(missing_ok=True)
 
     def path(self, table_name: str, part: str) -> Path:
         """Where a part lies."""
@@ -91,6 +114,12 @@ def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:
         if set(row) != known:
             odd = sorted(set(row) ^ known)
             raise WarehouseError(f"{table_name}: a row does not have the contract's columns: {', '.join(odd)}")
+    whole = [field.name for field in schema if field.type == pa.int64()]
+    for row in rows:
+        for name in whole:
+            # Arrow would cut off what is behind the point without a word.
+            if isinstance(row[name], float):
+                raise WarehouseError(f"{table_name}: {name} is {row[name]!r} and has to be a whole number")
     try:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeEncodeError, OverflowError) as error:

@@ -17,7 +17,8 @@ select
     labels.label is not null as is_category_known,
     count(*) over (partition by criteria.task_id, criteria.criterion_id)
         as n_same_id,
-    trim(criteria.title, e' \t\r\n\u00a0') = '' as is_title_blank
+    not regexp_matches(criteria.title, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]')
+        as is_title_blank
 from criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
 left join severities

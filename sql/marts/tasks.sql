@@ -1,7 +1,28 @@
-with checked as (
-    select distinct benchmark, dataset_revision
+with sizes as (
+    select
+        benchmark,
+        dataset_revision,
+        count(*) as n_tasks
+    from task_rows
+    group by benchmark, dataset_revision
+),
+
+latest_check as (
+    select
+        benchmark,
+        dataset_revision,
+        arg_max(n_evaluated, created_at) as n_checked
     from checks
-    where suite = 'ingest'
+    where suite = 'ingest' and table_name = 'rubrics'
+    group by benchmark, dataset_revision
+),
+
+checked as (
+    -- A split that came later has not been looked at: all wait for the check.
+    select benchmark, dataset_revision
+    from latest_check
+    inner join sizes using (benchmark, dataset_revision)
+    where latest_check.n_checked = sizes.n_tasks
 ),
 
 refused as (

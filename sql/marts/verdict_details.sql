@@ -22,8 +22,11 @@ select
     judged_criteria.category,
     judged_criteria.status,
     judged_criteria.value,
-    verdicts.explanation,
-    verdicts.error,
+    verdicts.* exclude (
+        verdict_id, response_id, benchmark, dataset_revision, task_id,
+        criterion_id, model, trial, vintage, judge, judge_config_hash,
+        template_hash, grading, judge_trial, status, value
+    ),
     responses.status as response_status,
     responses.text as response_text
 from judged_criteria

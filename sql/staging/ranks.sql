@@ -27,23 +27,35 @@ counted as (
 ranked_series as (
     select
         board_id,
+        panel_id,
         series_id,
-        score_name,
-        count(*) over (partition by board_id, panel_id, score_name) as n_ranked
+        score_name
     from counted
     qualify
         2 * n_tasks
         >= max(n_tasks) over (partition by board_id, panel_id, score_name)
 ),
 
+panel_sizes as (
+    select
+        board_id,
+        panel_id,
+        score_name,
+        count(*) as n_ranked
+    from ranked_series
+    group by all
+),
+
 shared_tasks as (
     select
         task_values.*,
-        ranked_series.n_ranked,
+        panel_sizes.n_ranked,
         count(*) over (partition by board_id, panel_id, score_name, task_id)
             as n_complete
     from task_values
-    inner join ranked_series using (board_id, series_id, score_name)
+    inner join ranked_series
+        using (board_id, panel_id, series_id, score_name)
+    inner join panel_sizes using (board_id, panel_id, score_name)
 ),
 
 means as (

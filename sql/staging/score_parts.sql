@@ -17,7 +17,8 @@ with sums as (
             as undecided_positive,
         coalesce(sum(weight) filter (where value is null and weight < 0), 0)
             as undecided_negative,
-        count(value) as n_decided,
+        -- What has no weight cannot be scored, whatever the verdict.
+        count(value) filter (where weight is not null) as n_decided,
         count(*) as n_wanted
     from judged_criteria
     group by

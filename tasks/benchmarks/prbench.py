@@ -9,7 +9,7 @@ from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_wh
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Invariant, ScoreDefinition, Task, Turn
-from tasks.rules.text import is_blank
+from tasks.rules.text import is_blank, storable
 
 TURNS = 10
 COLUMNS = (
@@ -97,7 +97,7 @@ def _criterion(position: int, item: Any) -> Criterion:
         title=title,
         category=as_text(annotations.get("criteria_category")),
         weight=weight,
-        weight_text=None if weight is not None else as_text(stored),
+        weight_text=None if weight is not None or stored is None else storable(str(stored)),
         severity=severity,
         content_hash=criterion_hash(title),
     )

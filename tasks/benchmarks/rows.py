@@ -6,6 +6,8 @@ from typing import Any
 
 from tasks.rules.text import storable
 
+_EXACT = 2**53
+
 
 def as_list(value: Any) -> list[Any]:
     """A list from None, a list, a tuple or a numpy array; anything else is one element, so that nothing is lost."""
@@ -34,15 +36,20 @@ def as_number(value: Any) -> float | None:
     """A finite number, or None: a text, a boolean, NaN and infinity are no numbers."""
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def as_whole_number(value: Any) -> int | None:
-    """A whole number (2 and 2.0 alike), or None."""
+    """A whole number (2 and 2.0 alike) that a float holds exactly, or None."""
     number = as_number(value)
-    return int(number) if number is not None and number.is_integer() else None
+    is_whole = number is not None and number.is_integer() and abs(number) < _EXACT
+    return int(number) if number is not None and is_whole else None
 
 
 def split_labels(text: str | None, vocabulary: Collection[str]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from warehouse import Warehouse
 Given = Mapping[str, Any]
 NO_CALL = dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s", "error"))
 """The columns of a row that only a call made here can fill."""
+_LONGEST_FIELD = 2**31 - 1
 
 
 class ImportRefused(PipelineError):
@@ -45,15 +46,20 @@ def given_rows(file: Path, model: str | None) -> Iterator[tuple[str, Given]]:
 def _read(file: Path) -> Iterator[Any]:
     if file.suffix == ".json":
         try:
-            document = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
+            document = json.loads(file.read_text(encoding="utf-8-sig"))
+        except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{file}: not JSON ({error}); mend the file") from error
         if isinstance(document, dict):
             return iter([{"task": task, "response": response} for task, response in document.items()])
         return iter(document if isinstance(document, list) else [document])
     if file.suffix == ".csv":
-        with file.open(encoding="utf-8", newline="") as lines:
-            return iter(list(csv.DictReader(lines)))
+        # A response is one field, and longer than the module's limit for one.
+        csv.field_size_limit(_LONGEST_FIELD)
+        try:
+            with file.open(encoding="utf-8-sig", newline="") as lines:
+                return iter(list(csv.DictReader(lines, strict=True)))
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
     return read_rows(file)
 
 
@@ -70,7 +76,8 @@ def number_of(where: str, row: Given, name: str) -> int:
     given = row.get(name)
     if given is None or given == "":
         return 1
-    number = int(given) if isinstance(given, str) and given.isdigit() else as_whole_number(given)
+    is_digits = isinstance(given, str) and given.isascii() and given.isdecimal()
+    number = int(given) if is_digits else as_whole_number(given)
     if number is None or number < 1:
         raise ImportRefused(f"{where}: `{name}` is {given!r}; it is a whole number from 1")
     return number

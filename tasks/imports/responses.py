@@ -48,8 +48,10 @@ def import_responses(job: Job, file: Path, model: str | None = None) -> StageRep
             )
         }
         stored = {
-            row["response_id"]: row["text"] or ""
-            for row in reader.rows("select response_id, text from responses where source = 'imported'")
+            row["response_id"]: row["text"]
+            for row in reader.rows(
+                "select response_id, text from responses where source = 'imported' and status = 'ok'"
+            )
         }
     rows: dict[str, dict[str, Any]] = {}
     given = given_rows(file, model)

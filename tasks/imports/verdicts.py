@@ -26,7 +26,7 @@ from tasks.sources import open_source
 from warehouse import Reader, Warehouse
 
 _STATUS = {1.0: MET, 0.5: PARTIAL, 0.0: UNMET}
-_WORDS = {"true": 1.0, "false": 0.0}
+_WORDS = {"true": 1.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0}
 
 
 def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageReport:
@@ -133,15 +133,17 @@ def _verdict_row(
 
 def _value(where: str, given: Given, grading: str) -> float:
     """The decision of a row: true or false, or 0, 0.5 or 1 as a number or in words."""
-    raw = given.get("criteria_met") if given.get("criteria_met") not in {None, ""} else given.get("value")
+    stated = [given[name] for name in ("criteria_met", "value") if given.get(name) is not None and given[name] != ""]
+    values = {_as_value(raw) for raw in stated}
+    value = values.pop() if len(values) == 1 else None
+    if value is None or (value == 0.5 and grading == "binary"):
+        said = " and ".join(map(repr, stated)) or "missing"
+        raise ImportRefused(f"{where}: criteria_met is {said}; a {grading} verdict is true or false, or 1 or 0")
+    return value
+
+
+def _as_value(raw: Any) -> float | None:
     if isinstance(raw, bool):
         return float(raw)
-    value = as_number(raw)
-    if isinstance(raw, str):
-        value = _WORDS.get(raw.strip().lower())
-        if value is None and raw.strip() in {"0", "0.0", "0.5", "1", "1.0"}:
-            value = float(raw)
-    if value not in _STATUS or (value == 0.5 and grading == "binary"):
-        raise ImportRefused(f"{where}: criteria_met is {raw!r}; a {grading} verdict is true or false, or 1 or 0")
-    assert value is not None
-    return value
+    value = _WORDS.get(raw.strip().lower()) if isinstance(raw, str) else as_number(raw)
+    return value if value in _STATUS else None

@@ -29,14 +29,15 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
     """The shape of a conversation, one letter a slot (see `records.Task`); slots after the last used one are left out.
 
     Slots alternate: prompt 0, response 0, prompt 1, ... A blank prompt counts as used when `turns` says that there
-    is a turn.
+    is a turn, or when reference texts stand in front of it.
     """
     pattern = ""
     for i, turn in enumerate(conversation):
         if not is_blank(turn.prompt):
             pattern += "u"
         else:
-            pattern += "e" if turns is not None and i < turns else "-"
+            is_used = bool(turn.reference_texts) or (turns is not None and i < turns)
+            pattern += "e" if is_used else "-"
         pattern += "-" if is_blank(turn.response) else "a"
     return pattern.rstrip("-")
 

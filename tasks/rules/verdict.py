@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.rules.conversation import final_text
+from tasks.rules.text import storable
 
 MET, PARTIAL, UNMET = "met", "partial", "unmet"
 DECIDED = (MET, PARTIAL, UNMET)
 PARSE_ERROR = "parse_error"
 
+_THINKING_END = re.compile(r"</(?:think|thinking|reasoning|reason)>", re.IGNORECASE)
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
@@ -51,7 +52,7 @@ def parse_verdict(reply: str) -> Verdict:
     Raises:
         VerdictError: for anything else.
     """
-    text = final_text(reply) if reply.lstrip().startswith("<") else reply.strip()
+    text = _without_leading_thinking(reply.strip())
     fenced = _FENCED.match(text)
     answer = _json_object(fenced.group(1) if fenced else text)
     met = answer.get("criteria_met")
@@ -60,7 +61,17 @@ def parse_verdict(reply: str) -> Verdict:
     explanation = answer.get("explanation", "")
     if not isinstance(explanation, str):
         raise VerdictError(f"explanation is {_kind(answer, 'explanation')}, not a text")
-    return Verdict(MET if met else UNMET, float(met), explanation)
+    return Verdict(MET if met else UNMET, float(met), storable(explanation))
+
+
+def _without_leading_thinking(text: str) -> str:
+    """What follows the first block of thinking; a block whose opening tag the server swallowed counts too.
+
+    Tags inside the JSON object are part of what the judge says, and stay.
+    """
+    if text.startswith(("{", "`")):
+        return text
+    return _THINKING_END.split(text, maxsplit=1)[-1].strip()
 
 
 def _json_object(text: str) -> dict[str, Any]:
@@ -68,6 +79,10 @@ def _json_object(text: str) -> dict[str, Any]:
         answer = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise VerdictError(f"not one JSON object: {error.msg} at character {error.pos}") from error
+    except VerdictError:
+        raise
+    except ValueError as error:
+        raise VerdictError("not one JSON object: a number has thousands of digits") from error
     except RecursionError as error:
         raise VerdictError("not one JSON object: nested too deeply") from error
     if not isinstance(answer, dict):

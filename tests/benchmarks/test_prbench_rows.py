@@ -247,7 +247,8 @@ TURNS: list[tuple[dict[str, Any], str]] = [
     ({"turns": 1, "prompt_0": None, "response_0": None, "prompt_1": "u"}, "e-u"),
     ({"turns": 1, "response_0": "a", "prompt_1": "u"}, "uau"),
     ({"turns": None}, "u"),
-    ({"turns": 0, "prompt_0": None}, ""),
+    ({"turns": 0, "prompt_0": None, "reference_texts_0": []}, ""),
+    ({"turns": 0, "prompt_0": None, "reference_texts_0": ["a text that nobody asks about"]}, "e"),
 ]
 
 

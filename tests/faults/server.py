@@ -1,4 +1,4 @@
-"""A model provider for tests: OpenAI's chat completions over a real socket, with faults on demand and a book of every call.
+"""A model provider for tests: OpenAI's chat completions over a real socket, faults on demand, a book of every call.
 
 What it answers is a function of the request, so a test knows the right result without asking the pipeline.
 """
@@ -52,7 +52,7 @@ def well_behaved(request: Request, _number: int) -> Answer:
 
 
 class FaultServer:
-    """The server; `behaviour` gives the answer to a request and to how many requests of the same content came before."""
+    """The server; `behaviour` answers a request, given how many requests of the same content came before."""
 
     def __init__(self, behaviour: Callable[[Request, int], Answer] = well_behaved) -> None:
         self.behaviour = behaviour

@@ -78,7 +78,7 @@ def hub_row(task_id: str, **changes: Any) -> dict[str, Any]:
 
     `changes` replace columns by name. Raises KeyError for a column that the hub does not have.
     """
-    row: dict[str, Any] = {name: None for name in HUB_SCHEMA.names}
+    row: dict[str, Any] = dict.fromkeys(HUB_SCHEMA.names)
     row |= {f"reference_texts_{turn}": [] for turn in TURNS}
     row |= {
         "task": task_id,

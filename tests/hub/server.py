@@ -215,9 +215,9 @@ def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
             if self.command == "GET":
                 self.wfile.write(answer.body)
 
-        do_HEAD = do_GET
+        do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
             """Nothing on stderr: `requests` is the log."""
 
     return Handler

@@ -209,7 +209,7 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "a value of 2": ([{**VERDICT, "criteria_met": None, "value": 2}], "criteria_met is 2"),
     "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
     "a list": ([{**VERDICT, "criteria_met": [True]}], "[True]"),
-    "nothing": ([{**VERDICT, "criteria_met": None}], "None"),
+    "nothing": ([{**VERDICT, "criteria_met": None}], "missing"),
     "another decision in its place": ([{**VERDICT, "criteria_met": False}], "row 1"),
     "two decisions for one place": (
         [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}], "row 2",

@@ -35,7 +35,6 @@ PROMISED = {
                    "model model_config_hash score_name is_primary n_tasks n_tasks_wanted n_trials mean_score ci_low "
                    "ci_high coverage mean_chars_alnum cost_usd rank n_tasks_ranked",
     "hard_subset": "selection_id benchmark dataset_revision field task_id rank mean_score n_models selected_at",
-    "judge_agreement": "grader_a grader_b n kappa macro_f1 agreement",
     "runs": "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made cost_usd",
 }  # fmt: skip
 """Table -> the columns that others rely on (the public interface, copied here as facts)."""
