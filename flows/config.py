@@ -38,7 +38,7 @@ EMBEDDED_DEFAULT: dict[str, Any] = {
         {
             "name": EMBEDDED_MODEL,
             "label": "smollm2-135m-judge",
-            "explanation_chars": 60,
+            "explanation_chars": 40,
             "params": {"temperature": 0.0, "seed": 7, "max_tokens": 300},
         }
     ],

@@ -115,6 +115,7 @@ def caveats(job: Job, records: Sequence[dict[str, Any]]) -> list[str]:
     low = sorted({r["model"] for r in records if "coverage" in r and r["coverage"] < bar})
     if low:
         lines.append(f"Below the coverage bar of {bar:.0%}; the figures rest on a part of the split: {', '.join(low)}")
-    if any(is_embedded(judge.name) for judge in job.settings.judges):
+    embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
+    if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
     return lines

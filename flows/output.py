@@ -24,7 +24,7 @@ def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None) 
         is_number = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
         table.add_column(column, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_short(_cell(value))) for value in row))
     console = Console()
     if not console.is_terminal:
         console = Console(width=_MACHINE_WIDTH)
@@ -71,7 +71,10 @@ def _cell(value: Any) -> str:
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.1f}"
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    text = str(value).replace("\n", " ")
+    return str(value).replace("\n", " ")
+
+
+def _short(text: str) -> str:
     return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
 
 

@@ -55,11 +55,43 @@ def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, list[str]]:
     return found
 
 
+def _wanted(
+    job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]
+) -> dict[tuple[str, int], tuple[int, int]]:
+    """How many responses and verdicts are wanted, by model and trial.
+
+    A configured or named model is to answer every task of the scope; of a model that only imported responses have,
+    these are all there is to want.
+    """
+    tasks = reader.rows(
+        "select count(*) as n_tasks, coalesce(sum(n_criteria), 0)::bigint as n_criteria from tasks "
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)",
+        [*scope.key.values(), list(scope.task_ids)],
+    )[0]
+    given = reader.rows(
+        "select model, trial, count(*) as n_tasks, sum(n_criteria)::bigint as n_criteria from responses "
+        "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
+        "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
+        "and source = 'imported' group by all order by all",
+        [*scope.key.values(), job.vintage, list(scope.task_ids)],
+    )
+    asked = {*model_hashes(job), *(job.named_models or ())}
+    wanted = {
+        (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
+        for model in models
+        if model in asked
+        for trial in range(1, job.settings.trials + 1)
+    }
+    for row in given:
+        if row["model"] in models:
+            wanted.setdefault((row["model"], row["trial"]), (row["n_tasks"], row["n_criteria"]))
+    return wanted
+
+
 def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
     cells = {
-        (model, trial): Covered(model, trial, None, None, len(scope.task_ids))
-        for model in models
-        for trial in range(1, job.settings.trials + 1)
+        (model, trial): Covered(model, trial, None, None, n_tasks)
+        for (model, trial), (n_tasks, _) in _wanted(job, scope, reader, models).items()
     }
     rows = reader.rows(
         "select model, model_config_hash, trial, status, count(*) as n from responses "
@@ -75,17 +107,11 @@ def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, list[st
 
 
 def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
-    n_criteria = reader.value(
-        "select coalesce(sum(n_criteria), 0) from tasks "
-        "where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)",
-        [*scope.key.values(), list(scope.task_ids)],
-    )
     found: list[Covered] = []
     for judging in judgings(job, scope.benchmark):
         cells = {
-            (model, trial): Covered(model, trial, judging.judge.label, judging.judge_trial, int(n_criteria))
-            for model in models
-            for trial in range(1, job.settings.trials + 1)
+            (model, trial): Covered(model, trial, judging.judge.label, judging.judge_trial, n_criteria)
+            for (model, trial), (_, n_criteria) in _wanted(job, scope, reader, models).items()
         }
         for row in reader.rows(
             "select model, model_config_hash, trial, status, count(*) as n "

@@ -44,5 +44,6 @@ class StageReport:
     def line(self) -> str:
         """The report in one line."""
         failed = ", ".join(f"{count} {status}" for status, count in sorted(self.failures.items()))
-        parts = [*self.notes, f"failed: {failed}" if failed else "", f"{self.seconds:.1f} s"]
+        time = f"{self.seconds:.1f} s" if self.seconds else ""
+        parts = [*self.notes, f"failed: {failed}" if failed else "", time]
         return f"{self.stage}: " + "; ".join(part for part in parts if part)

@@ -63,7 +63,11 @@ def admitted(task_ids: Sequence[str], split: str = "finance", **values: Any) -> 
         ],
         "checks": [
             row(
-                "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics",
+                "checks",
+                suite="ingest",
+                check_name="any",
+                expectation="any",
+                table_name="rubrics",
                 n_evaluated=len(task_ids),
             )
         ],

@@ -96,6 +96,8 @@ def _build(store: PartStore, building: Path, missing: set[tuple[str, str]]) -> N
         quieten(connection)
         connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
         connection.execute("use building")
+        # One transaction: a statement that commits by itself costs more than the work it does.
+        connection.execute("begin")
         connection.execute(f"create table if not exists {_LEDGER} (table_name varchar, part varchar)")
         for table in TABLES.values():
             connection.execute(f"create table if not exists {table.name} ({_definition(table)})")
@@ -104,10 +106,9 @@ def _build(store: PartStore, building: Path, missing: set[tuple[str, str]]) -> N
                 _load(connection, table, [str(store.path(table.name, part)) for part in parts])
                 connection.executemany(f"insert into {_LEDGER} values (?, ?)", [[table.name, p] for p in parts])
         _build_models(connection)
-        connection.execute("begin")
         _describe(connection)
-        connection.execute("commit")
         connection.execute(f"create or replace table {_STAMP} as select {quoted(_stamp())} as stamp")
+        connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach building")
 

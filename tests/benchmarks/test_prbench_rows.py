@@ -278,6 +278,7 @@ def test_a_number_of_turns_that_is_none_is_not_guessed(turns: Any) -> None:
 
 # what must never be sent
 
+
 def token(first: str, last: str) -> st.SearchStrategy[str]:
     return st.text(st.characters(min_codepoint=ord(first), max_codepoint=ord(last)), min_size=4, max_size=12)
 

@@ -50,9 +50,7 @@ def test_every_cell_is_called_once_and_a_second_run_calls_nothing(command: Comma
     assert [list(row.values()) for row in made] == [[32, 392], [0, 0]]
 
 
-def test_verdicts_are_what_the_judge_said_about_the_whole_conversation(
-    command: Command, provider: FaultServer
-) -> None:
+def test_verdicts_are_what_the_judge_said_about_the_whole_conversation(command: Command, provider: FaultServer) -> None:
     command.configure(**settings(provider, trials=1))
     command("run", "--warehouse", "data")
     met = sum(meets(request["messages"][0]["content"]) for request in provider.judgings)

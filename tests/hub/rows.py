@@ -51,9 +51,7 @@ HUB_SCHEMA = pa.schema(
 """The 48 columns in the hub's order, so that columns that are null in every row keep their type."""
 
 
-def hub_criterion(
-    criterion_id: str, weight_class: str, weight: int, **changes: Any
-) -> dict[str, Any]:
+def hub_criterion(criterion_id: str, weight_class: str, weight: int, **changes: Any) -> dict[str, Any]:
     """One criterion with `weight` in the field that `weight_class` names.
 
     `changes` replace annotations, for example a second weight left over from editing.

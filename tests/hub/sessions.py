@@ -84,10 +84,7 @@ class Session:
 def rows_of(version: str) -> dict[str, list[dict[str, Any]]]:
     """Two tasks a split, the first with two turns, named for the version of the data set."""
     turns = {"turns": 2, "response_0": "Two.", "model_0": "made-up", "prompt_1": "And taxed?"}
-    return {
-        split: [hub_row(f"{version}-{split}-0", **turns), hub_row(f"{version}-{split}-1")]
-        for split in SPLITS
-    }
+    return {split: [hub_row(f"{version}-{split}-0", **turns), hub_row(f"{version}-{split}-1")] for split in SPLITS}
 
 
 def publish_all(hub: HubServer) -> None:

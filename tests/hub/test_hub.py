@@ -80,9 +80,7 @@ def test_a_missing_revision_is_called_missing(online: Session, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["gated", "forbidden"])
-def test_a_refused_data_set_asks_to_accept_the_terms_and_set_a_token(
-    online: Session, name: str
-) -> None:
+def test_a_refused_data_set_asks_to_accept_the_terms_and_set_a_token(online: Session, name: str) -> None:
     line = online.error(name)
 
     assert f"made-up/{name}@{FIRST}" in line
@@ -92,9 +90,7 @@ def test_a_refused_data_set_asks_to_accept_the_terms_and_set_a_token(
 
 
 @pytest.mark.parametrize("name", ["unknown id", "private"])
-def test_an_id_that_the_hub_does_not_show_is_called_missing_or_private(
-    online: Session, name: str
-) -> None:
+def test_an_id_that_the_hub_does_not_show_is_called_missing_or_private(online: Session, name: str) -> None:
     assert "RepositoryNotFoundError" == online.outcomes[name]["cause"]
     assert "no such data set, or it is private: check the id" in online.error(name)
 
@@ -155,9 +151,7 @@ def test_offline_the_hub_is_asked_nothing(offline: Session) -> None:
 
 
 @pytest.mark.parametrize("name", ["not cached", "never seen"])
-def test_offline_a_commit_outside_the_cache_is_missed_although_another_is_cached(
-    offline: Session, name: str
-) -> None:
+def test_offline_a_commit_outside_the_cache_is_missed_although_another_is_cached(offline: Session, name: str) -> None:
     _, dataset_id, commit, _ = OFFLINE[name]
     reason = "offline and not in the cache: run once without HF_HUB_OFFLINE to fill it"
 
@@ -173,17 +167,13 @@ def test_offline_an_unknown_split_is_told_with_the_splits_that_exist(offline: Se
 
 
 @pytest.mark.parametrize("name", DOWN)
-def test_a_hub_that_is_down_is_told_within_seconds_even_with_a_filled_cache(
-    down: Session, name: str
-) -> None:
+def test_a_hub_that_is_down_is_told_within_seconds_even_with_a_filled_cache(down: Session, name: str) -> None:
     assert "cannot be reached (ConnectError)" in down.error(name)
     assert "HF_HUB_OFFLINE=1" in down.error(name)
     assert down.outcomes[name]["seconds"] < 5
 
 
-def test_each_failure_is_one_line_and_keeps_its_cause(
-    online: Session, offline: Session, down: Session
-) -> None:
+def test_each_failure_is_one_line_and_keeps_its_cause(online: Session, offline: Session, down: Session) -> None:
     for session in (online, offline, down):
         for outcome in session.outcomes.values():
             if line := outcome["error"]:
@@ -191,7 +181,5 @@ def test_each_failure_is_one_line_and_keeps_its_cause(
                 assert "NoneType" != outcome["cause"] or "no split" in line
 
 
-def test_the_libraries_print_neither_progress_nor_warnings(
-    online: Session, offline: Session, down: Session
-) -> None:
+def test_the_libraries_print_neither_progress_nor_warnings(online: Session, offline: Session, down: Session) -> None:
     assert ["", "", ""] == [online.stderr, offline.stderr, down.stderr]

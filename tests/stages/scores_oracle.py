@@ -146,9 +146,7 @@ def board(world: World, judge: str, name: str) -> dict[str, BoardRow]:
     """The leaderboard of one judge and score, by model."""
     values = {
         model: {
-            task: value
-            for task in world.rubrics
-            if (value := task_value(world, judge, model, task, name)) is not None
+            task: value for task in world.rubrics if (value := task_value(world, judge, model, task, name)) is not None
         }
         for model in MODELS
     }
@@ -183,8 +181,6 @@ def _ranks(values: Mapping[str, Mapping[str, Fraction]]) -> tuple[dict[str, int]
 
 
 def _coverage(world: World, judge: str, model: str) -> Fraction:
-    n_decided = sum(
-        value is not None for (cell, _), value in world.decisions[judge].items() if cell[1] == model
-    )
+    n_decided = sum(value is not None for (cell, _), value in world.decisions[judge].items() if cell[1] == model)
     n_criteria = sum(map(len, world.rubrics.values()))
     return Fraction(n_decided, n_criteria * len(trials_of(world, judge, model)))

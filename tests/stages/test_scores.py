@@ -169,9 +169,7 @@ def answered(tables: Rows, decisions: Mapping[str, list[float | None]], **of_res
     for task, values in decisions.items():
         of_task = [c for c in criteria if c["task_id"] == task]
         tables["responses"].append(response(task, **of_response))
-        tables["verdicts"] += [
-            verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)
-        ]
+        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
     return tables
 
 

@@ -232,7 +232,7 @@ def test_a_warehouse_with_nothing_published_is_told_in_one_line(warehouse: Wareh
 
 
 def test_a_path_with_quotes_and_spaces_is_a_path(tmp_path: Path) -> None:
-    warehouse = Warehouse(tmp_path / "it's \"here\" [1]*")
+    warehouse = Warehouse(tmp_path / 'it\'s "here" [1]*')
     write(warehouse, "runs", [run_row("r", "run")])
 
     assert ["r"] == [found["run_id"] for found in state(warehouse)["runs"]]

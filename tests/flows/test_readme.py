@@ -1,0 +1,63 @@
+"""What the README shows is what comes out."""
+
+import re
+import shlex
+import shutil
+
+import pytest
+import yaml
+
+from flows.asked import Asked
+from flows.cli import cli
+from flows.config import load_job
+from tests.flows.conftest import PROJECT, Command
+
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
+
+
+def _console_blocks() -> list[tuple[list[str], str]]:
+    """The commands of the README that show their output, in order, each as arguments and what it prints."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
+        for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            line, _, output = shown.partition("\n")
+            found.append((shlex.split(line), output))
+    return found
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> None:
+    shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
+    for arguments, output in _console_blocks():
+        assert arguments[:3] == ["uv", "run", "prbench"]
+        done = command(*arguments[3:], "--warehouse", "data")
+        assert done.stdout == output, arguments
+
+
+def test_three_questions_are_shown_in_sql() -> None:
+    assert sum(arguments[3] == "sql" for arguments, _ in _console_blocks()) == 3
+
+
+def test_every_command_has_help_with_an_example_and_is_in_no_document_under_another_name() -> None:
+    names = set(cli.commands)
+    assert names == {
+        "run", "ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check", "import", "status",
+        "leaderboard", "sql", "doctor",
+    }  # fmt: skip
+    for name, subcommand in cli.commands.items():
+        assert subcommand.help, name
+        assert name == "import" or "Examples:" in (subcommand.epilog or ""), name
+    used = set(re.findall(r"prbench ([a-z][a-z-]+)", README))
+    assert used <= names | {"run"}
+
+
+def test_the_example_configuration_is_one(tmp_path: pytest.TempPathFactory) -> None:
+    job = load_job(Asked(config=PROJECT / "prbench.example.yaml"))
+    assert [model.label for model in job.settings.models] == ["gpt-5-high"]
+    assert yaml.safe_load((PROJECT / "prbench.example.yaml").read_text())["benchmark"] == "prbench"
+
+
+def test_the_links_of_the_readme_lead_somewhere() -> None:
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
+    assert targets
+    assert [target for target in targets if not (PROJECT / target).exists()] == []
