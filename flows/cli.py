@@ -1,6 +1,7 @@
 """The command `prbench`."""
 
 import atexit
+import io
 import os
 import sys
 import traceback
@@ -153,6 +154,10 @@ def _finish(context: Context, execution: "Execution") -> int:
 
 def entry() -> None:
     """Be the process `prbench`."""
+    # A terminal that cannot show a table's lines gets question marks instead of an error.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     ending: list[int] = []
     # Registered first, so called last, when everybody else has cleaned up: Python would go on to take modules apart
     # that Prefect's threads still hold, and DuckDB's binding prints pages about that.
@@ -197,6 +202,8 @@ def _explained(error: BaseException) -> tuple[int, str]:
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, OSError) and error.filename is not None:
+        return 1, f"{error.filename}: {error.strerror}; is the path right, and may it be used?"
     if isinstance(error, PipelineError | WarehouseError):
         return getattr(error, "exit_code", 1), str(error)
     return 1, f"unexpected {type(error).__name__}: {one_line(str(error))} (run it with -v to see where)"

@@ -61,44 +61,53 @@ def leaderboard(context: Context, is_hard: bool, score: str | None, by: str | No
 @click.option("-o", "--output", type=_FILE, help="Write the result to a file.")
 @shared_options
 def sql(context: Context, query: str | None, file: Path | None, file_format: str | None, output: Path | None) -> int:
-    """Ask the database in SQL, read-only."""
-    from flows.query import run_sql
+    """Ask the database in SQL, read-only. Without a query: a prompt, or all that comes through a pipe."""
     from tasks.rules.errors import UsageError
 
     database = _database(context)
+    if context.as_json and file_format not in {None, "json"}:
+        raise UsageError(f"--json and --format {file_format} ask for two formats; give one")
     chosen = file_format or ("json" if context.as_json else "table")
     if file is not None:
-        if not file.is_file():
-            raise UsageError(f"-f {file}: no such file")
-        query = file.read_text(encoding="utf-8")
-    if query is None:
+        try:
+            query = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
+    if query is None and sys.stdin.isatty():
         return _prompt(database, chosen)
-    table = run_sql(database, query)
-    try:
-        show(table.columns, table.rows, chosen, output)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
+    _answer(database, sys.stdin.read() if query is None else query, chosen, output)
     return 0
 
 
+def _answer(database: Path, query: str, file_format: str, output: Path | None = None) -> None:
+    from flows.query import run_sql, write_parquet
+    from tasks.rules.errors import UsageError
+
+    if file_format == "parquet":
+        if output is None and sys.stdout.isatty():
+            raise UsageError("--format parquet: is not text; name a file with -o, or send it somewhere with >")
+        write_parquet(database, query, output or sys.stdout.buffer)
+        return
+    table = run_sql(database, query)
+    show(table.columns, table.rows, file_format, output)
+
+
 def _prompt(database: Path, file_format: str) -> int:
-    """Ask for queries until an empty line or the end of the input."""
+    """Ask for queries, one a line, until an empty line or the end of the input."""
     import readline  # noqa: F401 - gives `input` its line editing and history
 
-    from flows.query import run_sql
     from tasks.rules.errors import PipelineError
 
     while True:
         try:
-            query = input("prbench> " if sys.stdin.isatty() else "")
+            query = input("prbench> ")
         except EOFError:
             return 0
         if not query.strip():
             return 0
         try:
-            table = run_sql(database, query)
-            show(table.columns, table.rows, file_format)
-        except (PipelineError, ValueError) as error:
+            _answer(database, query, file_format)
+        except PipelineError as error:
             click.echo(f"prbench: {error}", err=True)
 
 

@@ -10,13 +10,18 @@ import yaml
 from pydantic import ValidationError
 
 from flows.asked import Asked
+from tasks.benchmarks import load_benchmark
+from tasks.check import rules_of, with_policies
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
+from tasks.prompts import load_template
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.settings import Endpoint, Job, Settings
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
+_PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
+"""How pydantic names the branches of a union, which no user wrote."""
 DEFAULT_FILE = Path("prbench.yaml")
 DEFAULT_WAREHOUSE = Path(__file__).parent.parent / "warehouse" / "data"
 
@@ -62,18 +67,37 @@ def load_job(asked: Asked) -> Job:
     if asked.trials is not None:
         document = {**document, "trials": asked.trials}
     settings = _settings(document, where)
-    models = _chosen("model", settings.models, asked.models, may_be_unknown=True)
-    judges = _chosen("judge", settings.judges, asked.judges, may_be_unknown=False)
+    models = _chosen(settings.models, asked.models)
+    judges = _chosen(settings.judges, asked.judges)
     now = datetime.now(UTC)
-    return Job(
+    job = Job(
         settings=settings.model_copy(update={"models": models, "judges": judges}),
         warehouse=(asked.warehouse or DEFAULT_WAREHOUSE).absolute(),
         run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
         limit=asked.limit,
         vintage=asked.vintage or BASE_VINTAGE,
         named_models=asked.models or None,
+        named_judges=asked.judges or None,
         is_quiet=asked.is_quiet,
     )
+    _refuse_impossible(job, where)
+    return job
+
+
+def _refuse_impossible(job: Job, where: str) -> None:
+    """Refuse what only the benchmark can tell to be wrong: unknown checks and fields, templates that are not there."""
+    try:
+        benchmark = load_benchmark(job.settings.benchmark)
+        with_policies(job, rules_of(benchmark))
+        for judge in job.settings.judges:
+            load_template(judge.template, benchmark.template)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
+    share = job.settings.hard_subset.share
+    unknown = sorted(set(share) - set(benchmark.vocabularies)) if isinstance(share, dict) else []
+    if unknown:
+        fields = ", ".join(benchmark.vocabularies)
+        raise UsageError(f"{where}: hard_subset.share.{unknown[0]}: {benchmark.name} has the fields {fields}")
 
 
 def _document(config: Path | None) -> tuple[dict[str, Any], str]:
@@ -81,7 +105,7 @@ def _document(config: Path | None) -> tuple[dict[str, Any], str]:
     if config is None and not path.exists():
         return EMBEDDED_DEFAULT, "the embedded default"
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -89,6 +113,17 @@ def _document(config: Path | None) -> tuple[dict[str, Any], str]:
     if not isinstance(document, dict):
         raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
     return document, str(path)
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error, and not the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for key in keys if keys.count(key) > 1]
+        if twice:
+            raise yaml.YAMLError(f"key {twice[0]!r} stands twice{node.start_mark}")
+        return super().construct_mapping(node, deep)
 
 
 def _settings(document: dict[str, Any], where: str) -> Settings:
@@ -99,6 +134,7 @@ def _settings(document: dict[str, Any], where: str) -> Settings:
         first = problems[0]
         key = _path(first["loc"])
         reason = {"extra_forbidden": "there is no such key", "missing": "is missing"}.get(first["type"], first["msg"])
+        reason = reason.replace("valid tuple", "list").replace("valid dictionary", "mapping")
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise UsageError(f"{where}: {key + ': ' if key else ''}{reason.removeprefix('Value error, ')}{more}") from error
 
@@ -109,19 +145,11 @@ def _path(location: Sequence[int | str]) -> str:
     for part in location:
         if isinstance(part, int):
             path += f"[{part}]"
-        elif part != "policies":
+        elif part != "policies" and not part.startswith(_PYDANTIC_WORDS):
             path += f".{part}" if path else part
     return path
 
 
-def _chosen(
-    kind: str, endpoints: tuple[AnyEndpoint, ...], labels: tuple[str, ...], *, may_be_unknown: bool
-) -> tuple[AnyEndpoint, ...]:
-    """The endpoints of the labels asked for. A model that is not configured may still have imported responses."""
-    if not labels:
-        return endpoints
-    known = {endpoint.label: endpoint for endpoint in endpoints}
-    unknown = [label for label in labels if label not in known]
-    if unknown and not may_be_unknown:
-        raise UsageError(f"--{kind} {unknown[0]}: not in the configuration; it has {', '.join(known) or 'none'}")
-    return tuple(known[label] for label in labels if label in known)
+def _chosen(endpoints: tuple[AnyEndpoint, ...], labels: tuple[str, ...]) -> tuple[AnyEndpoint, ...]:
+    """The endpoints of the labels asked for; a label that is not configured may be one of imported rows."""
+    return tuple(endpoint for endpoint in endpoints if not labels or endpoint.label in labels)

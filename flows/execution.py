@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from flows.environment import prepare
 from tasks.progress import say
 from tasks.reports import StageReport
+from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from warehouse import Warehouse
 
@@ -73,12 +74,12 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
         try:
             execution.reports = list(work())
             execution.outcome = BELOW_BAR if any(r.is_below_bar for r in execution.reports) else DONE
-        except (KeyboardInterrupt, asyncio.CancelledError):
+        except BaseException as error:
+            if not _is_interruption(error):
+                execution.outcome = FAILED
+                raise
             execution.outcome = INTERRUPTED
             say("interrupted: what was finished is kept; the same command goes on from here")
-        except BaseException:
-            execution.outcome = FAILED
-            raise
         finally:
             signal.signal(signal.SIGTERM, before)
             warehouse.write("runs", [_run_row(execution, started_at, datetime.now(UTC), execution.outcome)])
@@ -88,6 +89,9 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
 
 def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool) -> Execution:
     """Run one of the flows of `flows.stages`, or `evaluate`, as the work of an execution."""
+    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
+    if unknown and flow_name in {"evaluate", "judge"}:
+        raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
     prepare(is_verbose=is_verbose)
     if not job.is_quiet and not os.environ.get("PREFECT_API_URL"):
         say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
@@ -95,11 +99,18 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
     async def run() -> list[StageReport]:
         from flows import evaluate, stages  # imports Prefect, which takes seconds
 
-        flow = evaluate.evaluate if flow_name == "evaluate" else getattr(stages, f"{flow_name}_flow")
-        result = await flow(job, **options)
-        return result if isinstance(result, list) else [result]
+        if flow_name == "evaluate":
+            return await evaluate.evaluate(job, **options)
+        reports = [await getattr(stages, f"{flow_name}_flow")(job, **options)]
+        return reports + ([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])
 
     return execute(job, lambda: asyncio.run(run()))
+
+
+def _is_interruption(error: BaseException) -> bool:
+    """Whether somebody stopped the run; inside a flow Prefect makes an exception of its own of a SIGTERM."""
+    own = getattr(sys.modules.get("prefect.exceptions"), "TerminationSignal", KeyboardInterrupt)
+    return isinstance(error, KeyboardInterrupt | asyncio.CancelledError | own)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:

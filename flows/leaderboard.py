@@ -9,7 +9,7 @@ from tasks.llm.embedded import is_embedded
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.sources import open_source
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 _OPTIONAL = {
     "n_trials", "cost_usd", "judge_trial", "judge_config_hash", "template_hash", "model_config_hash", "vintage",
@@ -76,7 +76,21 @@ def leaderboard(
         "vintage": vintage,
     }
     with Warehouse(job.warehouse).reader() as reader:
-        return Table(*reader.table(query, parameters))
+        found = Table(*reader.table(query, parameters))
+        if not found.rows:
+            asked = {"split": job.settings.dataset.splits, "model": job.named_models or (), "judge": judges}
+            asked["vintage"] = (vintage,) if vintage else ()
+            _refuse_unknown(reader, asked)
+        return found
+
+
+def _refuse_unknown(reader: Reader, asked: dict[str, Sequence[str]]) -> None:
+    """Tell a label that the leaderboard does not know from one that has no row yet."""
+    for column, labels in asked.items():
+        known = [row[column] for row in reader.rows(f"select distinct {column} from leaderboard order by all")]
+        unknown = [label for label in labels if label not in known]
+        if unknown and known:
+            raise UsageError(f"--{column} {unknown[0]}: the leaderboard has none; it has {', '.join(known)}")
 
 
 def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:

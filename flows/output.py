@@ -1,6 +1,7 @@
 """Showing rows: tables for people, and formats for machines, on standard output."""
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,19 +33,12 @@ def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None) 
 
 
 def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
-    """Rows in a format, to a file or to standard output.
-
-    Raises:
-        ValueError: Parquet is not for a terminal; name a file.
-    """
-    if file_format == "table":
+    """Rows in a text format, to a file or to standard output."""
+    if file_format == "table" and output is None:
         show_table(columns, rows)
         return
-    if file_format == "parquet":
-        if output is None and sys.stdout.isatty():
-            raise ValueError("--format parquet: is not text; name a file with -o, or send it somewhere with >")
-        _write_parquet(columns, rows, output)
-        return
+    if file_format == "table":
+        file_format = "markdown"
     text = {"csv": _csv, "json": _json, "jsonl": _jsonl, "markdown": _markdown}[file_format](columns, rows)
     if output is None:
         sys.stdout.write(text)
@@ -79,7 +73,12 @@ def _short(text: str) -> str:
 
 
 def _records(columns: Sequence[str], rows: Rows) -> list[dict[str, Any]]:
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    return [dict(zip(columns, map(_json_value, row), strict=True)) for row in rows]
+
+
+def _json_value(value: Any) -> Any:
+    """JSON has no word for NaN and infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _json(columns: Sequence[str], rows: Rows) -> str:
@@ -106,10 +105,3 @@ def _markdown(columns: Sequence[str], rows: Rows) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
     return line(columns) + line(["---"] * len(columns)) + "".join(line([_cell(value) for value in row]) for row in rows)
-
-
-def _write_parquet(columns: Sequence[str], rows: Rows, output: Path | None) -> None:
-    import polars as pl
-
-    frame = pl.DataFrame(_records(columns, rows), schema=list(columns), infer_schema_length=None)
-    frame.write_parquet(output or sys.stdout.buffer)

@@ -24,7 +24,7 @@ def assemble(job: Job) -> StageReport:
             """
             select conversation_turns.* from conversation_turns
             inner join tasks using (benchmark, dataset_revision, task_id)
-            anti join messages using (benchmark, dataset_revision, task_id, conversation_id)
+            anti join message_rows using (benchmark, dataset_revision, task_id, conversation_id)
             where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)
             order by task_id, position
             """,
@@ -35,7 +35,7 @@ def assemble(job: Job) -> StageReport:
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
         rows += _message_rows({**scope.key, "task_id": task_id}, [_turn(row) for row in of_task])
         n_made += 1
-    warehouse.write("messages", rows)
+    warehouse.write("message_rows", rows)
     warehouse.publish()
     note = f"{n_made} conversations made, {len(scope.task_ids) - n_made} were there"
     return StageReport("assemble", rows=n_made, notes=[note])

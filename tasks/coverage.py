@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from tasks.scope import Scope, judgings, model_hashes, open_scope
 from tasks.settings import Job
@@ -108,9 +109,10 @@ def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, list[st
 
 def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
     found: list[Covered] = []
-    for judging in judgings(job, scope.benchmark):
+    configured = [judging.columns for judging in judgings(job, scope.benchmark)]
+    for columns in configured + _imported_judgings(job, scope, reader):
         cells = {
-            (model, trial): Covered(model, trial, judging.judge.label, judging.judge_trial, n_criteria)
+            (model, trial): Covered(model, trial, columns["judge"], columns["judge_trial"], n_criteria)
             for (model, trial), (_, n_criteria) in _wanted(job, scope, reader, models).items()
         }
         for row in reader.rows(
@@ -119,13 +121,24 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str
             "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
             "and judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ? "
             "group by all",
-            [*scope.key.values(), job.vintage, list(scope.task_ids), *judging.columns.values()],
+            [*scope.key.values(), job.vintage, list(scope.task_ids), *columns.values()],
         ):
             cell = cells.get((row["model"], row["trial"]))
             if cell and row["model_config_hash"] in models[row["model"]] and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in {"met", "partial", "unmet"})
-        found += cells.values()
+        # What was judged elsewhere is shown, not wanted.
+        found += [cell for cell in cells.values() if columns in configured or cell.missing < cell.wanted]
     return found
+
+
+def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
+    """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
+    rows = reader.rows(
+        "select distinct judge, judge_config_hash, template_hash, grading, judge_trial from series "
+        "where benchmark = ? and dataset_revision = ? and vintage = ? and judge_config_hash = 'imported' order by all",
+        [*scope.key.values(), job.vintage],
+    )
+    return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
 
 
 def _count(cell: Covered, status: str, number: int, *, is_done: bool) -> None:

@@ -30,7 +30,13 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     report = StageReport("select-hard")
     with warehouse.reader() as reader:
         fields = _admitted(reader, benchmark.name, source.revision, source.splits)
-        scores = _scores(reader, job, benchmark.name, source.revision, benchmark.primary_score.score_name)
+        try:
+            scores = _scores(reader, job, benchmark.name, source.revision, benchmark.primary_score.score_name)
+        except HardSubsetError as error:
+            if must_select:
+                raise PipelineError(f"select-hard: {error}") from error
+            report.warnings.append(f"no hard subset: {error}")
+            return report
         stored = {row["selection_id"] for row in reader.rows("select distinct selection_id from hard_subset")}
     for field, task_ids in sorted(fields.items()):
         try:
@@ -89,7 +95,7 @@ def _scores(reader: Reader, job: Job, benchmark: str, revision: str, score_name:
         return scores
     unknown = [model for model in panel if model not in scores]
     if unknown:
-        raise PipelineError(f"hard_subset.panel: {unknown[0]!r} has no complete task; known are {', '.join(scores)}")
+        raise HardSubsetError(f"{unknown[0]!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}")
     return {model: scores[model] for model in panel}
 
 
@@ -101,14 +107,16 @@ def _panel(reader: Reader, job: Job, benchmark: str, revision: str) -> int:
         [benchmark, revision, job.vintage],
     )
     configured = judgings(job, load_benchmark(benchmark))
-    if configured:
+    if job.named_judges:
+        found = [row for row in found if row["judge"] in job.named_judges]
+    elif configured:
         wanted = configured[0].columns
         found = [row for row in found if all(row[name] == value for name, value in wanted.items())]
     if not found:
-        raise PipelineError("select-hard: no verdict of the configured judge is stored; run `prbench judge` first")
+        raise HardSubsetError("no verdict of the configured judge is stored; run `prbench judge` first")
     if len(found) > 1:
         names = ", ".join(sorted({row["judge"] for row in found}))
-        raise PipelineError(f"select-hard: verdicts of several judges are stored ({names}); configure the one to use")
+        raise HardSubsetError(f"verdicts of several judges are stored ({names}); name the one to use with --judge")
     return int(found[0]["panel_id"])
 
 

@@ -4,8 +4,11 @@ Unknown keys, wrong types and impossible values are refused. Secrets are no part
 under LiteLLM's own names.
 """
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -13,9 +16,23 @@ from tasks.rules.identity import BASE_VINTAGE
 
 Policy = Literal["quarantine", "warn", "fail"]
 Share = Annotated[float, Field(gt=0, le=1)]
-Size = Annotated[int, Field(ge=1)]
+Size = Annotated[int, Field(ge=1, strict=True)]
 
 _UNSUPPORTED_LIMITS = ("rpm", "tpm", "max_usd", "max_tokens")
+
+
+_SECRET_KEY = re.compile(r"api.?key|authorization|password|secret|(?:^|[_-])token$|credential", re.IGNORECASE)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """All keys of a nested mapping."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner)
 
 
 class _Strict(BaseModel):
@@ -55,6 +72,15 @@ class Endpoint(_Strict):
         if isinstance(data, dict) and not data.get("label") and isinstance(data.get("name"), str):
             return {**data, "label": data["name"]}
         return data
+
+    @model_validator(mode="after")
+    def _holds_no_secret(self) -> Self:
+        for key in _keys({**self.params, **getattr(self, "fallback", {})}):
+            if _SECRET_KEY.search(key):
+                raise ValueError(f"`{key}` is a secret; give it in the environment, under LiteLLM's name for it")
+        if self.api_base and "@" in urlsplit(self.api_base).netloc:
+            raise ValueError("`api_base` holds a user or password; give secrets in the environment")
+        return self
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -161,7 +187,7 @@ class Job(_Strict):
     """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
 
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
-    and then also holds labels that only imported responses have.
+    and then also holds labels that only imported responses have; `named_judges` likewise.
     """
 
     settings: Settings
@@ -170,4 +196,5 @@ class Job(_Strict):
     limit: Size | None = None
     vintage: str = BASE_VINTAGE
     named_models: tuple[str, ...] | None = None
+    named_judges: tuple[str, ...] | None = None
     is_quiet: bool = False

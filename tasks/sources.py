@@ -61,7 +61,7 @@ def open_source(dataset: Dataset, benchmark: str, default_id: str) -> Source:
     missing = [split for split in chosen if split not in files]
     if missing:
         raise UsageError(f"dataset.splits: {path} has no split {missing[0]!r}; it has {', '.join(files)}")
-    return Source(str(path), _content_revision(files, chosen), chosen, files)
+    return Source(str(path), _content_revision(files), chosen, files)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -85,13 +85,13 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     return {splits[0] if splits else path.stem: path}
 
 
-def _content_revision(files: Mapping[str, Path], splits: tuple[str, ...]) -> str:
-    """One file's revision is the hash of its bytes; several files' the hash of theirs by split."""
-    hashes = [hashlib.sha256(files[split].read_bytes()).hexdigest() for split in splits]
+def _content_revision(files: Mapping[str, Path]) -> str:
+    """One file's revision is the hash of its bytes; a folder's that of all its files, whichever splits are chosen."""
+    hashes = {split: hashlib.sha256(file.read_bytes()).hexdigest() for split, file in files.items()}
     if len(hashes) > 1:
-        named = json.dumps(sorted(zip(splits, hashes, strict=True)))
+        named = json.dumps(sorted(hashes.items()))
         return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]
-    return hashes[0][:_REVISION_HEX]
+    return next(iter(hashes.values()))[:_REVISION_HEX]
 
 
 def _kind(path: Path) -> str:
@@ -114,7 +114,7 @@ def _read_parquet(path: Path) -> list[Row]:
 
 
 def _read_jsonl(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8", errors="strict") as file:
+    with path.open(encoding="utf-8-sig", errors="strict") as file:
         try:
             for number, line in enumerate(file, start=1):
                 if line.strip():

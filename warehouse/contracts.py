@@ -169,7 +169,7 @@ _TABLES = (
     _table("score_definitions", "A score that a benchmark declares, as factors of sums.",
            "benchmark score_name numerator_negative denominator_positive denominator_negative clips_mean is_primary",
            "benchmark score_name"),
-    _table("messages", "A conversation turn as sent.",
+    _table("message_rows", "A conversation turn as sent.",
            f"{_TASK} conversation_id position role content", f"{_TASK} conversation_id position"),
     _table("responses", "One model's answer to one task in one trial and vintage.",
            f"response_id {_TASK} conversation_id model model_config_hash served_model trial vintage source "

@@ -17,6 +17,7 @@ from warehouse import Warehouse
 Given = Mapping[str, Any]
 NO_CALL = dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s", "error"))
 """The columns of a row that only a call made here can fill."""
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 _LONGEST_FIELD = 2**31 - 1
 
 
@@ -36,6 +37,8 @@ def given_rows(file: Path, model: str | None) -> Iterator[tuple[str, Given]]:
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
+    if file.suffix not in _SUFFIXES:
+        raise UsageError(f"{file}: can't be told by its ending; rows come as {', '.join(_SUFFIXES)}")
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):
@@ -67,7 +70,7 @@ def required_text(where: str, row: Given, name: str) -> str:
     """A text that the row must have."""
     text = as_text(row.get(name))
     if text is None or is_blank(text):
-        raise ImportRefused(f"{where}: `{name}` is missing; add it, or give --model for all rows if that is what lacks")
+        raise ImportRefused(f"{where}: `{name}` is missing; add it (--as LABEL names the model of all rows)")
     return text
 
 

@@ -53,6 +53,8 @@ def import_responses(job: Job, file: Path, model: str | None = None) -> StageRep
                 "select response_id, text from responses where source = 'imported' and status = 'ok'"
             )
         }
+    if not conversations:
+        raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
     rows: dict[str, dict[str, Any]] = {}
     given = given_rows(file, model)
     batch = batch_of(file) if file.is_file() else ""

@@ -49,6 +49,8 @@ def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageRepo
             row["verdict_id"]: row["value"]
             for row in reader.rows("select verdict_id, value from verdicts where source = 'imported'")
         }
+    if not criteria:
+        raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
     rows: dict[str, dict[str, Any]] = {}
     given = given_rows(file, model)
     batch = batch_of(file) if file.is_file() else ""

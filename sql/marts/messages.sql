@@ -1,0 +1,5 @@
+-- Of admitted tasks only: a task that was refused later is left out of everything.
+select message_rows.*
+from message_rows
+inner join tasks using (benchmark, dataset_revision, task_id)
+where tasks.is_admitted
