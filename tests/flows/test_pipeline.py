@@ -97,7 +97,8 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
 
 
-def test_a_run_that_is_killed_goes_on_where_it_stopped(command: Command) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: signal.Signals) -> None:
     def slow(request: Request, number: int) -> Answer:
         answer = well_behaved(request, number)
         return Answer(answer.text, delay_s=0.4)
@@ -106,7 +107,7 @@ def test_a_run_that_is_killed_goes_on_where_it_stopped(command: Command) -> None
         command.configure(**settings(server, trials=1))
         process = command.start("run", "--warehouse", "data")
         _wait_for(lambda: len(server.judgings) > 40, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         _, complaint = process.communicate(timeout=60)
         assert process.returncode == 130, complaint
         stored = command.sql("select (select count(*) from responses) as r, (select count(*) from verdicts) as v")[0]
@@ -152,6 +153,23 @@ def test_readers_always_get_an_answer_while_a_run_writes(command: Command, provi
     answers, most = map(int, output.split())
     assert answers > 5
     assert most in {0, 4 * N_CRITERIA}
+
+
+def test_judges_that_cannot_be_told_apart_cost_a_run_its_hard_subset_and_nothing_else(command: Command) -> None:
+    command.configure(dataset={"source": "sample"})
+    command("ingest", "--warehouse", "data")
+    command("import", "responses", str(PROJECT / "warehouse/samples/answers.jsonl"), "--warehouse", "data")
+    labels = PROJECT / "warehouse/samples/labels.csv"
+    command("import", "verdicts", str(labels), "--warehouse", "data")
+    second = command.folder / "second.csv"
+    second.write_text(labels.read_text().replace(",reader", ",another"))
+    command("import", "verdicts", str(second), "--warehouse", "data")
+    done = command("run", "--warehouse", "data")
+    assert "no hard subset: verdicts of several judges are stored (another, reader)" in done.stderr
+    assert "another" in done.stdout
+    chosen = command("select-hard", "--judge", "reader", "--warehouse", "data", "-q", code=1)
+    assert "2 of 4 tasks are complete" not in chosen.stderr
+    assert "tasks are complete for all 2 models" in chosen.stderr
 
 
 def test_a_second_run_on_the_same_warehouse_is_refused_in_one_line(command: Command) -> None:

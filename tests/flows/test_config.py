@@ -1,0 +1,90 @@
+"""The configuration refuses what it cannot mean, in one line with the path of the key."""
+
+from pathlib import Path
+
+import pytest
+
+from flows.asked import Asked
+from flows.config import load_job
+from tasks.rules.errors import UsageError
+
+MODEL = "models: [{name: openai/x%s}]"
+
+
+def _refusal(tmp_path: Path, text: str) -> str:
+    file = tmp_path / "night.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError) as refused:
+        load_job(Asked(config=file))
+    line = str(refused.value)
+    assert "\n" not in line
+    return line.removeprefix(str(file)).removeprefix(": ")
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("nonsense: 1", "nonsense: there is no such key"),
+        ("trials: x", "trials: "),
+        ("trials: true", "trials: "),
+        ("trials: 0", "trials: "),
+        (MODEL % ", timeout_s: soon", "models[0].timeout_s: "),
+        (MODEL % ", tiemout_s: 3", "models[0].tiemout_s: there is no such key"),
+        ("models: [{name: a, label: x}, {name: b, label: x}]", "models: label 'x' stands twice"),
+        ("quality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check"),
+        ("quality: {weight_range: maybe}", "quality.weight_range: "),
+        ("quality: {verdict_value: quarantine}", "quality.verdict_value: looks at results"),
+        ("hard_subset: {share: 1.5}", "hard_subset.share: "),
+        ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
+        ("limits: {max_usd: 5}", "limits: `max_usd` is not kept by this version"),
+        ("judges: [{name: a, template: nowhere.txt}]", "template: nowhere.txt is neither"),
+        ("coverage: {min: 2}", "coverage.min: "),
+        (MODEL % ", params: {api_key: sk-1}", "models[0]: `api_key` is a secret"),
+        (MODEL % ", params: {extra_headers: {Authorization: Bearer x}}", "models[0]: `Authorization` is a secret"),
+        (MODEL % ", api_base: 'http://me:pw@host/v1'", "models[0]: `api_base` holds a user or password"),
+    ],
+)
+def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, text: str, path: str) -> None:
+    assert _refusal(tmp_path, "dataset: {source: sample}\n" + text).startswith(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dataset: {source: hub, splits: [finance]}", "dataset: source hub needs `revision`"),
+        ("trials: 3", "dataset: is missing"),
+        ("dataset: {source: sample}\ndataset: {source: hub}", "not YAML that can be read: key 'dataset' stands twice"),
+        ("a: [", "not YAML that can be read"),
+        ("just words", "holds no settings"),
+    ],
+)
+def test_a_file_that_says_nothing_usable_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    assert _refusal(tmp_path, text).startswith(said)
+
+
+def test_token_limits_are_no_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: sample}\n" + MODEL % ", params: {max_tokens: 5, max_completion_tokens: 6}")
+    assert load_job(Asked(config=file)).settings.models[0].parameters == {"max_tokens": 5, "max_completion_tokens": 6}
+
+
+def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = load_job(Asked())
+    assert [model.name for model in (*job.settings.models, *job.settings.judges)] == [
+        "embedded/smollm2-135m-instruct",
+        "embedded/smollm2-135m-instruct",
+    ]
+    assert (job.settings.dataset.source, job.settings.trials) == ("sample", 1)
+
+
+def test_the_revision_of_a_folder_does_not_depend_on_the_splits_that_are_chosen(tmp_path: Path) -> None:
+    from tasks.settings import Dataset
+    from tasks.sources import open_source
+
+    for split in ("finance", "legal"):
+        (tmp_path / f"{split}.jsonl").write_text(f'{{"task": "{split}"}}\n')
+    whole = open_source(Dataset(source=str(tmp_path)), "prbench", "id")
+    part = open_source(Dataset(source=str(tmp_path), splits=("legal",)), "prbench", "id")
+    assert (part.revision, part.splits) == (whole.revision, ("legal",))
+    assert whole.splits == ("finance", "legal")
