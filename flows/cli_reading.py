@@ -42,8 +42,10 @@ def status(context: Context) -> int:
 @shared_options
 def leaderboard(context: Context, is_hard: bool, score: str | None, by: str | None) -> int:
     """Rank the models, with interval and coverage."""
+    from flows.leaderboard import leaderboard as ranked
+
     job = context.job
-    table = _leaderboard(context, job, score=score, by=by, is_hard=is_hard)
+    table = ranked(job, vintage=context.asked.vintage, score=score, by=by, is_hard=is_hard, must_know=True)
     if context.as_json:
         show_json(table.records)
     else:
@@ -129,23 +131,18 @@ def _database(context: Context) -> Path:
     return Warehouse(context.job.warehouse).database
 
 
-def _leaderboard(
-    context: Context, job: "Job", *, score: str | None = None, by: str | None = None, is_hard: bool = False
-) -> "Table":
-    from flows.leaderboard import leaderboard
-
-    asked = context.asked
-    return leaderboard(job, judges=asked.judges, vintage=asked.vintage, score=score, by=by, is_hard=is_hard)
-
-
 def show_leaderboard(context: Context, job: "Job") -> None:
     """The leaderboard of a job, for people."""
-    _show_leaderboard(job, _leaderboard(context, job))
+    from flows.leaderboard import leaderboard as ranked
+
+    _show_leaderboard(job, ranked(job, vintage=context.asked.vintage))
 
 
 def leaderboard_records(context: Context, job: "Job") -> list[dict[str, Any]]:
     """The leaderboard of a job, for machines."""
-    return _leaderboard(context, job).records
+    from flows.leaderboard import leaderboard as ranked
+
+    return ranked(job, vintage=context.asked.vintage).records
 
 
 def _show_leaderboard(job: "Job", table: "Table") -> None:

@@ -51,12 +51,18 @@ _BY_CATEGORY = """
 
 
 def leaderboard(
-    job: Job, *, judges: Sequence[str], vintage: str | None, score: str | None, by: str | None, is_hard: bool
+    job: Job,
+    *,
+    vintage: str | None,
+    score: str | None = None,
+    by: str | None = None,
+    is_hard: bool = False,
+    must_know: bool = False,
 ) -> Table:
-    """The leaderboard of the job's data-set revision.
+    """The leaderboard of the job's data-set revision, in one vintage or (None) in all.
 
     Raises:
-        UsageError: the benchmark has no such score.
+        UsageError: the benchmark has no such score; with `must_know`, a label asked for has no row at all.
     """
     benchmark = load_benchmark(job.settings.benchmark)
     source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
@@ -72,25 +78,28 @@ def leaderboard(
         "score": chosen,
         "splits": list(job.settings.dataset.splits),
         "models": list(job.named_models or ()),
-        "judges": list(judges),
+        "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
     with Warehouse(job.warehouse).reader() as reader:
         found = Table(*reader.table(query, parameters))
-        if not found.rows:
-            asked = {"split": job.settings.dataset.splits, "model": job.named_models or (), "judge": judges}
+        if must_know and not found.rows:
+            asked = {
+                "split": job.settings.dataset.splits,
+                "model": job.named_models or (),
+                "judge": job.named_judges or (),
+            }
             asked["vintage"] = (vintage,) if vintage else ()
             _refuse_unknown(reader, asked)
         return found
 
 
-def _refuse_unknown(reader: Reader, asked: dict[str, Sequence[str]]) -> None:
+def _refuse_unknown(reader: Reader, column: str, labels: Sequence[str]) -> None:
     """Tell a label that the leaderboard does not know from one that has no row yet."""
-    for column, labels in asked.items():
-        known = [row[column] for row in reader.rows(f"select distinct {column} from leaderboard order by all")]
-        unknown = [label for label in labels if label not in known]
-        if unknown and known:
-            raise UsageError(f"--{column} {unknown[0]}: the leaderboard has none; it has {', '.join(known)}")
+    known = [row[column] for row in reader.rows(f"select distinct {column} from leaderboard order by all")]
+    unknown = [label for label in labels if label not in known]
+    if unknown and known:
+        raise UsageError(f"--{column} {unknown[0]}: the leaderboard has none; it has {', '.join(known)}")
 
 
 def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:
