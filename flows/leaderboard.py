@@ -84,13 +84,10 @@ def leaderboard(
     with Warehouse(job.warehouse).reader() as reader:
         found = Table(*reader.table(query, parameters))
         if must_know and not found.rows:
-            asked = {
-                "split": job.settings.dataset.splits,
-                "model": job.named_models or (),
-                "judge": job.named_judges or (),
-            }
-            asked["vintage"] = (vintage,) if vintage else ()
-            _refuse_unknown(reader, asked)
+            _refuse_unknown(reader, "split", job.settings.dataset.splits)
+            _refuse_unknown(reader, "model", job.named_models or ())
+            _refuse_unknown(reader, "judge", job.named_judges or ())
+            _refuse_unknown(reader, "vintage", (vintage,) if vintage else ())
         return found
 
 
