@@ -53,8 +53,8 @@ def run(context: Context, retry_failed: bool) -> int:
 
 
 _NEXT = (
-    "prbench leaderboard --by category",
-    "prbench sql \"select title, weight, status, explanation from verdict_details order by weight desc limit 10\"",
+    "uv run prbench leaderboard --by category",
+    'uv run prbench sql "select title, weight, status, explanation from verdict_details order by weight desc limit 9"',
     "cp prbench.example.yaml prbench.yaml     # your models and judges, on PRBench from the hub",
 )  # fmt: skip
 
