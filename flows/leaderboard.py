@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from flows.query import Table
-from tasks.benchmarks import load_benchmark
 from tasks.llm.embedded import is_embedded
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
-from tasks.sources import open_source
+from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 _OPTIONAL = {
@@ -64,8 +63,7 @@ def leaderboard(
     Raises:
         UsageError: the benchmark has no such score; with `must_know`, a label asked for has no row at all.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
+    benchmark, source = source_of(job)
     names = [definition.score_name for definition in benchmark.scores]
     chosen = score or ("min_normalized" if by and "min_normalized" in names else benchmark.primary_score.score_name)
     if chosen not in names:

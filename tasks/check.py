@@ -15,7 +15,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Invariant
 from tasks.rules.text import one_line
 from tasks.settings import Job
-from tasks.sources import open_source
+from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 SUITES = ("ingest", "sample", "judge")
@@ -71,9 +71,8 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: a rule failed whose policy is `fail`.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark, source = source_of(job)
     rules = with_policies(job, rules_of(benchmark, suites))
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
     warehouse = Warehouse(job.warehouse)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
     findings: list[Finding] = []

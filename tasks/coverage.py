@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasks.rules.verdict import DECIDED
 from tasks.scope import Scope, judgings, model_hashes, open_scope
 from tasks.settings import Job
 from warehouse import Reader, Warehouse
@@ -125,7 +126,7 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str
         ):
             cell = cells.get((row["model"], row["trial"]))
             if cell and row["model_config_hash"] in models[row["model"]] and row["status"] != "not_judged":
-                _count(cell, row["status"], row["n"], is_done=row["status"] in {"met", "partial", "unmet"})
+                _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
         # What was judged elsewhere is shown, not wanted.
         found += [cell for cell in cells.values() if columns in configured or cell.missing < cell.wanted]
     return found

@@ -10,7 +10,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import HardSubsetError, select_hardest, selection_id, wanted_size
 from tasks.scope import judgings
 from tasks.settings import Job
-from tasks.sources import open_source
+from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 
@@ -24,8 +24,7 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     Raises:
         PipelineError: a field is refused, or the judging to select by is not clear.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
+    benchmark, source = source_of(job)
     warehouse = Warehouse(job.warehouse)
     report = StageReport("select-hard")
     with warehouse.reader() as reader:

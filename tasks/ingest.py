@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.reports import StageReport
 from tasks.rules.records import Task
 from tasks.settings import Job
-from tasks.sources import Source, SourceError, open_source
+from tasks.sources import Source, SourceError, source_of
 from warehouse import Warehouse
 
 Rows = list[dict[str, Any]]
@@ -21,9 +20,8 @@ def ingest(job: Job) -> StageReport:
     Raises:
         PipelineError: the data set cannot be had or lacks a column; nothing of it is stored then.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
+    benchmark, source = source_of(job)
     warehouse = Warehouse(job.warehouse)
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
     if not source.files and _is_stored(warehouse, benchmark.name, source):
         return _stored(warehouse, benchmark.name, source)
     by_split = {split: _parse(benchmark, source, split) for split in source.splits}

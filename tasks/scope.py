@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.calls import judge_target, target_of
 from tasks.prompts import load_template
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import template_hash
 from tasks.settings import Job, Judge, Model
-from tasks.sources import open_source
+from tasks.sources import source_of
 from warehouse import Reader
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
@@ -62,8 +61,7 @@ def open_scope(job: Job, reader: Reader) -> Scope:
     Raises:
         PipelineError: the data set is not ingested.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
+    benchmark, source = source_of(job)
     key = [benchmark.name, source.revision]
     stored = {
         row["split"]

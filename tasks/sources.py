@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.base import Benchmark
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.settings import Dataset
+from tasks.settings import Dataset, Job
 from warehouse.samples import sample_path
 
 Row = Mapping[str, Any]
@@ -36,6 +38,12 @@ class Source:
         from tasks.hub import load_split  # imports `datasets`, which takes seconds
 
         return load_split(self.name, self.revision, split)
+
+
+def source_of(job: Job) -> tuple[Benchmark, Source]:
+    """The benchmark and the data set that a job is about (see `open_source` for what can be wrong)."""
+    benchmark = load_benchmark(job.settings.benchmark)
+    return benchmark, open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
 
 
 def open_source(dataset: Dataset, benchmark: str, default_id: str) -> Source:

@@ -140,11 +140,9 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str])
         qualify row_number() over (partition by {key} order by {order}) = 1
     """)
     same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
-    connection.execute(
-        f"delete from incoming where exists (select 1 from {table.name} as stored where {same} and stored.{decided})"
-        if table.keeps == "decided"
-        else "select 1"
-    )
+    if table.keeps == "decided":
+        stands = f"select 1 from {table.name} as stored where {same} and stored.{decided}"
+        connection.execute(f"delete from incoming where exists ({stands})")
     connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
     connection.execute(f"insert into {table.name} by name select * from incoming")
     connection.execute("drop table incoming")

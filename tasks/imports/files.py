@@ -26,7 +26,15 @@ class ImportRefused(PipelineError):
 
 
 def batch_of(file: Path) -> str:
-    """Identity of an import: the hash of the file."""
+    """Identity of an import: the hash of the file.
+
+    Raises:
+        UsageError: there is no such file, or its ending does not tell what it holds.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file")
+    if file.suffix not in _SUFFIXES:
+        raise UsageError(f"{file}: can't be told by its ending; rows come as {', '.join(_SUFFIXES)}")
     return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
 
@@ -35,10 +43,6 @@ def given_rows(file: Path, model: str | None) -> Iterator[tuple[str, Given]]:
 
     A `.json` file is one object `{task: response}` or a list of rows; `.jsonl`, `.csv` and `.parquet` hold rows.
     """
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
-    if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file}: can't be told by its ending; rows come as {', '.join(_SUFFIXES)}")
     for number, row in enumerate(_read(file), start=1):
         where = f"{file}: row {number}"
         if not isinstance(row, Mapping):

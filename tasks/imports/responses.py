@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.imports.files import (
     NO_CALL,
@@ -16,13 +15,13 @@ from tasks.imports.files import (
     refuse_conflict,
     required_text,
     store,
-)  # fmt: skip
+)
 from tasks.llm.replies import EMPTY, OK
 from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text import count_alphanumeric, is_blank
 from tasks.settings import Job
-from tasks.sources import open_source
+from tasks.sources import source_of
 from warehouse import Warehouse
 
 
@@ -35,8 +34,7 @@ def import_responses(job: Job, file: Path, model: str | None = None) -> StageRep
     Raises:
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
     """
-    benchmark = load_benchmark(job.settings.benchmark)
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
+    benchmark, source = source_of(job)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
@@ -56,9 +54,8 @@ def import_responses(job: Job, file: Path, model: str | None = None) -> StageRep
     if not conversations:
         raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
     rows: dict[str, dict[str, Any]] = {}
-    given = given_rows(file, model)
-    batch = batch_of(file) if file.is_file() else ""
-    for where, row in given:
+    batch = batch_of(file)
+    for where, row in given_rows(file, model):
         made = _response_row(job, key, batch, where, row, conversations)
         earlier = rows.get(made["response_id"])
         refuse_conflict(where, made["text"] or "", stored.get(made["response_id"]), earlier and (earlier["text"] or ""))

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.imports.files import (
@@ -17,12 +16,12 @@ from tasks.imports.files import (
     refuse_conflict,
     required_text,
     store,
-)  # fmt: skip
+)
 from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.verdict import MET, PARTIAL, UNMET
 from tasks.settings import Job
-from tasks.sources import open_source
+from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 _STATUS = {1.0: MET, 0.5: PARTIAL, 0.0: UNMET}
@@ -38,8 +37,7 @@ def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageRepo
     Raises:
         ImportRefused: a row fits no stored response or criterion, or another decision is stored in its place.
     """  # noqa: D205 - the list of columns takes two lines
-    benchmark = load_benchmark(job.settings.benchmark)
-    source = open_source(job.settings.dataset, benchmark.name, benchmark.default_dataset_id)
+    benchmark, source = source_of(job)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
@@ -52,9 +50,8 @@ def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageRepo
     if not criteria:
         raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
     rows: dict[str, dict[str, Any]] = {}
-    given = given_rows(file, model)
-    batch = batch_of(file) if file.is_file() else ""
-    for where, row in given:
+    batch = batch_of(file)
+    for where, row in given_rows(file, model):
         response = _response(where, row, responses)
         made = _verdict_row(job, benchmark, batch, where, row, key | response, criteria)
         earlier = rows.get(made["verdict_id"])
