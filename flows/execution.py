@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 from flows.environment import prepare
+from flows.interruption import run_interruptibly
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
@@ -70,16 +70,16 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
         started_at = datetime.now(UTC)
         warehouse.write("runs", [_run_row(execution, started_at, None, "running")])
         warehouse.publish()
-        before = signal.signal(signal.SIGTERM, _interrupt)
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             execution.reports = list(work())
             execution.outcome = BELOW_BAR if any(r.is_below_bar for r in execution.reports) else DONE
-        except BaseException as error:
-            if not _is_interruption(error):
-                execution.outcome = FAILED
-                raise
+        except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
             say("interrupted: what was finished is kept; the same command goes on from here")
+        except BaseException:
+            execution.outcome = FAILED
+            raise
         finally:
             signal.signal(signal.SIGTERM, before)
             warehouse.write("runs", [_run_row(execution, started_at, datetime.now(UTC), execution.outcome)])
@@ -104,17 +104,7 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
         reports = [await getattr(stages, f"{flow_name}_flow")(job, **options)]
         return reports + ([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])
 
-    return execute(job, lambda: asyncio.run(run()))
-
-
-def _is_interruption(error: BaseException) -> bool:
-    """Whether somebody stopped the run; inside a flow Prefect makes an exception of its own of a SIGTERM."""
-    own = getattr(sys.modules.get("prefect.exceptions"), "TerminationSignal", KeyboardInterrupt)
-    return isinstance(error, KeyboardInterrupt | asyncio.CancelledError | own)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
+    return execute(job, lambda: run_interruptibly(run))
 
 
 def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str) -> dict[str, Any]:
