@@ -18,3 +18,5 @@ class Asked:
     vintage: str | None = None
     warehouse: Path | None = None
     is_quiet: bool = False
+    max_usd: float | None = None
+    max_tokens: int | None = None

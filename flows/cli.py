@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flows.cli_plan import capped, plan
 from flows.cli_reading import READING_COMMANDS, leaderboard_records, show_leaderboard
 from flows.options import Context, examples, shared_options
 from flows.output import show_json, show_rows
@@ -37,6 +38,7 @@ def cli() -> None:
 
 @cli.command(epilog=examples("prbench run", "prbench run --config prbench.yaml --limit 20", "prbench run --json -q"))
 @_RETRY
+@capped
 @shared_options
 def run(context: Context, retry_failed: bool) -> int:
     """Do the whole job; only what is missing is done."""
@@ -69,6 +71,7 @@ def _stage(name: str, flow_name: str, text: str, *lines: str) -> None:
 def _calling_stage(name: str, text: str, *lines: str) -> None:
     @cli.command(name, help=text, epilog=examples(*lines))
     @_RETRY
+    @capped
     @shared_options
     def command(context: Context, retry_failed: bool) -> int:
         return _finish(context, _run_flow(context, name, retry_failed=retry_failed))
@@ -132,7 +135,7 @@ def import_verdicts(context: Context, file: Path, as_model: str | None) -> int:
     return _finish(context, execute(job, lambda: [bring_in(job, file, as_model)]))
 
 
-for reading_command in READING_COMMANDS:
+for reading_command in (plan, *READING_COMMANDS):
     cli.add_command(reading_command)
 
 
@@ -191,13 +194,15 @@ def _outcome(given: list[str]) -> tuple[int, str]:
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - the rim: what is left is told in one line, in full with -v
         if {"-v", "--verbose"} & set(given):
-            traceback.print_exc()
+            from tasks.llm.secrets import redacted
+
+            click.echo(redacted(traceback.format_exc()), err=True)
         return _explained(error)
 
 
 def _explained(error: BaseException) -> tuple[int, str]:
+    from tasks.llm.secrets import safe
     from tasks.rules.errors import PipelineError
-    from tasks.rules.text import one_line
     from warehouse import WarehouseError
 
     while isinstance(error, BaseExceptionGroup):
@@ -206,4 +211,4 @@ def _explained(error: BaseException) -> tuple[int, str]:
         return 1, f"{error.filename}: {error.strerror}; is the path right, and may it be used?"
     if isinstance(error, PipelineError | WarehouseError):
         return getattr(error, "exit_code", 1), str(error)
-    return 1, f"unexpected {type(error).__name__}: {one_line(str(error))} (run it with -v to see where)"
+    return 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"

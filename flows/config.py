@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from flows.asked import Asked
 from tasks.benchmarks import load_benchmark
 from tasks.check import rules_of, with_policies
+from tasks.endpoints import Endpoint
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
 from tasks.prompts import load_template
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.settings import Endpoint, Job, Settings
+from tasks.settings import Job, Settings
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
@@ -66,6 +67,9 @@ def load_job(asked: Asked) -> Job:
         document = {**document, "dataset": {**(document.get("dataset") or {}), "splits": list(asked.splits)}}
     if asked.trials is not None:
         document = {**document, "trials": asked.trials}
+    caps = {name: getattr(asked, name) for name in ("max_usd", "max_tokens") if getattr(asked, name) is not None}
+    if caps:
+        document = {**document, "limits": {**(document.get("limits") or {}), **caps}}
     settings = _settings(document, where)
     models = _chosen(settings.models, asked.models)
     judges = _chosen(settings.judges, asked.judges)

@@ -12,10 +12,12 @@ import duckdb
 
 from tasks.benchmarks import load_benchmark
 from tasks.check import rules_of, with_policies
+from tasks.endpoints import Endpoint
 from tasks.llm import embedded
+from tasks.llm.secrets import filled_in
 from tasks.prompts import load_template
-from tasks.rules.errors import PipelineError
-from tasks.settings import Endpoint, Job
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.settings import Job
 from warehouse import Warehouse, WarehouseError
 from warehouse.contracts import TABLES
 
@@ -82,7 +84,7 @@ def _model(endpoint: Endpoint) -> Finding:
         except PipelineError as error:
             return Finding(subject, False, str(error))
     if endpoint.api_base:
-        return _reachable(subject, endpoint.api_base)
+        return _reachable(subject, endpoint)
     variable = _KEYS.get(endpoint.name.partition("/")[0])
     if variable is None:
         return Finding(subject, None, "its provider is not known here; LiteLLM looks for the provider's own variable")
@@ -91,8 +93,13 @@ def _model(endpoint: Endpoint) -> Finding:
     return Finding(subject, False, f"{variable} is not set; export it")
 
 
-def _reachable(subject: str, api_base: str) -> Finding:
-    parts = urlsplit(api_base)
+def _reachable(subject: str, endpoint: Endpoint) -> Finding:
+    try:
+        parts = urlsplit(filled_in(endpoint.api_base or ""))
+        for value in endpoint.headers.values():
+            filled_in(value)
+    except UsageError as error:
+        return Finding(subject, False, str(error))
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     try:
         with socket.create_connection((host, port), timeout=_CONNECT_S):

@@ -2,6 +2,8 @@
 
 import os
 
+from tasks.llm.secrets import guard_logs
+
 _DEFAULTS = {
     # Nothing is reported to anyone.
     "DO_NOT_TRACK": "1",
@@ -32,3 +34,4 @@ def prepare(*, is_verbose: bool = False) -> None:
         os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO")
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
+    guard_logs()

@@ -4,6 +4,7 @@ from prefect import flow
 
 from flows.stages import aggregate_flow, assemble_flow, ingest_flow, judge_flow, sample_flow, select_hard_flow
 from tasks.coverage import coverage
+from tasks.desk import calling
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.settings import Job
@@ -12,15 +13,16 @@ from tasks.settings import Job
 @flow(name="evaluate")
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Ingest, assemble, sample, judge, aggregate and select; each stage does only what is missing."""
-    return [
-        await ingest_flow(job),
-        await assemble_flow(job),
-        await sample_flow(job, retry_failed),
-        await judge_flow(job, retry_failed),
-        await aggregate_flow(job),
-        await select_hard_flow(job, must_select=False),
-        coverage_report(job),
-    ]
+    async with calling(job):  # one budget for sampling and judging
+        return [
+            await ingest_flow(job),
+            await assemble_flow(job),
+            await sample_flow(job, retry_failed),
+            await judge_flow(job, retry_failed),
+            await aggregate_flow(job),
+            await select_hard_flow(job, must_select=False),
+            coverage_report(job),
+        ]
 
 
 def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:

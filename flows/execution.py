@@ -14,6 +14,7 @@ from typing import Any
 
 from flows.environment import prepare
 from flows.interruption import run_interruptibly
+from tasks.desk import refuse_unbounded
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
@@ -21,7 +22,8 @@ from tasks.settings import Job
 from warehouse import Warehouse
 
 DONE, BELOW_BAR, FAILED, INTERRUPTED = "done", "below_bar", "failed", "interrupted"
-EXIT_CODES = {DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130}
+STOPPED_AT_BUDGET = "stopped_at_budget"
+EXIT_CODES = {DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130, STOPPED_AT_BUDGET: 4}
 """Outcome of a run -> exit code of the process."""
 
 
@@ -73,7 +75,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             execution.reports = list(work())
-            execution.outcome = BELOW_BAR if any(r.is_below_bar for r in execution.reports) else DONE
+            execution.outcome = _outcome(execution.reports)
         except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
             say("interrupted: what was finished is kept; the same command goes on from here")
@@ -87,11 +89,18 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
     return execution
 
 
+def _outcome(reports: Sequence[StageReport]) -> str:
+    if any(report.is_at_budget for report in reports):
+        return STOPPED_AT_BUDGET
+    return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE
+
+
 def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool) -> Execution:
     """Run one of the flows of `flows.stages`, or `evaluate`, as the work of an execution."""
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown and flow_name in {"evaluate", "judge"}:
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
+    refuse_unbounded(job)
     prepare(is_verbose=is_verbose)
     if not job.is_quiet and not os.environ.get("PREFECT_API_URL"):
         say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
@@ -110,6 +119,8 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
 def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str) -> dict[str, Any]:
     made = {report.stage: report for report in execution.reports if report.stage in {"sample", "judge"}}
     costs = [report.cost_usd for report in made.values()]
+    cached = [report.cached_tokens for report in made.values() if report.cached_tokens is not None]
+    prompt_tokens = sum(report.prompt_tokens_with_cache_figure for report in made.values())
     return {
         "run_id": execution.job.run_id,
         "command": " ".join(["prbench", *sys.argv[1:]]),
@@ -120,6 +131,11 @@ def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | No
         "outcome": outcome,
         "responses_made": made["sample"].rows if "sample" in made else 0,
         "verdicts_made": made["judge"].rows if "judge" in made else 0,
+        "calls": sum(report.calls for report in made.values()),
+        "prompt_tokens": sum(report.prompt_tokens for report in made.values()),
+        "cached_tokens": sum(cached) if cached else None,
+        "completion_tokens": sum(report.completion_tokens for report in made.values()),
+        "cached_share": sum(cached) / prompt_tokens if prompt_tokens else None,
         "cost_usd": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
     }
 

@@ -57,9 +57,12 @@ def shared_options(command: Command) -> Command:
     def wrapped(
         config: Path | None, benchmark: str | None, splits: tuple[str, ...], models: tuple[str, ...],
         judges: tuple[str, ...], trials: int | None, limit: int | None, vintage: str | None, warehouse: Path | None,
-        as_json: bool, quiet: bool, verbose: bool, **own: Any,
+        as_json: bool, quiet: bool, verbose: bool, max_usd: float | None = None, max_tokens: int | None = None,
+        **own: Any,
     ) -> Any:  # fmt: skip
-        asked = Asked(config, benchmark, splits, models, judges, trials, limit, vintage, warehouse, quiet)
+        asked = Asked(
+            config, benchmark, splits, models, judges, trials, limit, vintage, warehouse, quiet, max_usd, max_tokens
+        )
         return command(Context(asked, as_json, verbose), **own)
 
     for option in reversed(_OPTIONS):

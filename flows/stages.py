@@ -2,29 +2,36 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from prefect import flow, task
+from prefect import State, flow, task
 from prefect.artifacts import acreate_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import SUITES, check
+from tasks.crew import crew_for, crew_of
+from tasks.desk import calling
 from tasks.hard_subset import select_hard
 from tasks.ingest import ingest
-from tasks.judge import judge_batch, plan_verdicts
+from tasks.judge import judge_batch, look_after_batches, plan_verdicts
 from tasks.progress import progress, say
 from tasks.reports import StageReport
+from tasks.rules.errors import PipelineError
 from tasks.sample import plan_samples, sample_batch
-from tasks.scope import Judging
 from tasks.settings import Job
-from warehouse import Warehouse
+from tasks.workers import Batch, WorkerLost
+from warehouse import Warehouse, WarehouseError
 
 _SAMPLES_A_BATCH = 200
 _VERDICTS_A_BATCH = 1_000
 _BATCHES_IN_HAND = 4
 _PUBLISH_EVERY_S = 300.0
+
+Batches = Sequence[tuple[str, Batch, tuple[Any, ...], dict[str, Any]]]
+"""Name, function, its arguments after the job, its options."""
 
 
 @flow(name="ingest")
@@ -47,34 +54,36 @@ async def assemble_flow(job: Job) -> StageReport:
 async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Sample the responses that are missing, in batches."""
     started_s = time.monotonic()
-    report = StageReport("sample")
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
+    batches: Batches = [
+        (f"sample {label} {number}", sample_batch, (label, batch), {})
+        for label, of_model in cells.items()
+        for number, batch in enumerate(_cut(of_model, _SAMPLES_A_BATCH), start=1)
+    ]
     total = sum(map(len, cells.values()))
-    with progress("sample", total, is_quiet=job.is_quiet):
-        parts = await _in_batches(job, [
-            _sample_task.with_options(task_run_name=f"sample {label} {number}")(job, label, batch)
-            for label, of_model in cells.items()
-            for number, batch in enumerate(_cut(of_model, _SAMPLES_A_BATCH), start=1)
-        ])  # fmt: skip
-    return await _with_parts(job, report, parts, "responses", "sample", started_s)
+    return await _called(job, "sample", "responses", batches, total, started_s)
 
 
 @flow(name="judge")
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     started_s = time.monotonic()
-    report = StageReport("judge")
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
+    again = {"retry_failed": retry_failed}
+    batches: Batches = [
+        (f"judge {judging.judge.label} {number}", judge_batch, (judging, ids), {**again})
+        for judging, responses in owed
+        for number, ids in enumerate(_response_batches(responses), start=1)
+    ]
+    for place, (_, _, _, options) in enumerate(batches):
+        options["place"] = place
     total = sum(count for _, responses in owed for _, count in responses)
-    with progress("judge", total, is_quiet=job.is_quiet):
-        parts = await _in_batches(job, [
-            _judge_task.with_options(task_run_name=f"judge {judging.judge.label} {number}")(
-                job, judging, batch, retry_failed
-            )
-            for judging, responses in owed
-            for number, batch in enumerate(_response_batches(responses), start=1)
-        ])  # fmt: skip
-    return await _with_parts(job, report, parts, "verdicts", "judge", started_s)
+    first: Batches = [
+        (f"batches of {judging.judge.label}", look_after_batches, (judging, [i for i, _ in responses]), again)
+        for judging, responses in owed
+        if judging.judge.mode == "batch" and responses
+    ]
+    return await _called(job, "judge", "verdicts", batches, total, started_s, first=first)
 
 
 @flow(name="aggregate")
@@ -98,42 +107,55 @@ async def check_flow(job: Job) -> StageReport:
     return await _finished(job, await asyncio.to_thread(check, job, SUITES), started_s)
 
 
+def _is_crash(_task: object, _run: object, state: State[Any]) -> bool:
+    """Whether a batch failed in a way that the same batch may not fail in again."""
+    return isinstance(state.data, WorkerLost) or not isinstance(state.data, PipelineError | WarehouseError)
+
+
 # A Prefect retry covers a batch that crashed; a call that failed is a row, and tried again by the gateway or next time.
-@task(name="sample-batch", cache_policy=NO_CACHE, retries=1)
-async def _sample_task(job: Job, model_label: str, cells: list[tuple[str, int]]) -> StageReport:
-    return await sample_batch(job, model_label, cells)
+@task(name="batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=_is_crash)
+async def _batch_task(job: Job, batch: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> StageReport:
+    return await crew_of(job).run(batch, job, *arguments, **options)
 
 
-@task(name="judge-batch", cache_policy=NO_CACHE, retries=1)
-async def _judge_task(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
-    return await judge_batch(job, judging, response_ids, retry_failed=retry_failed)
+@task(name="provider-batches", cache_policy=NO_CACHE)
+async def _own_task(job: Job, work: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> StageReport:
+    return await work(job, *arguments, **options)
 
 
-async def _in_batches(job: Job, batches: Sequence[Awaitable[StageReport]]) -> list[StageReport]:
-    """Work on a few batches at a time, and publish now and then on the way."""
-    in_hand = asyncio.Semaphore(_BATCHES_IN_HAND)
-    warehouse = Warehouse(job.warehouse)
-
-    async def one(batch: Awaitable[StageReport]) -> StageReport:
-        async with in_hand:
-            report = await batch
-        await asyncio.to_thread(warehouse.publish_if_older_than, _PUBLISH_EVERY_S)
-        return report
-
-    return list(await asyncio.gather(*map(one, batches)))
-
-
-async def _with_parts(
-    job: Job, report: StageReport, parts: Iterable[StageReport], what: str, suite: str, started_s: float
+async def _called(
+    job: Job, stage: str, what: str, batches: Batches, total: int, started_s: float, first: Batches = ()
 ) -> StageReport:
-    for part in parts:
-        report.add(part)
-    await asyncio.to_thread(Warehouse(job.warehouse).publish)
+    """Run the batches of a stage that makes calls, a few at a time, and publish now and then on the way.
+
+    `first` is work of this process that the batches build on.
+    """
+    report = StageReport(stage)
+    warehouse = Warehouse(job.warehouse)
+    in_hand = asyncio.Semaphore(_BATCHES_IN_HAND)
+    with progress(stage, total, is_quiet=job.is_quiet):
+        async with calling(job) as desk, crew_for(job, desk, total):
+
+            async def one(name: str, batch: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+                async with in_hand:
+                    run = _batch_task.with_options(task_run_name=name)
+                    report.add(await run(job, batch, arguments, options))
+                await asyncio.to_thread(warehouse.publish_if_older_than, _PUBLISH_EVERY_S)
+
+            for name, work, arguments, options in first:
+                report.adopt(await _own_task.with_options(task_run_name=name)(job, work, arguments, options))
+            async with asyncio.TaskGroup() as group:
+                for batch in batches:
+                    group.create_task(one(*batch))
+            desk.add_up(report)
+    await asyncio.to_thread(warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")
-        report.adopt(await asyncio.to_thread(check, job, (suite,)))
-    else:
+        report.adopt(await asyncio.to_thread(check, job, (stage,)))
+    elif report.skipped == 0:
         report.notes.append(f"all {what} were there, no model call made")
+    if report.skipped:
+        report.notes.append(f"{report.skipped} {what} not asked for")
     return await _finished(job, report, started_s)
 
 

@@ -1,29 +1,34 @@
-"""What sampling and judging share: whom to call, a run's gateway, and parts written before too much is at risk."""
+"""What sampling and judging share: whom to call, the columns that a call fills, and parts written as rows come in."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
-from tasks.llm.gateway import Gateway, Target
+from tasks.endpoints import Endpoint, Judge, Model
+from tasks.llm.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.settings import Endpoint, Job, Judge, Model
+from tasks.llm.targets import Prices, Target
 from warehouse import Warehouse
 
 _PART_ROWS = 2_000
-_PART_AGE_S = 20.0
+_PART_AGE_S = 60.0
+_CONFIGURED = "configuration"
 
 
 def target_of(endpoint: Endpoint) -> Target:
     """How to call a configured model."""
+    price = endpoint.price
     return Target(
         name=endpoint.name,
         api_base=endpoint.api_base,
         parameters=endpoint.parameters,
         timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
+        headers=endpoint.headers,
+        is_streamed=endpoint.stream,
+        prices=None if price is None else Prices(**price.model_dump(), price_table=_CONFIGURED),
     )
 
 
@@ -34,37 +39,40 @@ def judge_target(judge: Judge) -> Target:
     return replace(target_of(judge), identity={**bound, **structured})
 
 
-@cache
-def _gateway(run_id: str, role: str, concurrency: int, attempts: int) -> Gateway:
-    return Gateway(concurrency, attempts)
-
-
-def gateway_of(job: Job, role: str) -> Gateway:
-    """The gateway that all batches of a run share in this process; judges and candidates have one each."""
-    return _gateway(job.run_id, role, job.settings.limits.concurrency, job.settings.limits.attempts)
-
-
 def usage_columns(reply: Reply) -> dict[str, Any]:
     """The columns of a row that the call itself fills."""
-    names = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s", "attempts", "error")
-    return {name: getattr(reply, name) for name in (*names, "served_model")}
+    own = (
+        "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd",
+        "latency_s", "attempts", "error",
+    )  # fmt: skip
+    prices = ("input_usd_per_mtok", "cached_usd_per_mtok", "output_usd_per_mtok", "price_table")
+    return {name: getattr(reply, name) for name in own} | {name: getattr(reply.prices, name) for name in prices}
+
+
+NO_CALL = usage_columns(Reply("", attempts=0))
+"""The same columns of a row that no call was made for."""
 
 
 class PartWriter:
     """Collects finished rows of one table and writes them as parts: when there are many, when they get old, at the end.
 
-    The end also comes when the block is left by an interruption, so that what was paid for is kept.
+    The end also comes when the block is left by an interruption. When a failed row is on disk, the calls behind it are
+    spent: a later try is not answered by them.
     """
 
-    def __init__(self, warehouse: Warehouse, table_name: str) -> None:
+    def __init__(self, warehouse: Warehouse, table_name: str, ledger: Ledger) -> None:
         self._warehouse = warehouse
         self._table_name = table_name
+        self._ledger = ledger
         self._rows: list[Mapping[str, Any]] = []
+        self._paid: list[tuple[str, int]] = []
         self._since_s = time.monotonic()
 
-    def add(self, row: Mapping[str, Any]) -> None:
-        """Take a finished row."""
+    def add(self, row: Mapping[str, Any], reply: Reply, *, is_failure: bool) -> None:
+        """Take a finished row with the reply that it was made from."""
         self._rows.append(row)
+        if is_failure:
+            self._paid += reply.paid
         if len(self._rows) >= _PART_ROWS or time.monotonic() - self._since_s > _PART_AGE_S:
             self.flush()
 
@@ -74,6 +82,8 @@ class PartWriter:
         self._warehouse.write(self._table_name, self._rows)
         # Only now: rows that could not be written are tried again when the block ends.
         self._rows = []
+        self._ledger.spend(self._paid)
+        self._paid = []
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -38,10 +38,18 @@ class _Bar(_Shown):
 
 
 _shown: dict[str, _Shown] = {}
+_forward: list[Callable[[str, bool], None]] = []
+
+
+def forward_to(listener: Callable[[str, bool], None]) -> None:
+    """Tell progress to somebody else from now on, such as another process that shows it."""
+    _forward[:] = [listener]
 
 
 def advance(what: str, *, succeeded: bool) -> None:
     """Tell that one more unit of a piece of work has finished; without anyone who shows it, nothing happens."""
+    for listener in _forward:
+        listener(what, succeeded)
     if what in _shown:
         _shown[what].add(succeeded=succeeded)
 

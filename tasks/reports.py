@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 class StageReport:
     """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.
 
-    `is_below_bar` is set when data quality or coverage fell below the configured bar.
+    `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
+    the work. `skipped` are cells that no call was made for. Calls and tokens are those of all attempts;
+    `cached_tokens` is None where no provider reported any, and `prompt_tokens_with_cache_figure` are the prompt tokens
+    of the replies that did.
     """
 
     stage: str
@@ -19,6 +22,13 @@ class StageReport:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     is_below_bar: bool = False
+    is_at_budget: bool = False
+    skipped: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int | None = None
+    completion_tokens: int = 0
+    prompt_tokens_with_cache_figure: int = 0
 
     def count(self, status: str, cost_usd: float | None, *, is_failure: bool) -> None:
         """Count one finished row."""
@@ -31,6 +41,7 @@ class StageReport:
         """Take in the report of a part of the same stage."""
         self.rows += other.rows
         self.failures += other.failures
+        self.skipped += other.skipped
         self.cost_usd = None if self.cost_usd is None or other.cost_usd is None else self.cost_usd + other.cost_usd
         self.adopt(other)
 

@@ -5,17 +5,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.calls import PartWriter, gateway_of, target_of, usage_columns
+from tasks.calls import PartWriter, target_of, usage_columns
 from tasks.conversations import conversations_of
-from tasks.llm.gateway import Target
+from tasks.desk import desk_of
+from tasks.endpoints import Model
+from tasks.llm.budget import NotCalled
 from tasks.llm.replies import EMPTY, OK, Reply
+from tasks.llm.targets import Call, Target
 from tasks.progress import advance
 from tasks.reports import StageReport
 from tasks.rules.conversation import final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text import count_alphanumeric
 from tasks.scope import Scope, missing_responses, open_scope
-from tasks.settings import Job, Model
+from tasks.settings import Job
 from warehouse import Warehouse
 
 Cell = tuple[str, int]
@@ -39,26 +42,41 @@ async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     warehouse = Warehouse(job.warehouse)
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
-    gateway = gateway_of(job, "sample")
+    desk = desk_of(job)
+    gateway = desk.gateway("sample")
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
         conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))
     report = StageReport("sample")
-    with PartWriter(warehouse, "responses") as writer:
+    with PartWriter(warehouse, "responses", desk.ledger) as writer:
 
-        async def one(cell: Cell) -> None:
+        async def one(place: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in conversation.messages]
-            reply = await gateway.complete(target, messages)
+            identity = _response_id(job, scope, model, target, cell, conversation.conversation_id)
+            call = Call(target, messages, identity, trial=cell[1], vintage=job.vintage, priority=(place,))
+            try:
+                reply = await gateway.complete(call)
+            except NotCalled:
+                report.skipped += 1
+                return
             row = _response_row(job, scope, model, target, cell, conversation.conversation_id, reply)
-            writer.add(row)
+            writer.add(row, reply, is_failure=row["status"] != OK)
             report.count(row["status"], row["cost_usd"], is_failure=row["status"] != OK)
             advance("sample", succeeded=row["status"] == OK)
 
         async with asyncio.TaskGroup() as group:
-            for cell in cells:
-                group.create_task(one(cell))
+            for place, cell in enumerate(cells):
+                group.create_task(one(place, cell))
     return report
+
+
+def _response_id(job: Job, scope: Scope, model: Model, target: Target, cell: Cell, conversation: str) -> str:
+    task_id, trial = cell
+    return response_id(
+        scope.benchmark.name, scope.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
+        job.vintage,
+    )  # fmt: skip
 
 
 def _response_row(
@@ -69,14 +87,10 @@ def _response_row(
     status, error = reply.status, reply.error
     if text == "":
         status, error = EMPTY, "nothing is left of the reply without its thinking"
-    identity = response_id(
-        scope.benchmark.name, scope.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
-        job.vintage,
-    )  # fmt: skip
     return {
         **scope.key,
         **usage_columns(reply),
-        "response_id": identity,
+        "response_id": _response_id(job, scope, model, target, cell, conversation),
         "task_id": task_id,
         "conversation_id": conversation,
         "model": model.label,

@@ -6,10 +6,11 @@ from typing import Any
 
 from tasks.benchmarks.base import Benchmark
 from tasks.calls import judge_target, target_of
+from tasks.endpoints import Judge, Model
 from tasks.prompts import load_template
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import template_hash
-from tasks.settings import Job, Judge, Model
+from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Reader
 

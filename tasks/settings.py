@@ -4,42 +4,19 @@ Unknown keys, wrong types and impossible values are refused. Secrets are no part
 under LiteLLM's own names.
 """
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tasks.endpoints import Judge, Model, Size, Strict
 from tasks.rules.identity import BASE_VINTAGE
 
 Policy = Literal["quarantine", "warn", "fail"]
 Share = Annotated[float, Field(gt=0, le=1)]
-Size = Annotated[int, Field(ge=1, strict=True)]
-
-_UNSUPPORTED_LIMITS = ("rpm", "tpm", "max_usd", "max_tokens")
 
 
-_SECRET_KEY = re.compile(r"api.?key|authorization|password|secret|(?:^|[_-])token$|credential", re.IGNORECASE)
-
-
-def _keys(value: Any) -> Iterator[str]:
-    """All keys of a nested mapping."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _keys(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _keys(inner)
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Dataset(_Strict):
+class Dataset(Strict):
     """Where the tasks come from: the hub, the sample that ships, or a path to Parquet or JSON Lines."""
 
     source: str = Field(default="hub", min_length=1)
@@ -56,77 +33,39 @@ class Dataset(_Strict):
         return self
 
 
-class Endpoint(_Strict):
-    """A model behind LiteLLM, with the parameters that are sent to it."""
+class Rates(Strict):
+    """How many calls at once, and how many requests and tokens a minute; null: no limit, or that of the candidates."""
 
-    name: str = Field(min_length=1)
-    label: str = ""
-    api_base: str | None = None
-    reasoning_effort: str | None = None
-    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
-    params: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _label_is_name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and not data.get("label") and isinstance(data.get("name"), str):
-            return {**data, "label": data["name"]}
-        return data
-
-    @model_validator(mode="after")
-    def _holds_no_secret(self) -> Self:
-        for key in _keys({**self.params, **getattr(self, "fallback", {})}):
-            if _SECRET_KEY.search(key):
-                raise ValueError(f"`{key}` is a secret; give it in the environment, under LiteLLM's name for it")
-        if self.api_base and "@" in urlsplit(self.api_base).netloc:
-            raise ValueError("`api_base` holds a user or password; give secrets in the environment")
-        return self
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """What is sent beside the messages, and changes the answer."""
-        effort = {"reasoning_effort": self.reasoning_effort} if self.reasoning_effort else {}
-        return {**self.params, **effort}
+    concurrency: Size | None = None
+    rpm: Annotated[float, Field(gt=0)] | None = None
+    tpm: Annotated[float, Field(gt=0)] | None = None
 
 
-class Model(Endpoint):
-    """A model that is evaluated."""
+class Limits(Strict):
+    """Bounds on the calls of one run.
 
-    resample: Literal["never", "nightly"] = "never"
-    fallback: dict[str, Any] = {}
-
-
-class Judge(Endpoint):
-    """A model that judges, with its template (a name under `tasks/prompts/`, or a path).
-
-    `structured_output` asks for the reply's JSON schema: always, never, or (null) where LiteLLM knows that the model
-    supports it. `explanation_chars` bounds the explanation in that schema.
+    `concurrency`, `rpm` and `tpm` hold for candidates and for judges, each counted apart; `judge` gives judges other
+    ones. `attempts` and `deadline_s` (over all attempts) bound one answer; an endpoint that gives no answer for
+    `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `processes` is how many make calls
+    (null: as many as help); `batch_wait_s` is how long a run waits for provider batches.
     """
 
-    template: str = "default"
-    trials: Size = 1
-    structured_output: bool | None = None
-    explanation_chars: Size | None = None
-    timeout_s: Annotated[float, Field(gt=0)] = 600.0
-
-
-class Limits(_Strict):
-    """Bounds on the calls of one run."""
-
     concurrency: Size = 64
+    rpm: Annotated[float, Field(gt=0)] | None = None
+    tpm: Annotated[float, Field(gt=0)] | None = None
+    judge: Rates = Rates()
     attempts: Size = 5
-    rpm: int | None = None
-    tpm: int | None = None
-    max_usd: float | None = None
-    max_tokens: int | None = None
+    deadline_s: Annotated[float, Field(gt=0)] | None = None
+    outage_s: Annotated[float, Field(gt=0)] = 60.0
+    max_usd: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: Size | None = None
+    processes: Size | None = None
+    batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
 
-    @model_validator(mode="after")
-    def _is_supported(self) -> Self:
-        # A bound that is accepted and not kept would be worse than none.
-        for name in _UNSUPPORTED_LIMITS:
-            if getattr(self, name) is not None:
-                raise ValueError(f"`{name}` is not kept by this version; leave it null")
-        return self
+    def rates(self, role: str) -> Rates:
+        """The limits of a role, `sample` or `judge`."""
+        own = self.judge if role == "judge" else Rates()
+        return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
 
 
 class Quality(BaseModel):
@@ -147,20 +86,20 @@ class Quality(BaseModel):
         return {"policies": policies, "accepted": data.get("accepted") or ()}
 
 
-class Coverage(_Strict):
+class Coverage(Strict):
     """The bar under which a run is not good enough."""
 
     min: Annotated[float, Field(ge=0, le=1)] = 0.99
 
 
-class HardSubset(_Strict):
+class HardSubset(Strict):
     """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count."""
 
     share: Share | dict[str, Size] = 0.5
     panel: Literal["all"] | tuple[str, ...] = "all"
 
 
-class Settings(_Strict):
+class Settings(Strict):
     """The configuration."""
 
     benchmark: str = "prbench"
@@ -183,7 +122,7 @@ class Settings(_Strict):
         return self
 
 
-class Job(_Strict):
+class Job(Strict):
     """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
 
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,

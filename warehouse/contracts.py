@@ -61,6 +61,11 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "model": (_TEXT, "Label of the model that answered."),
     "model_config_hash": (_TEXT, "Hash of the model's name, endpoint and parameters; `imported` if made elsewhere."),
     "served_model": (_TEXT, "The model name that the provider reported."),
+    "served_fingerprint": (_TEXT, "The system fingerprint that the provider reported."),
+    "input_usd_per_mtok": (_REAL, "Price of a million prompt tokens when the call was made."),
+    "cached_usd_per_mtok": (_REAL, "Price of a million prompt tokens served from the provider's cache."),
+    "output_usd_per_mtok": (_REAL, "Price of a million tokens of the reply."),
+    "price_table": (_TEXT, "Where the prices come from: LiteLLM's table with its version, or the configuration."),
     "trial": (_INT, "Repetition of the sampling, from 1."),
     "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
     "source": (_TEXT, "sampled or judged here, or imported."),
@@ -70,11 +75,11 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "chars_alnum": (_INT, "Letters and digits in the answer (paper, figure 7)."),
     "finish_reason": (_TEXT, "Why the model stopped, as the provider reported."),
     "degraded": (_FLAG, "Whether the answer was made with the fall-back parameters."),
-    "prompt_tokens": (_INT, "Tokens of the prompt, as reported."),
-    "cached_tokens": (_INT, "Prompt tokens served from the provider's cache, as reported."),
+    "prompt_tokens": (_INT, "Tokens of the prompt of the deciding attempt, as reported; of a run, of all its calls."),
+    "cached_tokens": (_INT, "Those of the prompt tokens that came from the provider's cache, as reported."),
     "completion_tokens": (_INT, "Tokens of the reply, as reported."),
     "reasoning_tokens": (_INT, "Tokens spent on reasoning, as reported."),
-    "cost_usd": (_REAL, "Cost in US dollars by the local price table; NULL where the price is unknown."),
+    "cost_usd": (_REAL, "Cost in US dollars, discarded attempts included as far as reported; NULL if unknown."),
     "latency_s": (_REAL, "Seconds from sending the last attempt to its reply."),
     "attempts": (_INT, "Requests made for this row."),
     "error": (_TEXT, "Cause of a failure, in one line."),
@@ -119,12 +124,17 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "outcome": (_TEXT, "running, done, below_bar, failed, interrupted or stopped_at_budget."),
     "responses_made": (_INT, "Responses that this run sampled."),
     "verdicts_made": (_INT, "Verdicts that this run judged."),
+    "calls": (_INT, "Requests that the run sent, discarded attempts included."),
+    "cached_share": (_REAL, "Share of the prompt tokens served from the provider's cache; NULL if none was reported."),
 }  # fmt: skip
 
 _TASK = "benchmark dataset_revision task_id"
 _JUDGING = "judge judge_config_hash template_hash grading judge_trial"
 _USAGE = "prompt_tokens cached_tokens completion_tokens"
-_OUTCOME = "cost_usd latency_s attempts error run_id created_at"
+_OUTCOME = (
+    "cost_usd input_usd_per_mtok cached_usd_per_mtok output_usd_per_mtok price_table latency_s attempts error run_id "
+    "created_at"
+)
 
 
 @dataclass(frozen=True)
@@ -172,13 +182,13 @@ _TABLES = (
     _table("message_rows", "A conversation turn as sent.",
            f"{_TASK} conversation_id position role content", f"{_TASK} conversation_id position"),
     _table("responses", "One model's answer to one task in one trial and vintage.",
-           f"response_id {_TASK} conversation_id model model_config_hash served_model trial vintage source "
-           f"import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
+           f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
+           f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
            "response_id", "decided"),
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
-           "served_model template_hash grading judge_trial source import_batch status value explanation "
-           f"{_USAGE} {_OUTCOME}",
+           "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
+           f"explanation {_USAGE} {_OUTCOME}",
            "verdict_id", "decided"),
     _table("checks", "One expectation of one run.",
            "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
@@ -194,7 +204,8 @@ _TABLES = (
            "unclipped_mean ci_low ci_high created_at",
            f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name"),
     _table("runs", "One execution.",
-           "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made cost_usd",
+           "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made "
+           "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
            "run_id"),
 )  # fmt: skip
 

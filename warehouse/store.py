@@ -46,13 +46,18 @@ class PartStore:
         if present is not None:
             return present
         folder = self.root / table_name
-        name = f"{time.time_ns() // 1_000_000:015d}-{content_hash}.parquet"
+        name = f"{self._next_moment(table_name):015d}-{content_hash}.parquet"
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / name, content)
         except OSError as error:
             raise WarehouseError(f"{folder / name}: cannot be written ({error.strerror}); make room for it") from error
         return name
+
+    def _next_moment(self, table_name: str) -> int:
+        """Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back."""
+        last = max((int(part.partition("-")[0]) for part in self.parts(table_name)), default=0)
+        return max(time.time_ns() // 1_000_000, last + 1)
 
     def _standing(self, table_name: str, content_hash: str, table: pa.Table) -> str | None:
         """The part that already holds this content, unless a later part took the place of one of its rows."""

@@ -15,8 +15,6 @@ from tasks.sources import read_rows
 from warehouse import Warehouse
 
 Given = Mapping[str, Any]
-NO_CALL = dict.fromkeys(("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "latency_s", "error"))
-"""The columns of a row that only a call made here can fill."""
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 _LONGEST_FIELD = 2**31 - 1
 

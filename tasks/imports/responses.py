@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.rows import as_text
+from tasks.calls import NO_CALL
 from tasks.imports.files import (
-    NO_CALL,
     Given,
     ImportRefused,
     batch_of,
@@ -84,7 +84,6 @@ def _response_row(
         "conversation_id": conversation,
         "model": model,
         "model_config_hash": IMPORTED,
-        "served_model": None,
         "trial": trial,
         "vintage": job.vintage,
         "source": "imported",
@@ -95,7 +94,6 @@ def _response_row(
         "finish_reason": None,
         "degraded": False,
         "reasoning_tokens": None,
-        "attempts": 0,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }

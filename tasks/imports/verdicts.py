@@ -6,8 +6,8 @@ from typing import Any
 
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
+from tasks.calls import NO_CALL
 from tasks.imports.files import (
-    NO_CALL,
     Given,
     ImportRefused,
     batch_of,
@@ -115,7 +115,6 @@ def _verdict_row(
         "criterion_hash": content,
         "judge": judge,
         "judge_config_hash": IMPORTED,
-        "served_model": None,
         "template_hash": IMPORTED,
         "grading": benchmark.grading,
         "judge_trial": judge_trial,
@@ -124,7 +123,6 @@ def _verdict_row(
         "status": _STATUS[value],
         "value": value,
         "explanation": as_text(given.get("explanation")),
-        "attempts": 0,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }

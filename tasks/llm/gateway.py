@@ -1,147 +1,142 @@
-"""The only place that talks to a model, through LiteLLM."""
+"""Calls to models: looked up before they are made, durable before they are counted, tried again where that may help."""
 
 import asyncio
-import os
 import random
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.llm import embedded
-from tasks.llm.replies import EMPTY, Reply, from_completion, from_error
-from tasks.rules.identity import config_hash
+from tasks.llm.budget import NotCalled
+from tasks.llm.entries import Entry, as_text, total_usd
+from tasks.llm.failures import Failure
+from tasks.llm.ledger import Ledger
+from tasks.llm.limits import Ask, Outcome, Permits
+from tasks.llm.prices import most_of, most_prompt_tokens
+from tasks.llm.replies import EMPTY, Reply
+from tasks.llm.sending import send
+from tasks.llm.targets import Call
 
-Messages = Sequence[Mapping[str, str]]
-_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
+_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
+_BYTES_A_TOKEN = 4
+_LIKELY_ANSWER_TOKENS = 500
+"""First guesses for the tokens a minute; what is really used is settled when the reply is there."""
 
 
 @dataclass(frozen=True)
-class Target:
-    """A model to call: its LiteLLM name, where it is served, what is sent beside the messages, and its time limit.
+class Tries:
+    """How often and how long one answer is tried for: attempts, and seconds over all of them (None: no bound)."""
 
-    `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
-    what else makes the target's answers its own, and is not sent.
-    """
+    attempts: int = 5
+    deadline_s: float | None = None
 
-    name: str
-    api_base: str | None = None
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    timeout_s: float = 600.0
-    fallback: Mapping[str, Any] = field(default_factory=dict)
-    identity: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def is_embedded(self) -> bool:
-        """Whether the target is the model that runs in this process."""
-        return embedded.is_embedded(self.name)
+class AwaitsBatch(NotCalled):
+    """The call is left to a batch that has not brought it yet."""
 
-    @property
-    def endpoint(self) -> str:
-        """Where the model is served, as far as it is part of a call's identity."""
-        return embedded.weights_hash() if self.is_embedded else self.api_base or ""
 
-    @property
-    def config_hash(self) -> str:
-        """Identity of the model with its endpoint and parameters."""
-        return config_hash(self.name, self.endpoint, {**self.parameters, **self.identity})
+@dataclass(frozen=True)
+class _Before:
+    """What was made of a call before: its answer, or the attempts for this cell that failed."""
 
-    @property
-    def can_follow_schema(self) -> bool:
-        """Whether the model is known to support structured output."""
-        return self.is_embedded or bool(_litellm().supports_response_schema(model=self.name))
+    answer: Reply | None
+    failed: tuple[Entry, ...]
+    has_failed: bool
 
 
 class Gateway:
-    """Calls to models for one run: at most `concurrency` at once, each with up to `attempts` attempts.
+    """Answers to calls, each from the ledger or from the model.
 
-    `conversation_slots` bound how many conversations are judged side by side: few, so that the calls about one
-    conversation follow each other while the provider has it in its cache.
+    One attempt is: permission from the limiter, the call, the ledger. A reply is never returned before it is durable.
     """
 
-    def __init__(self, concurrency: int, attempts: int) -> None:
-        self._slots = asyncio.Semaphore(concurrency)
-        self.conversation_slots = asyncio.Semaphore(max(1, concurrency // 4))
-        self._attempts = attempts
+    def __init__(self, permits: Permits, ledger: Ledger, run_id: str, tries: Tries | None = None) -> None:
+        self._permits = permits
+        self._ledger = ledger
+        self._run_id = run_id
+        self._tries = tries or Tries()
 
-    async def complete(
-        self, target: Target, messages: Messages, response_format: Mapping[str, Any] | None = None
-    ) -> Reply:
-        """One answer to one conversation. A failure is a reply too, with its status and cause."""
-        reply = Reply("provider_error", error="no attempt was made")
-        for attempt in range(1, self._attempts + 1):
-            is_last = attempt == self._attempts and attempt > 1
-            parameters = {**target.parameters, **(target.fallback if is_last else {})}
-            async with self._slots:
-                reply, passes, wait_s = await self._attempt(target, messages, parameters, response_format)
-            reply = replace(reply, attempts=attempt, degraded=bool(is_last and target.fallback))
-            if reply.status != EMPTY and not passes:
-                return reply
-            if attempt < self._attempts:
-                await asyncio.sleep(wait_s if wait_s is not None else _backoff_s(attempt))
-        return reply
+    async def complete(self, call: Call) -> Reply:
+        """The answer to a call. A failure is a reply too, with its status and cause.
 
-    async def _attempt(
-        self,
-        target: Target,
-        messages: Messages,
-        parameters: Mapping[str, Any],
-        response_format: Mapping[str, Any] | None,
-    ) -> tuple[Reply, bool, float | None]:
-        litellm = _litellm()
-        started = time.monotonic()
+        Raises:
+            NotCalled: no attempt was made: the model was stopped, or the budget is spent.
+        """
+        before = self._before(call)
+        if (stored := before.answer) is not None:
+            return stored
+        if call.is_batched and not before.has_failed:
+            raise AwaitsBatch(f"{call.target.lane}: the call is left to a batch")
+        replies: list[Reply] = []
+        tried = min(len(before.failed), self._tries.attempts - 1)
+        started_s = time.monotonic()
+        for number in range(tried + 1, self._tries.attempts + 1):
+            try:
+                reply, failure = await self._attempt(call, is_last=number == self._tries.attempts)
+            except NotCalled:
+                if not replies:
+                    raise
+                break
+            replies.append(reply)
+            passes = failure.passes if failure else reply.status == EMPTY
+            if not passes or number == self._tries.attempts or self._is_late(started_s):
+                break
+            if failure is None or failure.retry_after_s is None:
+                await asyncio.sleep(_backoff_s(number))
+        cost_usd = total_usd([entry.reply for entry in before.failed] + replies)
+        return replace(replies[-1], attempts=tried + len(replies), cost_usd=cost_usd)
+
+    def _before(self, call: Call) -> "_Before":
+        """What the ledger has: the call itself, or what was made for this very cell with the last resort."""
+        target = call.target
+        history = self._ledger.history(call.key(call.parameters(target.parameters)))
+        found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
+        if found is None and target.last_resort is not None:
+            resort = self._ledger.history(call.key(call.parameters(target.last_resort)))
+            if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
+                found = replace(last, degraded=True, cost_usd=total_usd([*(entry.reply for entry in failed), last]))
+        return _Before(found, failed, history.has_failed)
+
+    async def _attempt(self, call: Call, *, is_last: bool) -> tuple[Reply, Failure | None]:
+        last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
+        parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
+        key = call.key(parameters)
+        lease = await self._permits.acquire(_ask(call, parameters, key))
+        outcome = Outcome()
         try:
-            completion = await litellm.acompletion(
-                messages=[dict(message) for message in messages],
-                timeout=target.timeout_s,
-                # Retries are made here and nowhere else; LiteLLM's own would be silent and long.
-                max_retries=0,
-                num_retries=0,
-                **_address(target),
-                **parameters,
-                **({"response_format": dict(response_format)} if response_format else {}),
-            )
-        except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
-            reply, passes = from_error(error, time.monotonic() - started)
-            return reply, passes, _retry_after_s(error)
-        reply = from_completion(completion, _cost_usd(target, completion), time.monotonic() - started)
-        return reply, False, None
+            # While this one waited, the same call may have been made for another cell.
+            history = self._ledger.history(key)
+            if (found := history.answer_for(call.cell)) is not None:
+                return found, None
+            reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
+        finally:
+            self._permits.release(lease, outcome)
+        return replace(reply, degraded=last_resort is not None), failure
+
+    async def _made(
+        self, call: Call, parameters: Mapping[str, Any], key: str, number: int
+    ) -> tuple[Reply, Failure | None, Outcome]:
+        """Send the request and write down what came of it."""
+        reply, failure = await send(call, parameters)
+        passes = failure.passes if failure else reply.status == EMPTY
+        entry = Entry(
+            key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
+            is_final=not passes and not (failure and failure.is_fatal),
+        )  # fmt: skip
+        await self._ledger.record(entry)
+        return replace(reply, paid=((key, number),)), failure, Outcome.of(reply, failure)
+
+    def _is_late(self, started_s: float) -> bool:
+        deadline_s = self._tries.deadline_s
+        return deadline_s is not None and time.monotonic() - started_s >= deadline_s
 
 
-def _address(target: Target) -> dict[str, Any]:
-    if target.is_embedded:
-        name = target.name.removeprefix(embedded.PREFIX)
-        return {"model": f"hosted_vllm/{name}", "api_base": embedded.api_base(), "api_key": "none"}
-    return {"model": target.name} | ({"api_base": target.api_base} if target.api_base else {})
-
-
-def _cost_usd(target: Target, completion: Any) -> float | None:
-    """The price by LiteLLM's local table; None where the table does not know the model."""
-    if target.is_embedded:
-        return None
-    try:
-        return float(_litellm().completion_cost(completion, model=target.name))
-    except Exception:  # noqa: BLE001 - LiteLLM raises a bare Exception for a model that it has no price for
-        return None
-
-
-def _retry_after_s(error: Exception) -> float | None:
-    headers = getattr(error, "litellm_response_headers", None) or {}
-    stated = str(headers.get("retry-after", ""))
-    return min(_LONGEST_BACKOFF_S, float(stated)) if stated.replace(".", "", 1).isdigit() else None
+def _ask(call: Call, parameters: Mapping[str, Any], key: str) -> Ask:
+    prompt_bytes = most_prompt_tokens(call.messages, parameters)
+    likely_tokens = prompt_bytes // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
+    return Ask(call.target.lane, key, call.priority, most_of(call, parameters), likely_tokens)
 
 
 def _backoff_s(attempt: int) -> float:
-    return float(min(_LONGEST_BACKOFF_S, _BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)
-
-
-def _litellm() -> Any:
-    # The price table comes with the package; without this the import asks the network for it three times.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    os.environ.setdefault("LITELLM_LOG", "ERROR")
-    import litellm
-
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    litellm.drop_params = False
-    return litellm
+    """Doubling, with jitter, so that calls that failed together do not come back together."""
+    return float(min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** (attempt - 1))) * random.uniform(0.5, 1.5)

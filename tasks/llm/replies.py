@@ -1,64 +1,69 @@
-"""What a call to a model comes back with, and how failures are told apart."""
+"""What a call to a model comes back with, and how its outcomes are told apart."""
 
-import os
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.rules.text import one_line, storable
+from tasks.llm.secrets import safe
+from tasks.llm.targets import NO_PRICES, Prices
+from tasks.rules.text import storable
 
 OK = "ok"
 REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 
-_CONTENT_FILTER = '"content_filter"'
-"""The code by which an error says that a filter refused; LiteLLM makes a plain bad request of some of these."""
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
-_SHORTEST_SECRET = 8
+Paid = tuple[str, int]
+"""(call key, attempt) of an entry in the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A finished call. `text` is None unless `status` is ok; what the provider did not report is None."""
+    """A finished call. `text` is None unless `status` is ok; what the provider did not report is None.
+
+    Tokens are those of the deciding attempt, `cost_usd` is that of all attempts whose cost is known. `paid` are the
+    ledger's entries that the reply rests on.
+    """
 
     status: str
     text: str | None = None
     finish_reason: str | None = None
     served_model: str | None = None
+    served_fingerprint: str | None = None
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost_usd: float | None = None
+    prices: Prices = NO_PRICES
     latency_s: float | None = None
     attempts: int = 1
     error: str | None = None
     degraded: bool = False
+    paid: tuple[Paid, ...] = ()
 
 
-def from_completion(completion: Any, cost_usd: float | None, latency_s: float) -> Reply:
-    """A reply from LiteLLM's answer to a chat completion."""
+def from_chat(completion: Any) -> Reply:
+    """A reply from LiteLLM's answer to a chat completion, without its cost and time."""
     usage = getattr(completion, "usage", None)
     prompt_details = getattr(usage, "prompt_tokens_details", None)
     completion_details = getattr(usage, "completion_tokens_details", None)
     choice = completion.choices[0] if completion.choices else None
-    status, text, error = _outcome(choice)
+    status, text, error = _chat_outcome(choice)
     return Reply(
         status=status,
         text=text,
         finish_reason=getattr(choice, "finish_reason", None),
         served_model=getattr(completion, "model", None),
+        served_fingerprint=getattr(completion, "system_fingerprint", None),
         prompt_tokens=getattr(usage, "prompt_tokens", None),
         cached_tokens=getattr(prompt_details, "cached_tokens", None),
         completion_tokens=getattr(usage, "completion_tokens", None),
         reasoning_tokens=getattr(completion_details, "reasoning_tokens", None),
-        cost_usd=cost_usd,
-        latency_s=latency_s,
         error=error,
     )
 
 
-def _outcome(choice: Any) -> tuple[str, str | None, str | None]:
+def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
     if choice is None:
         return EMPTY, None, "the reply has no choices"
     if choice.finish_reason == "length":
@@ -73,29 +78,50 @@ def _outcome(choice: Any) -> tuple[str, str | None, str | None]:
     return OK, storable(choice.message.content), None
 
 
-def from_error(error: Exception, latency_s: float) -> tuple[Reply, bool]:
-    """The reply that stands for an exception of LiteLLM's, and whether the cause may pass."""
-    import litellm
-
-    if isinstance(error, litellm.Timeout):
-        status, passes = TIMEOUT, True
-    elif isinstance(error, litellm.ContextWindowExceededError):
-        status, passes = CONTEXT_LENGTH, False
-    elif isinstance(error, litellm.ContentPolicyViolationError) or _CONTENT_FILTER in str(error):
-        status, passes = REFUSED, False
-    elif isinstance(
-        error, litellm.AuthenticationError | litellm.PermissionDeniedError | litellm.NotFoundError
-        | litellm.BadRequestError | litellm.UnprocessableEntityError,
-    ):  # fmt: skip
-        status, passes = PROVIDER_ERROR, False
-    else:
-        status, passes = PROVIDER_ERROR, True
-    return Reply(status, latency_s=latency_s, error=safe(f"{type(error).__name__}: {error}")), passes
+def from_response(response: Any) -> Reply:
+    """A reply from LiteLLM's answer of the responses API, without its cost and time."""
+    usage = getattr(response, "usage", None)
+    status, text, error = _response_outcome(response)
+    return Reply(
+        status=status,
+        text=text,
+        finish_reason=_incomplete_reason(response) or getattr(response, "status", None),
+        served_model=getattr(response, "model", None),
+        prompt_tokens=getattr(usage, "input_tokens", None),
+        cached_tokens=getattr(getattr(usage, "input_tokens_details", None), "cached_tokens", None),
+        completion_tokens=getattr(usage, "output_tokens", None),
+        reasoning_tokens=getattr(getattr(usage, "output_tokens_details", None), "reasoning_tokens", None),
+        error=error,
+    )
 
 
-def safe(message: str) -> str:
-    """A message in one line, without any secret of this process's environment."""
-    for name, value in os.environ.items():
-        if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET:
-            message = message.replace(value, "[redacted]")
-    return one_line(storable(message))
+def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
+    reason = _incomplete_reason(response)
+    if reason == "content_filter":
+        return REFUSED, None, "the provider's content filter stopped the reply"
+    if reason is not None:
+        return TRUNCATED, None, f"the reply is incomplete: {reason}"
+    if getattr(response, "status", None) == "failed":
+        return PROVIDER_ERROR, None, safe(f"the response failed: {getattr(response, 'error', None)}")
+    parts = [
+        part
+        for item in response.output or ()
+        if _get(item, "type") == "message"
+        for part in _get(item, "content") or ()
+    ]  # fmt: skip
+    refusal = next((_get(part, "refusal") for part in parts if _get(part, "type") == "refusal"), None)
+    if refusal:
+        return REFUSED, None, safe(str(refusal))
+    text = "".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text")
+    return (OK, storable(text), None) if text else (EMPTY, None, "the reply has no text")
+
+
+def _incomplete_reason(response: Any) -> str | None:
+    if getattr(response, "status", None) != "incomplete":
+        return None
+    return str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
+
+
+def _get(item: Any, name: str) -> Any:
+    """A field of what LiteLLM gives now as an object and now as a mapping."""
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)

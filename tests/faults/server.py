@@ -1,89 +1,93 @@
-"""A model provider for tests: OpenAI's chat completions over a real socket, faults on demand, a book of every call.
+"""A model provider for tests: OpenAI's endpoints over a real socket, faults on demand, a book of every call.
 
 What it answers is a function of the request, so a test knows the right result without asking the pipeline.
 """
 
-import hashlib
+import asyncio
+import contextlib
 import json
+import socket
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-Request = dict[str, Any]
+from aiohttp import web
 
+from tests.faults.answers import Answer, Behaviour, is_judging, meets, well_behaved
+from tests.faults.batch import BatchEnd, Batches
+from tests.faults.bodies import CHAT, CONVERSATION, RESPONSES, body_of, error_json, is_streamed
+from tests.faults.book import Book, Entry
+from tests.faults.content import Request, TakenRequest, flaw_of
+from tests.faults.sending import EVENTS, cut, send, send_json
 
-@dataclass(frozen=True)
-class Answer:
-    """What the server sends: a completion with this text, or an error with this status and body."""
+__all__ = ["Answer", "Behaviour", "Entry", "FaultServer", "Request", "is_judging", "meets", "well_behaved"]
 
-    text: str | None = ""
-    finish_reason: str = "stop"
-    status: int = 200
-    error: dict[str, Any] | None = None
-    headers: dict[str, str] = field(default_factory=dict)
-    choices: int = 1
-    refusal: str | None = None
-    delay_s: float = 0.0
-    model: str | None = None
-    cuts_connection: bool = False
-    raw: bytes | None = None
-
-
-def is_judging(request: Request) -> bool:
-    """Whether a request asks for a verdict (the shipped template has these words)."""
-    return "item of an expert's grading rubric" in request["messages"][0]["content"]
-
-
-def meets(prompt: str) -> bool:
-    """The verdict of the test judge: decided by the prompt alone, true for about half of all prompts."""
-    return hashlib.sha256(prompt.encode()).digest()[0] % 2 == 0
-
-
-def well_behaved(request: Request, _number: int) -> Answer:
-    """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
-    prompt = request["messages"][0]["content"]
-    if is_judging(request):
-        return Answer(json.dumps({"explanation": "as the test says", "criteria_met": meets(prompt)}))
-    return Answer(f"An answer to {hashlib.sha256(prompt.encode()).hexdigest()[:12]} by {request['model']}.")
+_BACKLOG = 4096
+_PATIENCE_S = 0.01
+_START_S = 30
 
 
 class FaultServer:
-    """The server; `behaviour` answers a request, given how many requests of the same content came before."""
+    """The server; `behaviour` answers a request, given how many requests of the same content came before.
 
-    def __init__(self, behaviour: Callable[[Request, int], Answer] = well_behaved) -> None:
+    As a context manager it serves from a thread of its own. The settings may be assigned at any time.
+    """
+
+    def __init__(
+        self,
+        behaviour: Behaviour = well_behaved,
+        *,
+        port: int = 0,
+        keeps_book: bool = True,
+        on_answered: Callable[[Entry], None] | None = None,
+    ) -> None:
         self.behaviour = behaviour
-        self.book: list[Request] = []
-        self._seen: dict[str, int] = {}
-        self._lock = threading.Lock()
-        self.in_hand = self.most_in_hand = 0
-        handler = type("Handler", (_Handler,), {"faults": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self.models = ["candidate", "judge"]
+        """What the list of models names."""
+        self.polls_until_done = 0
+        """How many times a batch is told to be in progress before it ends."""
+        self.batch_end: BatchEnd = "completed"
+        """How batches end."""
+        self.answered_before_end = 0
+        """How many requests of a batch are answered before it expires or is cancelled."""
+        self._book = Book(keeps_book, on_answered)
+        self._batches = Batches(self, self._book)
+        self._socket = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+        self._port: int = self._socket.getsockname()[1]
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = asyncio.Event()
 
     @property
     def api_base(self) -> str:
         """The base URL to configure."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self._port}/v1"
 
-    def take(self, request: Request) -> Answer:
-        """Enter a request into the book and give its answer."""
-        key = json.dumps(request, sort_keys=True)
-        with self._lock:
-            number = self._seen.get(key, 0)
-            self._seen[key] = number + 1
-            self.book.append(request)
-            self.in_hand += 1
-            self.most_in_hand = max(self.most_in_hand, self.in_hand)
-        return self.behaviour(request, number)
+    @property
+    def book(self) -> list[Request]:
+        """The requests in order of arrival."""
+        return self._book.requests
 
-    def done(self) -> None:
-        """Tell that an answer was sent."""
-        with self._lock:
-            self.in_hand -= 1
+    @property
+    def entries(self) -> list[Entry]:
+        """The requests and what became of them, in order of arrival."""
+        return self._book.entries
+
+    @property
+    def paid(self) -> list[Entry]:
+        """The entries for which a completion was made, delivered or not."""
+        return self._book.paid()
+
+    @property
+    def in_hand(self) -> int:
+        """How many requests wait for their answer."""
+        return self._book.in_hand
+
+    @property
+    def most_in_hand(self) -> int:
+        """How many requests waited for their answer at the busiest moment."""
+        return self._book.most_in_hand
 
     @property
     def samples(self) -> list[Request]:
@@ -96,62 +100,79 @@ class FaultServer:
         return [request for request in self.book if is_judging(request)]
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self.serve(ready.set)), name="provider", daemon=True)
+        self._thread.start()
+        if not ready.wait(_START_S):
+            raise TimeoutError("the provider did not start")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self.stop()
+        if self._thread is not None:
+            self._thread.join()
 
+    def stop(self) -> None:
+        """End serving, from any thread: nothing new is taken, what is in hand is dropped."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended already
+                self._loop.call_soon_threadsafe(self._ended.set)
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    faults: FaultServer
-
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.faults.take(request)
+    async def serve(self, when_ready: Callable[[], None]) -> None:
+        """Serve from the running loop until `stop` is called."""
+        self._loop = asyncio.get_running_loop()
+        app = web.Application(client_max_size=0)
+        app.add_routes(
+            [
+                web.post(CHAT, self._complete),
+                web.post(RESPONSES, self._complete),
+                web.get("/v1/models", self._list_models),
+                *self._batches.routes(),
+            ]
+        )
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=_PATIENCE_S)
+        await runner.setup()
         try:
-            time.sleep(answer.delay_s)
-            if answer.cuts_connection:
-                self.close_connection = True
-                self.connection.close()
-                return
-            body = answer.raw if answer.raw is not None else json.dumps(_body(request, answer)).encode()
-            self.send_response(answer.status)
-            for name, value in {"Content-Type": "application/json", **answer.headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-        except (BrokenPipeError, ConnectionResetError):
-            self.close_connection = True  # the client gave up, as it does on a time-out
+            await web.SockSite(runner, self._socket, backlog=_BACKLOG).start()
+            when_ready()
+            await self._ended.wait()
         finally:
-            self.faults.done()
+            await runner.cleanup()
+            self._socket.close()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that the base class gives it
-        """Say nothing: the book has it all."""
+    async def _complete(self, http: web.Request) -> web.StreamResponse:
+        path = http.path
+        try:
+            request = json.loads(await http.read())
+        except ConnectionError:  # the client went away in the middle of its request, which so never arrived
+            return cut(http)
+        except ValueError:
+            request = None
+        flaw = flaw_of(request, CONVERSATION[path])
+        if path == RESPONSES and flaw is None and request.get("stream"):
+            flaw = "Streamed responses are not served here."
+        if flaw is not None:
+            return await send_json(http, error_json(flaw), 400)
+        entry = self._book.enter(path, TakenRequest(request), {k.lower(): v for k, v in http.headers.items()})
+        try:
+            return await self._answer(http, entry)
+        finally:
+            self._book.close(entry)
 
+    async def _answer(self, http: web.Request, entry: Entry) -> web.StreamResponse:
+        answer = self.behaviour(entry.request, entry.number)
+        if answer.delay_s:
+            await asyncio.sleep(answer.delay_s)
+        if answer.cuts_connection:
+            return cut(http)
+        kind = EVENTS if is_streamed(entry.request, answer) else "application/json"
+        body = body_of(entry.path, entry.request, answer)
+        entry.status, entry.is_paid = answer.status, answer.is_completion
+        response, entry.is_delivered = await send(http, body, answer, content_type=kind)
+        return response
 
-def _body(request: Request, answer: Answer) -> dict[str, Any]:
-    if answer.error is not None:
-        return {"error": answer.error}
-    message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
-    choice = {"index": 0, "message": message, "finish_reason": answer.finish_reason}
-    prompt_tokens = sum(len(message["content"].split()) for message in request["messages"])
-    completion_tokens = len((answer.text or "").split())
-    return {
-        "id": "chatcmpl-test",
-        "object": "chat.completion",
-        "created": 1,
-        "model": answer.model or f"{request['model']}-2026-11-01",
-        "choices": [choice] * answer.choices,
-        "usage": {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": completion_tokens,
-            "total_tokens": prompt_tokens + completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": prompt_tokens // 2},
-        },
-    }
+    async def _list_models(self, http: web.Request) -> web.StreamResponse:
+        models = [{"id": name, "object": "model", "created": 1, "owned_by": "tests"} for name in self.models]
+        return await send_json(http, {"object": "list", "data": models})

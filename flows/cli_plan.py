@@ -1,0 +1,44 @@
+"""The command `plan`, and the options that cap a run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from flows.options import Context, examples, shared_options
+from flows.output import show_json, show_table
+
+_COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "answer tokens", "USD", "tokens are"]
+
+
+def capped(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that cap what it may use."""
+    for option in (
+        click.option("--max-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Cap on the cost."),
+        click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Cap on the tokens, both ways."),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(epilog=examples("prbench plan", "prbench plan --model gpt-5-high --json"))
+@shared_options
+def plan(context: Context) -> int:
+    """Show what `run` would call, use and cost; no model call is made."""
+    from tasks.plan import in_all
+    from tasks.plan import plan as planned_calls
+
+    planned = planned_calls(context.job)
+    total = in_all(planned)
+    if context.as_json:
+        show_json({"calls": [vars(each) for each in planned], "total": vars(total)})
+        return 0
+    rows = [
+        (each.role, each.label, each.calls, each.prompt_tokens, each.completion_tokens, each.cost_usd, each.basis)
+        for each in [*planned, total]
+    ]
+    show_table(_COLUMNS, rows)
+    for each in planned:
+        if each.note:
+            click.echo(f"Not known of {each.label}: {each.note}")
+    return 0

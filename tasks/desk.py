@@ -1,0 +1,141 @@
+"""A run's desk: its ledger, its limits and budget, and the gateways through which its stages call."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+
+from tasks.calls import judge_target, target_of
+from tasks.llm.budget import Budget
+from tasks.llm.gateway import Gateway, Tries
+from tasks.llm.ledger import Ledger
+from tasks.llm.limits import Limiter, Permits
+from tasks.llm.prices import most_answer_tokens, prices_of
+from tasks.llm.targets import Target
+from tasks.reports import StageReport
+from tasks.rules.errors import UsageError
+from tasks.settings import Job
+
+ROLES = ("sample", "judge")
+LEDGER = "ledger"
+
+
+class Desk:
+    """What one process needs for its calls; permission comes from the run's limiters, wherever they are."""
+
+    def __init__(self, job: Job, permits: Mapping[str, Permits]) -> None:
+        self.ledger = Ledger(job.warehouse / LEDGER)
+        limits = job.settings.limits
+        tries = Tries(limits.attempts, limits.deadline_s)
+        self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries) for role in ROLES}
+
+    def gateway(self, role: str) -> Gateway:
+        """The gateway of a role."""
+        return self._gateways[role]
+
+    def close(self) -> None:
+        """Make everything durable and let go."""
+        self.ledger.close()
+
+
+class RunDesk(Desk):
+    """The desk of the process that a run belongs to: it holds the limits."""
+
+    def __init__(self, job: Job) -> None:
+        limits = job.settings.limits
+        self.budget = Budget(limits.max_usd, limits.max_tokens)
+        self.limiters: dict[str, Limiter] = {}
+        for role in ROLES:
+            rates = limits.rates(role)
+            concurrency = rates.concurrency or 1
+            self.limiters[role] = Limiter(concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s)
+        super().__init__(job, self.limiters)
+
+    def add_up(self, report: StageReport) -> None:
+        """Add to a stage's report what its calls came to, and what people should know about them."""
+        limiter = self.limiters[report.stage]
+        totals = limiter.totals
+        report.calls, report.prompt_tokens = totals.calls, totals.prompt_tokens
+        report.completion_tokens = totals.completion_tokens
+        if totals.prompt_tokens_with_cache_figure:
+            report.cached_tokens = totals.cached_tokens
+            report.prompt_tokens_with_cache_figure = totals.prompt_tokens_with_cache_figure
+        for lane in limiter.lanes.values():
+            if lane.stopped is not None:
+                report.warnings.append(f"{lane.name}: stopped for this run: {lane.stopped}")
+            if len(lane.served) > 1:
+                seen = ", ".join(f"{_served(*who)} {count} times" for who, count in lane.served.most_common())
+                report.warnings.append(f"{lane.name}: what answered changed within the run: {seen}")
+        if self.budget.is_spent:
+            report.is_at_budget = True
+            report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
+
+
+_open: dict[str, Desk] = {}
+
+
+def desk_of(job: Job) -> Desk:
+    """The desk of a run in this process."""
+    return _open[job.run_id]
+
+
+def run_desk_of(job: Job) -> RunDesk:
+    """The desk of a run in the process that it belongs to."""
+    desk = _open[job.run_id]
+    assert isinstance(desk, RunDesk)
+    return desk
+
+
+def sit_down(job: Job, desk: Desk) -> None:
+    """Make a desk the one of its run in this process."""
+    _open[job.run_id] = desk
+
+
+@asynccontextmanager
+async def calling(job: Job) -> AsyncIterator[RunDesk]:
+    """The desk of a run while the block lasts; an inner block shares the outer one's.
+
+    Raises:
+        UsageError: there is a cap, and what a call may cost at most is not known for a model.
+        PipelineError: the ledger cannot be written.
+    """
+    if job.run_id in _open:
+        yield run_desk_of(job)
+        return
+    await asyncio.to_thread(refuse_unbounded, job)
+    desk = RunDesk(job)
+    sit_down(job, desk)
+    try:
+        yield desk
+    finally:
+        del _open[job.run_id]
+        desk.close()
+
+
+def refuse_unbounded(job: Job) -> None:
+    """Refuse a cap that cannot be kept.
+
+    Raises:
+        UsageError: there is a cap, and what a call may cost at most is not known for a model.
+    """
+    limits = job.settings.limits
+    if limits.max_usd is None and limits.max_tokens is None:
+        return
+    for label, target in _targets(job):
+        if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
+            raise UsageError(f"{label}: has no known price, so --max-usd cannot be kept; give it a `price`")
+        used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
+        if any(most_answer_tokens(target, parameters) is None for parameters in used):
+            raise UsageError(
+                f"{label}: its answers have no known longest length, so no cap can be kept; set `max_tokens`"
+            )
+
+
+def _targets(job: Job) -> Iterator[tuple[str, Target]]:
+    for model in job.settings.models:
+        yield f"model {model.label}", target_of(model)
+    for judge in job.settings.judges:
+        yield f"judge {judge.label}", judge_target(judge)
+
+
+def _served(model: str | None, fingerprint: str | None) -> str:
+    return f"{model or 'unnamed'}" + (f" ({fingerprint})" if fingerprint else "")

@@ -1,0 +1,144 @@
+"""Models and judges as the configuration gives them: where they are, what is sent to them, what they cost."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import parse_qsl, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+BATCH_PREFIXES = ("openai/", "hosted_vllm/")
+"""Routes whose endpoints speak OpenAI's batch interface."""
+Size = Annotated[int, Field(ge=1, strict=True)]
+_RESERVED = frozenset({
+    "model", "messages", "input", "n", "stream", "timeout", "api_base", "base_url", "num_retries", "max_retries",
+    "fallbacks", "mock_response", "extra_headers", "caching", "drop_params",
+})  # fmt: skip
+"""Parameters that are the pipeline's own to set, or that would change what a call is behind its back."""
+_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+_SECRET_KEY = re.compile(r"api.?key|authorization|password|secret|(?:^|[_-])token$|credential", re.IGNORECASE)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """All keys of a nested mapping."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _keys(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _keys(inner)
+
+
+class Strict(BaseModel):
+    """A part of the configuration: unknown keys are refused, nothing is changed later."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Price(Strict):
+    """What tokens of a model cost that LiteLLM's table does not know, in USD a million."""
+
+    input_usd_per_mtok: Annotated[float, Field(ge=0)]
+    output_usd_per_mtok: Annotated[float, Field(ge=0)]
+    cached_usd_per_mtok: Annotated[float, Field(ge=0)] | None = None
+
+
+class Endpoint(Strict):
+    """A model behind LiteLLM, with the parameters that are sent to it.
+
+    `api` chooses chat completions or the responses API, `stream` asks for the reply in pieces. Values of `headers` and
+    `api_base` may refer to the environment as `${NAME}`; what stands in the file is part of the identity, the values
+    of the environment are not.
+    """
+
+    name: str = Field(min_length=1)
+    label: str = ""
+    api_base: str | None = None
+    api: Literal["chat", "responses"] = "chat"
+    stream: bool = False
+    headers: dict[str, str] = {}
+    reasoning_effort: str | None = None
+    thinking_budget_tokens: int | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    seed: int | None = None
+    max_tokens: Size | None = None
+    web_search: bool = False
+    code_interpreter: bool = False
+    timeout_s: Annotated[float, Field(gt=0)] = 3600.0
+    price: Price | None = None
+    params: dict[str, Any] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _label_is_name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("label") and isinstance(data.get("name"), str):
+            return {**data, "label": data["name"]}
+        return data
+
+    @model_validator(mode="after")
+    def _holds_no_secret(self) -> Self:
+        for key in _keys({**self.params, **getattr(self, "fallback", {})}):
+            if _SECRET_KEY.search(key):
+                raise ValueError(f"`{key}` is a secret; give it in the environment, under LiteLLM's name for it")
+        for name, value in self.headers.items():
+            if _SECRET_KEY.search(name) and not _REFERENCE.search(value):
+                raise ValueError(f"header `{name}` is a secret; put it in the environment and write ${{NAME}} here")
+        address = urlsplit(self.api_base or "")
+        if "@" in address.netloc:
+            # HTTP clients refuse it beside the key that is sent in a header.
+            raise ValueError("`api_base` holds a user or password; send it as a header with ${NAME} for its value")
+        for name, value in parse_qsl(address.query):
+            if (_SECRET_KEY.search(name) or name == "key") and not _REFERENCE.fullmatch(value):
+                raise ValueError(f"`api_base`: `{name}` is a secret; write ${{NAME}} and put it in the environment")
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_sent(self) -> Self:
+        if reserved := sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
+            raise ValueError(f"`{reserved[0]}` cannot be given as a parameter; the pipeline sets it itself")
+        if self.code_interpreter and self.api != "responses":
+            raise ValueError("`code_interpreter` needs `api: responses`")
+        if self.api == "responses" and self.stream:
+            raise ValueError("`stream` is for `api: chat`")
+        if self.api == "responses" and self.seed is not None:
+            raise ValueError("`seed` is not a parameter of the responses API")
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What is sent beside the messages, and changes the answer; what is not set is not there."""
+        names = ("reasoning_effort", "thinking_budget_tokens", "temperature", "seed", "max_tokens")
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        tools = {name: True for name in ("web_search", "code_interpreter") if getattr(self, name)}
+        api = {"api": self.api} if self.api != "chat" else {}
+        return {**self.params, **given, **tools, **api}
+
+
+class Model(Endpoint):
+    """A model that is evaluated."""
+
+    resample: Literal["never", "nightly"] = "never"
+    fallback: dict[str, Any] = {}
+
+
+class Judge(Endpoint):
+    """A model that judges, with its template (a name under `tasks/prompts/`, or a path).
+
+    `structured_output` asks for the reply's JSON schema: always, never, or (null) where LiteLLM knows that the model
+    supports it. `explanation_chars` bounds the explanation in that schema. In `mode: batch` the calls go out as
+    provider batches, which cost less and may take a day.
+    """
+
+    template: str = "default"
+    trials: Size = 1
+    mode: Literal["live", "batch"] = "live"
+    structured_output: bool | None = None
+    explanation_chars: Size | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+
+    @model_validator(mode="after")
+    def _can_be_batched(self) -> Self:
+        if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
+            raise ValueError(f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}")
+        return self

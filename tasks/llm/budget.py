@@ -1,0 +1,71 @@
+"""The cap on what a run may use: nothing starts that could pass it."""
+
+from dataclasses import dataclass
+
+
+class NotCalled(Exception):
+    """A call that was not made, with the reason; its cell stays missing."""
+
+
+class BudgetSpent(NotCalled):
+    """The cap leaves no room for the call."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a call uses, or may use at most; None where that is not known."""
+
+    usd: float | None = None
+    tokens: int | None = None
+
+
+UNKNOWN = Usage()
+
+
+class Budget:
+    """USD and tokens of one run, used and set aside for calls that are under way."""
+
+    def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
+        self._max_usd, self._max_tokens = max_usd, max_tokens
+        self.used_usd, self.used_tokens = 0.0, 0
+        self._reserved_usd, self._reserved_tokens = 0.0, 0
+        self.is_spent = False
+
+    def reserve(self, most: Usage) -> bool:
+        """Set aside the most that a call may use; False when it has to wait for others to give back.
+
+        Raises:
+            BudgetSpent: there is no room for it, or what it may use is not known; from then on, for no call.
+        """
+        if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
+            self._reserved_usd += most.usd or 0.0
+            self._reserved_tokens += most.tokens or 0
+            return True
+        if not self.is_spent and self._fits(most, 0.0, 0):
+            return False
+        self.is_spent = True
+        raise BudgetSpent(self.line)
+
+    def settle(self, most: Usage, used: Usage) -> None:
+        """Give back what was set aside, and count what was used; where that is not known, all that was set aside."""
+        self._reserved_usd -= most.usd or 0.0
+        self._reserved_tokens -= most.tokens or 0
+        self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
+        self.used_tokens += (most.tokens or 0) if used.tokens is None else used.tokens
+
+    @property
+    def line(self) -> str:
+        """How it stands, for people."""
+        usd = f"{self.used_usd:.4f} of {self._max_usd:g} USD" if self._max_usd is not None else ""
+        tokens = f"{self.used_tokens:,} of {self._max_tokens:,} tokens" if self._max_tokens is not None else ""
+        return " and ".join(part for part in (usd, tokens) if part) + " used"
+
+    def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
+        return _is_below(self._max_usd, self.used_usd + reserved_usd, most.usd) and _is_below(
+            self._max_tokens, self.used_tokens + reserved_tokens, most.tokens
+        )
+
+
+def _is_below(cap: float | None, used: float, most: float | None) -> bool:
+    """Whether a cap holds if as much as possible is used; what may be any amount passes every cap."""
+    return cap is None or (most is not None and used + most <= cap)

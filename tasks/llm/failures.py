@@ -1,0 +1,152 @@
+"""How failed calls are told apart: the state that is stored, and what follows for the model."""
+
+import email.utils
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, REFUSED, TIMEOUT
+from tasks.llm.secrets import safe
+
+
+class Kind(Enum):
+    """What a failure says about the model and its endpoint."""
+
+    DOWN = "down"
+    """No answer, or a broken one: it may pass, and when nothing else comes the endpoint is down."""
+    BUSY = "busy"
+    """Too many requests: it passes when less is asked for."""
+    BAD_REQUEST = "bad request"
+    """This request is not taken; another may be."""
+    DECLINED = "declined"
+    """The model will not or cannot answer this: too long, or refused."""
+    FATAL = "fatal"
+    """No request will be answered: wrong key, unknown model, exhausted quota."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an attempt has no reply: the stored status and cause, and when the server wants to be asked again."""
+
+    status: str
+    kind: Kind
+    error: str
+    retry_after_s: float | None = None
+    is_unpaid: bool = False
+    """Whether the server said no before it worked on the request, so that it cost nothing."""
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same request may be answered later."""
+        return self.kind in {Kind.DOWN, Kind.BUSY}
+
+    @property
+    def is_fatal(self) -> bool:
+        """Whether no other request to this model will be answered either."""
+        return self.kind is Kind.FATAL
+
+
+_CONTEXT_LENGTH = re.compile(
+    r"context_length_exceeded|exceed_context_size|(?:maximum|max|available|model's) context"
+    r"|context (?:length|window|size)"
+    r"|(?:prompt|input|request)(?: is)? too (?:long|large)|too many (?:input )?tokens|reduce the length of",
+    re.IGNORECASE,
+)
+_CONTENT_FILTER = re.compile(
+    r"[\"']?(?:content_filter|content_policy_violation|ResponsibleAIPolicyViolation)|moderation",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(
+    r"insufficient_quota|exceeded your current quota|billing|payment|credit balance"
+    r"|insufficient (?:funds|credits|balance)",
+    re.IGNORECASE,
+)
+_UNKNOWN_MODEL = re.compile(
+    r"model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist", re.IGNORECASE
+)
+_NEVER_SENT = re.compile(r"LLM Provider NOT provided|missing credentials|api_key client option", re.IGNORECASE)
+_NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
+"""Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
+_NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
+_PASSING_4XX = frozenset({408, 409, 425, 429})
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Tell an exception of a call apart, by the HTTP status that the server really sent where there is one."""
+    text = safe(f"{type(error).__name__}: {error}")
+    status = getattr(error, "status_code", None)
+    if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
+        return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
+    if _NEVER_SENT.search(text):
+        return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True)
+    if not isinstance(status, int) or status < 400 or _has_no_answer(error):
+        return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_is_refused(error))
+    return Failure(*_by_status(status, text), text, _retry_after_s(error), is_unpaid=True)
+
+
+def failure_of_status(status: int, text: str) -> Failure:
+    """Tell a failure apart of which only status and body are known, as from a batch's file."""
+    return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
+
+
+def _by_status(status: int, text: str) -> tuple[str, Kind]:
+    is_about_request = status < 500 and status not in _PASSING_4XX
+    if status in {401, 402, 404} or (status in {400, 403, 429} and _QUOTA.search(text)):
+        return PROVIDER_ERROR, Kind.FATAL
+    if _CONTEXT_LENGTH.search(text) and (is_about_request or status == 500):
+        return CONTEXT_LENGTH, Kind.DECLINED
+    if is_about_request and _CONTENT_FILTER.search(text):
+        return REFUSED, Kind.DECLINED
+    if status == 403 or (is_about_request and _UNKNOWN_MODEL.search(text)):
+        return PROVIDER_ERROR, Kind.FATAL
+    if is_about_request:
+        return PROVIDER_ERROR, Kind.BAD_REQUEST
+    return PROVIDER_ERROR, Kind.BUSY if status == 429 else Kind.DOWN
+
+
+def _has_no_answer(error: BaseException) -> bool:
+    """Whether an exception goes back to a connection that was refused, lost or cut."""
+    return any(kind.__name__ in _NO_ANSWER for cause in _chain(error) for kind in type(cause).__mro__)
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether there was no connection at all."""
+    return any(kind.__name__ in _NO_CONNECTION for cause in _chain(error) for kind in type(cause).__mro__)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what it was raised from, outermost first."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _retry_after_s(error: BaseException) -> float | None:
+    """How long the server asks to wait: seconds, milliseconds, or until a date."""
+    headers: Mapping[str, Any] = getattr(error, "litellm_response_headers", None) or {}
+    named = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    return retry_after_s(named, time.time())
+
+
+def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
+    """The wait that response headers (names in lower case) ask for at a moment of wall-clock time; None if none."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        return max(0.0, float(headers["retry-after"]))
+    except KeyError:
+        return None
+    except ValueError:
+        return _until(headers.get("retry-after", ""), now_s)
+
+
+def _until(date: str, now_s: float) -> float | None:
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - now_s)
+    except ValueError:
+        return None

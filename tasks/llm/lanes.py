@@ -1,0 +1,127 @@
+"""What is known of one model at one endpoint while a run goes on: how much it bears, whether it is there at all."""
+
+import heapq
+import itertools
+from collections import Counter
+from typing import Any
+
+from tasks.llm.failures import Failure, Kind
+from tasks.llm.replies import TIMEOUT
+
+_DECREASE = 0.7
+_SHORTEST_BETWEEN_CUTS_S = 1.0
+_FAILURES_UNTIL_OPEN = 5
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0
+_LONGEST_ASKED_WAIT_S = 600.0
+_BAD_REQUESTS_UNTIL_STOP = 5
+
+
+class Lane:
+    """Concurrency that adapts, a circuit breaker, and the reasons to stop.
+
+    The number of calls at once goes down by a factor on a 429 or a time-out, at most once a second, and up by one for
+    every round of good answers. After some failures in a row the lane closes for a pause that doubles, and then tries
+    one call; when there was no answer for `outage_s` it stops for the run.
+    """
+
+    def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:
+        self.name = name
+        self._most = concurrency
+        self.limit = float(concurrency)
+        self._outage_s = outage_s
+        self._silent_since_s = now_s
+        self._cut_at_s = float("-inf")
+        self._failures = 0
+        self._pause_s = _FIRST_PAUSE_S
+        self.closed_until_s = float("-inf")
+        self._answers = self._bad_requests = 0
+        self.in_hand = 0
+        self.stopped: str | None = None
+        self.waiting: list[Any] = []
+        self._numbers = itertools.count()
+        self.served: Counter[tuple[str | None, str | None]] = Counter()
+
+    def push(self, priority: tuple[int, ...], item: Any) -> None:
+        """Let something wait for its turn; lowest priority first, then first come."""
+        heapq.heappush(self.waiting, (priority, next(self._numbers), item))
+
+    def pop(self) -> Any:
+        """Take what is next."""
+        return heapq.heappop(self.waiting)[-1]
+
+    def wait_s(self, now_s: float) -> float | None:
+        """How long until a call may start: 0 for now, None when only another's end will tell."""
+        if self.closed_until_s > now_s:
+            return self.closed_until_s - now_s
+        most = 1 if self._is_open else max(1, int(self.limit))
+        return 0.0 if self.in_hand < most else None
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether the breaker is open: only one call at a time tries whether the endpoint is there again."""
+        return self._failures >= _FAILURES_UNTIL_OPEN
+
+    def began(self) -> None:
+        """A call starts."""
+        self.in_hand += 1
+
+    def ended(self) -> None:
+        """A call has ended, however."""
+        self.in_hand -= 1
+
+    def succeeded(self, served: tuple[str | None, str | None]) -> None:
+        """A call was answered."""
+        self._is_there()
+        self._answers += 1
+        self.limit = min(self._most, self.limit + 1 / self.limit)
+        self.served[served] += 1
+
+    def failed(self, failure: Failure, now_s: float, latency_s: float) -> None:
+        """A call was not answered, after so long."""
+        if failure.kind is Kind.FATAL:
+            self._stop(failure.error)
+        elif failure.kind is Kind.BUSY:
+            self._slow_down(now_s)
+            self._is_there()
+        elif failure.kind is Kind.DOWN:
+            self._is_silent(failure, now_s, latency_s)
+        else:
+            self._is_there()
+            self._bad_requests += failure.kind is Kind.BAD_REQUEST
+            self._answers += failure.kind is not Kind.BAD_REQUEST
+            if self._answers == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
+                self._stop(f"its first {self._bad_requests} calls were all bad requests, the last: {failure.error}")
+        if failure.retry_after_s is not None and failure.passes:
+            self._is_asked_to_wait(failure, failure.retry_after_s, now_s)
+
+    def _is_there(self) -> None:
+        self._failures, self._pause_s = 0, _FIRST_PAUSE_S
+
+    def _slow_down(self, now_s: float) -> None:
+        if now_s - self._cut_at_s >= _SHORTEST_BETWEEN_CUTS_S:
+            self._cut_at_s = now_s
+            self.limit = max(1.0, self.limit * _DECREASE)
+
+    def _is_silent(self, failure: Failure, now_s: float, latency_s: float) -> None:
+        has_waited = failure.status == TIMEOUT
+        if has_waited:
+            self._slow_down(now_s)
+        if self._failures == 0:
+            self._silent_since_s = now_s - (latency_s if has_waited else 0.0)
+        self._failures += 1
+        if not self._is_open:
+            return
+        silence_s = now_s - self._silent_since_s
+        if silence_s >= self._outage_s:
+            self._stop(f"no answer for {silence_s:.0f} s, the last failure: {failure.error}")
+        elif self.closed_until_s <= now_s:
+            self.closed_until_s = now_s + self._pause_s
+            self._pause_s = min(_LONGEST_PAUSE_S, 2 * self._pause_s)
+
+    def _is_asked_to_wait(self, failure: Failure, wait_s: float, now_s: float) -> None:
+        if wait_s > _LONGEST_ASKED_WAIT_S:
+            self._stop(f"it asks to come back in {wait_s:.0f} s: {failure.error}")
+        self.closed_until_s = max(self.closed_until_s, now_s + wait_s)
+
+    def _stop(self, reason: str) -> None:
+        self.stopped = self.stopped or reason

@@ -1,0 +1,231 @@
+"""Who may call, and when: one limiter for a role (candidates or judges) of a run, shared by all its processes."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tasks.llm.budget import UNKNOWN, Budget, BudgetSpent, NotCalled, Usage
+from tasks.llm.failures import Failure
+from tasks.llm.lanes import Lane
+from tasks.llm.meter import Meter
+from tasks.llm.replies import Reply
+
+
+class ModelStopped(NotCalled):
+    """The model was stopped for this run."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A call that wants to start: its lane, its key, its place in the queue, and what it may use at most."""
+
+    lane: str
+    key: str
+    priority: tuple[int, ...] = ()
+    most: Usage = UNKNOWN
+    likely_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The permission to make one call."""
+
+    ask: Ask
+    number: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended: answered, failed, or (neither) not made after all."""
+
+    is_answered: bool = False
+    failure: Failure | None = None
+    latency_s: float = 0.0
+    served: tuple[str | None, str | None] = (None, None)
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+
+    @classmethod
+    def of(cls, reply: Reply, failure: Failure | None = None) -> "Outcome":
+        """The outcome that a reply is."""
+        return cls(
+            is_answered=failure is None,
+            failure=failure,
+            latency_s=reply.latency_s or 0.0,
+            served=(reply.served_model, reply.served_fingerprint),
+            prompt_tokens=reply.prompt_tokens,
+            cached_tokens=reply.cached_tokens,
+            completion_tokens=reply.completion_tokens,
+            cost_usd=reply.cost_usd,
+        )
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing was used: it was not made, or the server said no before it worked on it."""
+        if self.failure is None:
+            return not self.is_answered
+        return self.failure.is_unpaid
+
+    @property
+    def used(self) -> Usage:
+        """What the call used; None where nobody knows."""
+        if self.is_free:
+            return Usage(0.0, 0)
+        known = self.prompt_tokens is not None and self.completion_tokens is not None
+        return Usage(self.cost_usd, (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None)
+
+
+class Permits(Protocol):
+    """Where permission to call comes from: the run's limiter, or in a worker process its line to it."""
+
+    async def acquire(self, ask: Ask) -> Lease:
+        """Wait for permission."""
+
+    def release(self, lease: Lease, outcome: Outcome) -> None:
+        """Give it back, and tell how the call ended."""
+
+
+@dataclass
+class Totals:
+    """What all calls of a role came to."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    prompt_tokens_with_cache_figure: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a call."""
+        if outcome.is_answered or outcome.failure is not None:
+            self.calls += 1
+        self.prompt_tokens += outcome.prompt_tokens or 0
+        self.completion_tokens += outcome.completion_tokens or 0
+        if outcome.cached_tokens is not None:
+            self.prompt_tokens_with_cache_figure += outcome.prompt_tokens or 0
+            self.cached_tokens += outcome.cached_tokens
+
+
+@dataclass
+class _Waiting:
+    ask: Ask
+    granted: "asyncio.Future[Lease]"
+
+
+@dataclass
+class Limiter:
+    """Slots, requests and tokens a minute, lanes and the budget, in one place.
+
+    Calls wait in their lane by priority; the lowest of all lanes that may go goes. A call whose key is under way waits
+    for that one's end, so that the same request is never made twice at once.
+    """
+
+    concurrency: int
+    budget: Budget
+    rpm: float | None = None
+    tpm: float | None = None
+    outage_s: float = 60.0
+    totals: Totals = field(default_factory=Totals)
+    lanes: dict[str, Lane] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        now_s = time.monotonic()
+        self._requests, self._tokens = Meter(self.rpm, now_s), Meter(self.tpm, now_s)
+        self._in_hand = self._leases = 0
+        self._keys: dict[str, list[_Waiting]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def acquire(self, ask: Ask) -> Lease:
+        """Wait for permission to make a call.
+
+        Raises:
+            NotCalled: its model was stopped, or the budget is spent.
+        """
+        lane = self.lanes.setdefault(ask.lane, Lane(ask.lane, self.concurrency, self.outage_s, time.monotonic()))
+        waiting = _Waiting(ask, asyncio.get_running_loop().create_future())
+        lane.push(ask.priority, waiting)
+        self._dispatch()
+        try:
+            return await waiting.granted
+        except asyncio.CancelledError:
+            if waiting.granted.done() and not waiting.granted.cancelled() and not waiting.granted.exception():
+                self.release(waiting.granted.result(), Outcome())
+            raise
+
+    def release(self, lease: Lease, outcome: Outcome) -> None:
+        """Give a permission back, and take in what the call's end says about its model."""
+        ask, lane = lease.ask, self.lanes[lease.ask.lane]
+        lane.ended()
+        self._in_hand -= 1
+        self.budget.settle(ask.most, outcome.used)
+        self._tokens.take((outcome.used.tokens or 0) - ask.likely_tokens if outcome.used.tokens is not None else 0)
+        self.totals.add(outcome)
+        if outcome.failure is not None:
+            lane.failed(outcome.failure, time.monotonic(), outcome.latency_s)
+        elif outcome.is_answered:
+            lane.succeeded(outcome.served)
+        for waiting in self._keys.pop(ask.key):
+            lane.push(waiting.ask.priority, waiting)
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        """Let go whatever may go, and look again when time will have changed something."""
+        while (lane := self._next_lane()) is not None:
+            waiting: _Waiting = lane.pop()
+            if waiting.granted.done():
+                continue  # nobody waits for it any more
+            if lane.stopped is not None:
+                waiting.granted.set_exception(ModelStopped(f"{lane.name}: {lane.stopped}"))
+            elif waiting.ask.key in self._keys:
+                self._keys[waiting.ask.key].append(waiting)
+            elif not self._grant(lane, waiting):
+                break
+
+    def _grant(self, lane: Lane, waiting: _Waiting) -> bool:
+        ask = waiting.ask
+        try:
+            if not self.budget.reserve(ask.most):
+                lane.push(ask.priority, waiting)
+                return False
+        except BudgetSpent as error:
+            waiting.granted.set_exception(error)
+            return True
+        self._requests.take(1)
+        self._tokens.take(ask.likely_tokens)
+        self._in_hand += 1
+        self._leases += 1
+        self._keys[ask.key] = []
+        lane.began()
+        waiting.granted.set_result(Lease(ask, self._leases))
+        return True
+
+    def _next_lane(self) -> Lane | None:
+        """The lane whose turn it is; None while none may go."""
+        with_asks = [lane for lane in self.lanes.values() if lane.waiting]
+        if stopped := next((lane for lane in with_asks if lane.stopped is not None), None):
+            return stopped
+        if self.budget.is_spent and with_asks:
+            return with_asks[0]
+        if self._in_hand >= self.concurrency:
+            return None
+        waits = list(self._waits_s(with_asks, time.monotonic()))
+        free = [lane for wait_s, lane in waits if wait_s == 0.0]
+        if not free and waits:
+            self._look_again_in(min(wait_s for wait_s, _ in waits))
+        return min(free, key=lambda lane: lane.waiting[0][:2], default=None)
+
+    def _waits_s(self, lanes: list[Lane], now_s: float) -> Iterator[tuple[float, Lane]]:
+        shared_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))
+        for lane in lanes:
+            own_s = lane.wait_s(now_s)
+            if own_s is not None:
+                yield max(shared_s, own_s), lane
+
+    def _look_again_in(self, wait_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(wait_s + 0.001, self._dispatch)

@@ -1,0 +1,119 @@
+"""What calls cost: the configuration's own prices, or LiteLLM's local table; what is not known is None, never 0."""
+
+import importlib.metadata
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from tasks.llm.budget import Usage
+from tasks.llm.library import litellm
+from tasks.llm.targets import NO_PRICES, Call, Prices, Target
+
+_MTOK = 1_000_000
+_OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
+_ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_TOKENS_A_MESSAGE = 16
+"""More than any chat template is known to put around a message."""
+
+
+@cache
+def _table_entry(name: str) -> Mapping[str, Any]:
+    table: Mapping[str, Mapping[str, Any]] = litellm().model_cost
+    provider, _, bare = name.partition("/")
+    of_provider = table.get(bare, {})
+    return table.get(name) or (of_provider if of_provider.get("litellm_provider") == provider else {})
+
+
+def prices_of(target: Target) -> Prices:
+    """The prices of a model."""
+    if target.prices is not None:
+        return target.prices
+    entry = _table_entry(target.name)
+    if entry.get("input_cost_per_token") is None or entry.get("output_cost_per_token") is None:
+        return NO_PRICES
+    cached = entry.get("cache_read_input_token_cost")
+    return Prices(
+        entry["input_cost_per_token"] * _MTOK,
+        None if cached is None else cached * _MTOK,
+        entry["output_cost_per_token"] * _MTOK,
+        f"litellm {importlib.metadata.version('litellm')}",
+    )
+
+
+def batch_prices_of(target: Target) -> Prices:
+    """The prices of a model's batches, where the table has its own for them."""
+    entry = _table_entry(target.name)
+    prompt, answer = entry.get("input_cost_per_token_batches"), entry.get("output_cost_per_token_batches")
+    prices = prices_of(target)
+    if target.prices is not None or prompt is None or answer is None:
+        return prices
+    return Prices(prompt * _MTOK, None, answer * _MTOK, prices.price_table)
+
+
+def cost_usd(
+    prices: Prices, prompt_tokens: int | None, cached_tokens: int | None, completion_tokens: int | None
+) -> float | None:
+    """What a call cost by its prices; None where a price or the number of tokens is not known.
+
+    Cached prompt tokens without a price of their own cost as much as any other.
+    """
+    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None:
+        return None
+    if prompt_tokens is None or completion_tokens is None:
+        return None
+    cached = min(cached_tokens or 0, prompt_tokens)
+    cached_price = prices.input_usd_per_mtok if prices.cached_usd_per_mtok is None else prices.cached_usd_per_mtok
+    full = (prompt_tokens - cached) * prices.input_usd_per_mtok + completion_tokens * prices.output_usd_per_mtok
+    return (full + cached * cached_price) / _MTOK
+
+
+def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
+    """The most tokens that an answer may have: the limit that is sent, else the model's own; None if unknown."""
+    sent = [parameters[name] for name in _ANSWER_LIMITS if isinstance(parameters.get(name), int)]
+    if sent:
+        return int(max(sent))
+    most = _table_entry(target.name).get("max_output_tokens")
+    return int(most) if most else None
+
+
+def most_prompt_tokens(messages: Any, parameters: Mapping[str, Any]) -> int:
+    """A bound on a prompt's tokens that needs no tokenizer: no token is shorter than a byte."""
+    shape = parameters.get("response_format")
+    texts = [message["content"] for message in messages] + ([str(shape)] if shape else [])
+    return sum(len(text.encode()) + _TOKENS_A_MESSAGE for text in texts)
+
+
+def most_usd(target: Target, prompt_tokens: int, answer_tokens: int | None) -> float | None:
+    """The most that a call may cost; None where a price or the bound of the answer is not known.
+
+    Where the table has dearer tariffs for long prompts or for reasoning, those are taken.
+    """
+    prices = prices_of(target)
+    if prices.input_usd_per_mtok is None or prices.output_usd_per_mtok is None or answer_tokens is None:
+        return None
+    entry = _table_entry(target.name) if target.prices is None else {}
+    dearest_in = max([prices.input_usd_per_mtok, *_tariffs(entry, "input_cost_per")])
+    dearest_out = max([prices.output_usd_per_mtok, *_tariffs(entry, "output_cost_per")])
+    return (prompt_tokens * dearest_in + answer_tokens * dearest_out) / _MTOK
+
+
+def _tariffs(entry: Mapping[str, Any], prefix: str) -> list[float]:
+    """All prices of a kind that a text call may fall under, in USD a million tokens."""
+    return [
+        float(value) * _MTOK
+        for name, value in entry.items()
+        if name.startswith(prefix) and "token" in name and isinstance(value, int | float)
+        and not any(other in name for other in _OTHER_TARIFFS)
+    ]  # fmt: skip
+
+
+def most_of(call: Call, parameters: Mapping[str, Any]) -> Usage:
+    """The most that one attempt may use; None where that is not known."""
+    prompt = most_prompt_tokens(call.messages, parameters)
+    answer = most_answer_tokens(call.target, parameters)
+    return Usage(most_usd(call.target, prompt, answer), None if answer is None else prompt + answer)
+
+
+def count_tokens(target: Target, text: str) -> int:
+    """The tokens of a text by LiteLLM's local tokenizer for the model, or by its default one."""
+    return int(litellm().token_counter(model=target.name, text=text))

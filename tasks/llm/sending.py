@@ -1,0 +1,110 @@
+"""One attempt of one call, through LiteLLM: chat completions or the responses API, in one piece or streamed."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tasks.llm import embedded
+from tasks.llm.failures import Failure, failure_of
+from tasks.llm.library import litellm
+from tasks.llm.prices import cost_usd, prices_of
+from tasks.llm.replies import Reply, from_chat, from_response
+from tasks.llm.secrets import filled_in
+from tasks.llm.targets import Call, Prices, Target
+
+RESPONSES = "responses"
+
+
+async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
+    """Make one attempt. A failure is a reply too, with its status and cause."""
+    target = call.target
+    started_s = time.monotonic()
+    try:
+        async with asyncio.timeout(target.timeout_s):
+            answer = await _ask(target, [dict(message) for message in call.messages], parameters)
+    except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
+        failure = failure_of(error)
+        cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
+        return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
+    reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer)
+    prices = prices_of(target)
+    cost = _cost_usd(answer, reply, prices)
+    return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
+
+
+async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
+    library = litellm()
+    common = {
+        **_address(target),
+        # The time limit is kept in `send`, over the whole reply; this one only has to be no shorter.
+        "timeout": target.timeout_s + 5,
+        # Retries are made by the gateway and nowhere else; LiteLLM's own would be silent and long.
+        "max_retries": 0,
+        "num_retries": 0,
+    }
+    if parameters.get("api") == RESPONSES:
+        return await library.aresponses(input=messages, **common, **response_arguments(parameters))
+    arguments = {"messages": messages, **common, **chat_arguments(parameters)}
+    if not target.is_streamed:
+        return await library.acompletion(**arguments)
+    stream = await library.acompletion(**arguments, stream=True, stream_options={"include_usage": True})
+    pieces = [piece async for piece in stream]
+    whole = library.stream_chunk_builder(pieces, messages=messages)
+    # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
+    names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
+    whole.model = next((name for name in names if name), None)
+    return whole
+
+
+def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for chat completions."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    if (budget := parameters.get("thinking_budget_tokens")) is not None:
+        sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if parameters.get("web_search"):
+        sent["web_search_options"] = {}
+    return sent | _headers(parameters)
+
+
+def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for the responses API."""
+    moved = {"max_tokens", "reasoning_effort", "response_format", "tools"}
+    sent = {name: value for name, value in parameters.items() if name not in _OWN | moved}
+    if "max_tokens" in parameters:
+        sent["max_output_tokens"] = parameters["max_tokens"]
+    if "reasoning_effort" in parameters:
+        sent["reasoning"] = {"effort": parameters["reasoning_effort"]}
+    if shape := parameters.get("response_format"):
+        sent["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
+    tools = list(parameters.get("tools") or ())
+    if parameters.get("web_search"):
+        tools.append({"type": "web_search"})
+    if parameters.get("code_interpreter"):
+        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    return sent | ({"tools": tools} if tools else {}) | _headers(parameters)
+
+
+_OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
+
+
+def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    headers = parameters.get("headers")
+    return {"extra_headers": {name: filled_in(value) for name, value in headers.items()}} if headers else {}
+
+
+def _address(target: Target) -> dict[str, Any]:
+    if target.is_embedded:
+        name = target.name.removeprefix(embedded.PREFIX)
+        return {"model": f"hosted_vllm/{name}", "api_base": embedded.api_base(), "api_key": "none"}
+    return {"model": target.name} | ({"api_base": filled_in(target.api_base)} if target.api_base else {})
+
+
+def _cost_usd(answer: Any, reply: Reply, prices: Prices) -> float | None:
+    """What LiteLLM says a call of its table cost, which knows tiers and fees; else by the prices themselves."""
+    known = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
+    if known is None or not (prices.price_table or "").startswith("litellm"):
+        return known
+    stated = (getattr(answer, "_hidden_params", None) or {}).get("response_cost")
+    return known if stated is None else float(stated)

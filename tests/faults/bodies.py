@@ -1,0 +1,164 @@
+"""The shapes of OpenAI's answers: chat completions at once and streamed, responses, errors."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.faults.answers import Answer
+from tests.faults.content import Request, digest_of, prompt_tokens_of, words_in
+
+CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
+CONVERSATION = {CHAT: "messages", RESPONSES: "input"}
+"""Path -> the field of a request that holds the conversation."""
+
+_DELTAS = 8
+_CREATED = 1
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+def is_streamed(request: Request, answer: Answer) -> bool:
+    """Whether an answer is a stream of events: it was asked for, and there is no error to tell instead."""
+    return bool(request.get("stream")) and answer.status == 200 and answer.error is None and answer.raw is None
+
+
+def body_of(path: str, request: Request, answer: Answer) -> bytes:
+    """The whole body of an answer, as bytes."""
+    if answer.raw is not None:
+        return answer.raw
+    if is_streamed(request, answer):
+        return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in _events(request, answer)) + (
+            b"data: [DONE]\n\n"
+        )
+    return json.dumps(json_of(path, request, answer)).encode()
+
+
+def json_of(path: str, request: Request, answer: Answer) -> dict[str, Any]:
+    """The body of an answer that is not streamed."""
+    if answer.error is not None:
+        return {"error": answer.error}
+    if answer.status >= 400:
+        return error_json(f"status {answer.status}", "server_error" if answer.status >= 500 else None)
+    return _response(request, answer) if path == RESPONSES else _chat(request, answer)
+
+
+def error_json(message: str, kind: str | None = None, code: str | None = None) -> dict[str, Any]:
+    """An error as OpenAI tells it."""
+    return {"error": {"message": message, "type": kind or "invalid_request_error", "param": None, "code": code}}
+
+
+def _head(request: Request, answer: Answer, kind: str) -> dict[str, Any]:
+    """What a completion and every chunk of one begin with."""
+    head = {
+        "id": f"chatcmpl-{digest_of(request)[:24]}",
+        "object": kind,
+        "created": _CREATED,
+        "model": _served(request, answer),
+    }
+    return head if answer.fingerprint is None else {**head, "system_fingerprint": answer.fingerprint}
+
+
+def _served(request: Request, answer: Answer) -> str:
+    return answer.model or f"{request['model']}-2026-11-01"
+
+
+def _chat(request: Request, answer: Answer) -> dict[str, Any]:
+    message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+    choices = [
+        {"index": index, "message": message, "finish_reason": answer.finish_reason} for index in range(answer.choices)
+    ]
+    return {**_head(request, answer, "chat.completion"), "choices": choices, **_chat_usage(request, answer)}
+
+
+def _events(request: Request, answer: Answer) -> Iterator[dict[str, Any]]:
+    """The chunks of a streamed completion: role, text in pieces, reason of the end, and usage if it was asked for."""
+    wants_usage = bool((request.get("stream_options") or {}).get("include_usage"))
+    head = _head(request, answer, "chat.completion.chunk")
+    if wants_usage:
+        head["usage"] = None
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in _pieces(answer.text or "")]
+    deltas += [{"refusal": piece} for piece in _pieces(answer.refusal or "")]
+    for delta in deltas if answer.choices else ():
+        yield {**head, "choices": [_delta(index, delta, None) for index in range(answer.choices)]}
+    yield {**head, "choices": [_delta(index, {}, answer.finish_reason) for index in range(answer.choices)]}
+    if wants_usage and (usage := _chat_usage(request, answer)):
+        yield {**head, "choices": [], **usage}
+
+
+def _delta(index: int, delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
+    return {"index": index, "delta": delta, "finish_reason": finish_reason}
+
+
+def _pieces(text: str) -> Iterator[str]:
+    size = max(1, -(-len(text) // _DELTAS))
+    return (text[start : start + size] for start in range(0, len(text), size))
+
+
+def _counts(request: Request, answer: Answer) -> tuple[int, int, int]:
+    """Prompt tokens, those of them that were cached, completion tokens."""
+    prompt = prompt_tokens_of(request)
+    cached = prompt // 2 if answer.cached_tokens is None else answer.cached_tokens
+    return prompt, cached, words_in(answer.text or "") + answer.reasoning_tokens
+
+
+def _chat_usage(request: Request, answer: Answer) -> dict[str, Any]:
+    if answer.usage != "counted":
+        return {} if answer.usage is None else {"usage": answer.usage}
+    prompt, cached, completion = _counts(request, answer)
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+    }
+    return {"usage": usage}
+
+
+def _response(request: Request, answer: Answer) -> dict[str, Any]:
+    reason = _INCOMPLETE.get(answer.finish_reason)
+    fixed: dict[str, Any] = {"error": None, "metadata": request.get("metadata") or {}, "parallel_tool_calls": True}
+    asked = {"temperature": 1.0, "top_p": 1.0, "tools": [], "tool_choice": "auto", "instructions": None}
+    return {
+        "id": f"resp_{digest_of(request)[:24]}",
+        "object": "response",
+        "created_at": _CREATED,
+        "status": "incomplete" if reason else "completed",
+        "incomplete_details": {"reason": reason} if reason else None,
+        "model": _served(request, answer),
+        "output": _output(request, answer),
+        **fixed,
+        **{name: request.get(name, default) for name, default in asked.items()},
+        **_response_usage(request, answer),
+    }
+
+
+def _output(request: Request, answer: Answer) -> list[dict[str, Any]]:
+    """A message for each choice; before the first, an item for the reasoning if there was any."""
+    name = digest_of(request)[:24]
+    status = "incomplete" if answer.finish_reason in _INCOMPLETE else "completed"
+    content: list[dict[str, Any]] = []
+    if answer.text is not None:
+        content.append({"type": "output_text", "text": answer.text, "annotations": []})
+    if answer.refusal is not None:
+        content.append({"type": "refusal", "refusal": answer.refusal})
+    messages: list[dict[str, Any]] = [
+        {"type": "message", "id": f"msg_{name}_{index}", "role": "assistant", "status": status, "content": content}
+        for index in range(answer.choices)
+    ]
+    thought: list[dict[str, Any]] = [{"type": "reasoning", "id": f"rs_{name}", "summary": []}]
+    return thought + messages if answer.reasoning_tokens and messages else messages
+
+
+def _response_usage(request: Request, answer: Answer) -> dict[str, Any]:
+    if answer.usage != "counted":
+        return {"usage": answer.usage}
+    prompt, cached, completion = _counts(request, answer)
+    usage = {
+        "input_tokens": prompt,
+        "input_tokens_details": {"cached_tokens": cached},
+        "output_tokens": completion,
+        "output_tokens_details": {"reasoning_tokens": answer.reasoning_tokens},
+        "total_tokens": prompt + completion,
+    }
+    return {"usage": usage}

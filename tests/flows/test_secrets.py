@@ -1,0 +1,73 @@
+"""A key that is planted is nowhere to be found: not in what is stored, logged or said, at any level."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+import yaml
+
+from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.flows.conftest import PRBENCH
+
+pytestmark = pytest.mark.slow
+
+SECRETS = {
+    "HOSTED_VLLM_API_KEY": "sk-planted-0011223344556677",
+    "TEAM_HEADER": "header-planted-8899aabbccdd",
+}
+URL_PASSWORD = "url-planted-eeff00112233"
+
+
+def _echoing(request: Request, number: int) -> Answer:
+    """Says in its errors what it was given, as careless providers do."""
+    if is_judging(request) and number == 0:
+        told = " ".join(SECRETS.values()) + f" https://user:{URL_PASSWORD}@proxy.example"
+        status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
+        return Answer(status=status, error={"message": f"no: {told}", "type": "x", "code": None})
+    return well_behaved(request, number)
+
+
+def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path: Path) -> None:
+    with FaultServer(_echoing) as server:
+        endpoint = {"api_base": server.api_base, "headers": {"X-Team": "${TEAM_HEADER}"}}
+        config = {
+            "dataset": {"source": "sample"},
+            "models": [{"name": "hosted_vllm/alpha", "label": "alpha", **endpoint}],
+            "judges": [{"name": "hosted_vllm/judge", "label": "judge", **endpoint}],
+            "limits": {"processes": 2, "attempts": 2},
+        }
+        (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(config))
+        environment = {
+            **os.environ, **SECRETS, "PREFECT_HOME": str(tmp_path / "prefect"), "LITELLM_LOG": "DEBUG",
+            "PREFECT_LOGGING_LEVEL": "DEBUG", "PREFECT_SERVER_LOGGING_LEVEL": "DEBUG", "PREFECT_API_URL": "",
+        }  # fmt: skip
+        done = subprocess.run(
+            [PRBENCH, "run", "-v", "--limit", "2", "--warehouse", "data"],
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,
+        )  # fmt: skip
+        (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
+        assert done.returncode == 3, done.stderr[-3000:]
+        headers = [entry.headers for entry in server.entries]
+    assert headers
+    assert all(sent["x-team"] == SECRETS["TEAM_HEADER"] for sent in headers)
+    assert all(SECRETS["HOSTED_VLLM_API_KEY"] in sent["authorization"] for sent in headers)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    names = {path.name for path in files}
+    assert {"prbench.duckdb", "prefect.db", "said.txt"} <= names
+    assert any(name.endswith(".sqlite") for name in names)
+    stored = _texts(tmp_path)
+    assert "[redacted]" in stored
+    planted = [*SECRETS.values(), URL_PASSWORD]
+    found = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
+    assert found == []
+    assert not any(secret in stored for secret in planted)
+
+
+def _texts(folder: Path) -> str:
+    """All that the tables say, which compression hides from a search in the files."""
+    with duckdb.connect(str(folder / "data" / "prbench.duckdb"), read_only=True) as connection:
+        tables = ("responses", "verdicts", "runs", "checks")
+        return json.dumps([connection.sql(f"from {table}").fetchall() for table in tables], default=str)

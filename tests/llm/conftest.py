@@ -1,0 +1,133 @@
+"""A gateway with limits and a ledger of its own, talking to the fault server over a real socket."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from tasks.llm.budget import Budget
+from tasks.llm.gateway import Gateway, Tries
+from tasks.llm.ledger import Ledger
+from tasks.llm.library import litellm
+from tasks.llm.limits import Limiter
+from tasks.llm.replies import Reply
+from tasks.llm.targets import Call, Target
+from tests.faults.server import Answer, FaultServer
+
+CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
+Behaviour = Callable[[dict[str, Any], int], Answer]
+Result = TypeVar("Result")
+
+
+@dataclass
+class Calling:
+    """Makes calls as a run does; the next call is made by the next run on the same ledger.
+
+    After `patience_s` it gives up with a TimeoutError.
+    """
+
+    folder: Path
+    attempts: int = 2
+    concurrency: int = 4
+    deadline_s: float | None = None
+    max_usd: float | None = None
+    max_tokens: int | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
+    patience_s: float = 60.0
+    limiter: Limiter = field(init=False)
+
+    def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
+        """What is done with a gateway in one run."""
+
+        async def run() -> Result:
+            ledger = Ledger(self.folder)
+            try:
+                budget = Budget(self.max_usd, self.max_tokens)
+                self.limiter = Limiter(self.concurrency, budget, **self.limits)
+                gateway = Gateway(self.limiter, ledger, "a-run", Tries(self.attempts, self.deadline_s))
+                async with asyncio.timeout(self.patience_s):
+                    return await work(gateway, ledger)
+            finally:
+                ledger.close()
+
+        return asyncio.run(run())
+
+    def together(self, *calls: Call) -> list[Reply | BaseException]:
+        """The replies to calls that are made at once."""
+
+        async def work(gateway: Gateway, _: Ledger) -> list[Reply | BaseException]:
+            return await asyncio.gather(*map(gateway.complete, calls), return_exceptions=True)
+
+        return self.inside(work)
+
+    @property
+    def stopped(self) -> dict[str, str | None]:
+        """Why models were stopped in the last run, by the address that they were called at."""
+        return {name: lane.stopped for name, lane in self.limiter.lanes.items()}
+
+    def __call__(self, call: Call) -> Reply:
+        (reply,) = self.together(call)
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
+
+
+def call_to(server: FaultServer | str, question: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
+    """A call to a model at a server; its cell is its question unless one is given."""
+    api_base = server if isinstance(server, str) else server.api_base
+    given = {"name": "hosted_vllm/candidate", "timeout_s": 5.0} | target
+    return Call(Target(api_base=api_base, **given), [{"role": "user", "content": question}], cell or question)
+
+
+def failed(status: int, message: str = "no", code: str | None = None, kind: str = "", **headers: str) -> Answer:
+    """An error as OpenAI tells it; a header's name is written with underscores."""
+    body = {"message": message, "type": kind or f"error_{status}", "param": None, "code": code}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer(status=status, error=body, headers=named)
+
+
+def then(*answers: Answer) -> Behaviour:
+    """Give one answer after the other to the same request; the last one is kept."""
+    return lambda _request, number: answers[min(number, len(answers) - 1)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loaded_library() -> None:
+    """The library's import takes seconds, which no call's time limit has to cover."""
+    litellm()
+
+
+@pytest.fixture(autouse=True)
+def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-tests")
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between attempts that are too short to notice."""
+    monkeypatch.setattr("tasks.llm.gateway._FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr("tasks.llm.lanes._FIRST_PAUSE_S", 0.01)
+
+
+@pytest.fixture
+def calling(tmp_path: Path) -> Calling:
+    """Calls on a fresh ledger."""
+    return Calling(tmp_path / "ledger")
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Behaviour | Answer], FaultServer]]:
+    """Start servers that end with the test."""
+    servers: list[FaultServer] = []
+
+    def start(behaviour: Behaviour | Answer) -> FaultServer:
+        server = FaultServer((lambda _r, _n: behaviour) if isinstance(behaviour, Answer) else behaviour)
+        servers.append(server.__enter__())
+        return server
+
+    yield start
+    for server in servers:
+        server.__exit__(None, None, None)

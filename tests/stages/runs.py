@@ -1,0 +1,62 @@
+"""Sampling and judging as a run does them, without Prefect."""
+
+import asyncio
+
+from tasks.assemble import assemble
+from tasks.check import check
+from tasks.crew import crew_for, crew_of
+from tasks.desk import calling
+from tasks.ingest import ingest
+from tasks.judge import judge_batch, look_after_batches, plan_verdicts
+from tasks.reports import StageReport
+from tasks.sample import plan_samples, sample_batch
+from tasks.settings import Job
+from warehouse import Warehouse
+
+
+def prepared(job: Job) -> Job:
+    """The job, with its tasks ingested, checked and assembled."""
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    return job
+
+
+def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
+    """Sample what is missing, and publish it."""
+    report = StageReport("sample")
+
+    async def run() -> None:
+        cells = plan_samples(job, retry_failed=retry_failed)
+        async with calling(job) as desk, crew_for(job, desk, sum(map(len, cells.values()))):
+            async with asyncio.TaskGroup() as group:
+                done = [
+                    group.create_task(crew_of(job).run(sample_batch, job, label, batch))
+                    for label, batch in cells.items()
+                ]
+            for each in done:
+                report.add(each.result())
+            desk.add_up(report)
+
+    asyncio.run(run())
+    Warehouse(job.warehouse).publish()
+    return report
+
+
+def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
+    """Judge what is missing, and publish it."""
+    report = StageReport("judge")
+
+    async def run() -> None:
+        owed = plan_verdicts(job, retry_failed=retry_failed)
+        async with calling(job) as desk, crew_for(job, desk, sum(n for _, rs in owed for _, n in rs)):
+            for judging, responses in owed:
+                ids = [response_id for response_id, _ in responses]
+                if judging.judge.mode == "batch" and ids:
+                    report.adopt(await look_after_batches(job, judging, ids, retry_failed=retry_failed))
+                report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=retry_failed))
+            desk.add_up(report)
+
+    asyncio.run(run())
+    Warehouse(job.warehouse).publish()
+    return report
