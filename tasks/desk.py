@@ -8,7 +8,8 @@ from tasks.calls import judge_target, target_of
 from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
-from tasks.llm.limits import Limiter, Permits
+from tasks.llm.limits import Limiter
+from tasks.llm.permits import Permits
 from tasks.llm.prices import most_answer_tokens, prices_of
 from tasks.llm.targets import Target
 from tasks.reports import StageReport

@@ -135,11 +135,14 @@ def missing_verdicts(
 ) -> list[tuple[str, int]]:
     """The responses that a judging still owes verdicts, with how many: (response id, criteria to judge).
 
+    Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
+    ones next to each other: they are judged by the same calls.
+
     Imported responses are judged like sampled ones, unless models are named and theirs is not among them.
     """
     rows = reader.rows(
-        f"{_ANSWERS_OF_SCOPE} select response_id, count(*) as n from owed group by response_id, model, task_id, trial "
-        "order by trial, model, task_id",
+        f"{_ANSWERS_OF_SCOPE} select response_id, count(*) as n from owed "
+        "group by response_id, task_id, text, model, trial order by task_id, text, model, trial",
         _owed_parameters(job, scope, judging, retry_failed),
     )
     return [(row["response_id"], row["n"]) for row in rows]
@@ -148,10 +151,11 @@ def missing_verdicts(
 def owed_criteria(
     job: Job, scope: Scope, reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> list[dict[str, Any]]:
-    """The criteria to judge of some responses, one row each, those of a response together and in rubric order."""
+    """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
     return reader.rows(
-        f"{_ANSWERS_OF_SCOPE} select * from owed where list_contains(?, response_id) order by response_id, position",
-        [*_owed_parameters(job, scope, judging, retry_failed), list(response_ids)],
+        f"{_ANSWERS_OF_SCOPE} select * from owed where list_contains(?, response_id) "
+        "order by list_position(?, response_id), position",
+        [*_owed_parameters(job, scope, judging, retry_failed), list(response_ids), list(response_ids)],
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from tasks.desk import ROLES, Desk, sit_down
 from tasks.llm.channel import Channel
 from tasks.llm.leases import ACQUIRE, GRANT, RELEASE, LeasedPermits, Lessor
-from tasks.llm.limits import Permits
+from tasks.llm.permits import Permits
 from tasks.llm.secrets import guard_logs, safe
 from tasks.progress import advance, forward_to
 from tasks.reports import StageReport

@@ -8,7 +8,7 @@ from tasks.desk import run_desk_of
 from tasks.judge.live import judge_call
 from tasks.judge.verdicts import id_of
 from tasks.llm.batching import Batching
-from tasks.llm.limits import Outcome
+from tasks.llm.permits import Outcome
 from tasks.reports import StageReport
 from tasks.rules.conversation import fill_template, transcript
 from tasks.scope import Judging, open_scope, owed_criteria

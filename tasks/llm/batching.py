@@ -13,7 +13,7 @@ from tasks.llm.entries import Entry, as_text
 from tasks.llm.failures import Failure, failure_of, failure_of_status
 from tasks.llm.ledger import Ledger
 from tasks.llm.library import litellm
-from tasks.llm.limits import Outcome
+from tasks.llm.permits import Outcome
 from tasks.llm.prices import batch_prices_of, cost_usd, most_of
 from tasks.llm.replies import EMPTY, Reply, from_chat
 from tasks.llm.submissions import Submission, Submissions, SubmittedCall

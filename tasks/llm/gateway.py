@@ -11,7 +11,7 @@ from tasks.llm.budget import NotCalled
 from tasks.llm.entries import Entry, as_text, total_usd
 from tasks.llm.failures import Failure
 from tasks.llm.ledger import Ledger
-from tasks.llm.limits import Ask, Outcome, Permits
+from tasks.llm.permits import Ask, Outcome, Permits
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import EMPTY, Reply
 from tasks.llm.sending import send

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tasks.llm.budget import NotCalled
 from tasks.llm.channel import Channel
-from tasks.llm.limits import Ask, Lease, Outcome, Permits
+from tasks.llm.permits import Ask, Lease, Outcome, Permits
 
 ACQUIRE, GRANT, RELEASE = "acquire", "grant", "release"
 

@@ -7,32 +7,20 @@ one `fsync` serves many calls.
 
 import asyncio
 import contextlib
-import fcntl
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from tasks.llm.entries import COLUMNS, Entry, History
-from tasks.llm.salvage import set_aside
-from tasks.progress import say
+from tasks.llm.entries import Entry, History
+from tasks.llm.ledger_files import INSERT, if_nobody_writes, opened, own_file, reader_of
 from tasks.rules.errors import PipelineError
 
-_MOST_FILES = 256
 _GROUP = 512
-_SCHEMA = f"""
-    create table if not exists calls ({", ".join(COLUMNS)}, primary key (call_key, attempt));
-    create table if not exists spent (call_key text primary key, attempt integer not null);
-"""
-_INSERT = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))})"
 _SPEND = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
-_MOST_CHECKED_BYTES = 256 << 20
-"""A file up to this size is looked through for damage when it is opened; larger ones show it when they are read."""
-
-
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
 
@@ -55,13 +43,13 @@ class Ledger:
         self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock, self.path = _own_file(folder)
+            self._lock, self.path = own_file(folder)
         except OSError as error:
             raise PipelineError(
                 f"{folder}: cannot be written ({error.strerror}); make room or another place"
             ) from error
         self._connection = opened(self.path)
-        self._readers = {self.path: _reader(self.path)}
+        self._readers = {self.path: reader_of(self.path)}
         self.look_around()
         self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._broken: PipelineError | None = None
@@ -72,10 +60,10 @@ class Ledger:
         """Take notice of the files of other processes, those that began after this one included."""
         for path in sorted(self._folder.glob("calls-*.sqlite")):
             if path not in self._readers:
-                with _if_nobody_writes(path) as is_free:
+                with if_nobody_writes(path) as is_free:
                     if is_free:
                         opened(path).close()  # mends what a crash left
-                self._readers[path] = _reader(path)
+                self._readers[path] = reader_of(path)
 
     def history(self, key: str) -> History:
         """All that is known of a call.
@@ -100,7 +88,7 @@ class Ledger:
         Raises:
             PipelineError: the disk refuses.
         """
-        await self.write((_INSERT, [entry.values]))
+        await self.write((INSERT, [entry.values]))
 
     async def write(self, *statements: Statement) -> None:
         """Execute statements in one transaction; they are durable when this returns."""
@@ -184,70 +172,3 @@ def _tell(writes: list[_Write], error: PipelineError | None) -> None:
     for loop, futures in waiting.items():
         with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
             loop.call_soon_threadsafe(wake, futures)
-
-
-def opened(path: Path) -> sqlite3.Connection:
-    """A ledger file, made where it is missing, and begun anew from what can be read where it is damaged."""
-    try:
-        return _connect(path)
-    except sqlite3.DatabaseError as error:
-        kept, aside = set_aside(path, COLUMNS)
-        connection = _connect(path)
-        with connection:
-            connection.executemany(_INSERT, kept)
-        say(
-            f"{path}: is damaged ({error}); {len(kept)} calls were saved from it, the file is now {aside.name}; "
-            "calls that are neither in it nor in a table are made again"
-        )
-        return connection
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
-    try:
-        connection.execute("pragma journal_mode = wal")
-        # FULL: a commit is on the disk when it returns, also if the machine loses its power.
-        connection.execute("pragma synchronous = full")
-        connection.executescript(_SCHEMA)
-        _look_through(connection, path)
-    except sqlite3.DatabaseError:
-        connection.close()
-        raise
-    return connection
-
-
-def _look_through(connection: sqlite3.Connection, path: Path) -> None:
-    if path.stat().st_size <= _MOST_CHECKED_BYTES:
-        verdict = connection.execute("pragma quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise sqlite3.DatabaseError(verdict)
-
-
-def _reader(path: Path) -> sqlite3.Connection:
-    """A connection that sees what is committed and nothing else."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False, timeout=30)
-
-
-@contextlib.contextmanager
-def _if_nobody_writes(path: Path) -> Iterator[bool]:
-    """Hold a file's lock if it is free; tells whether it was."""
-    with path.with_suffix(".lock").open("a+") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-
-
-def _own_file(folder: Path) -> tuple[TextIO, Path]:
-    """The first file that no other process writes, with the lock that keeps it so."""
-    for number in range(_MOST_FILES):
-        lock = (folder / f"calls-{number}.lock").open("a+")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            continue
-        return lock, folder / f"calls-{number}.sqlite"
-    raise PipelineError(f"{folder}: {_MOST_FILES} processes are at work on this warehouse")
