@@ -107,7 +107,7 @@ class Gateway:
             # While this one waited, the same call may have been made for another cell.
             history = self._ledger.history(key)
             if (found := history.answer_for(call.cell)) is not None:
-                return found, None
+                return replace(found, degraded=last_resort is not None), None
             reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
         finally:
             self._permits.release(lease, outcome)

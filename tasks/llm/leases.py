@@ -72,5 +72,5 @@ class Lessor:
         for task in self._asking:
             task.cancel()
         for (role, _), lease in self._held.items():
-            self._permits[role].release(lease, Outcome())
+            self._permits[role].release(lease, Outcome(is_lost=True))
         self._held.clear()

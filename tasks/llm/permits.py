@@ -29,9 +29,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: answered, failed, or (neither) not made after all."""
+    """How a call ended: answered, failed, lost with the process that made it, or (none of these) not made after all."""
 
     is_answered: bool = False
+    is_lost: bool = False
     failure: Failure | None = None
     latency_s: float = 0.0
     served: tuple[str | None, str | None] = (None, None)
@@ -58,7 +59,7 @@ class Outcome:
     def is_free(self) -> bool:
         """Whether nothing was used: it was not made, or the server said no before it worked on it."""
         if self.failure is None:
-            return not self.is_answered
+            return not self.is_answered and not self.is_lost
         return self.failure.is_unpaid
 
     @property
