@@ -14,7 +14,7 @@ from typing import Any
 
 from flows.environment import prepare
 from flows.interruption import run_interruptibly
-from tasks.desk import refuse_unbounded
+from tasks.desk import refuse_unbounded, used_by
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
@@ -117,27 +117,52 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
 
 
 def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str) -> dict[str, Any]:
-    made = {report.stage: report for report in execution.reports if report.stage in {"sample", "judge"}}
-    costs = [report.cost_usd for report in made.values()]
-    cached = [report.cached_tokens for report in made.values() if report.cached_tokens is not None]
-    prompt_tokens = sum(report.prompt_tokens_with_cache_figure for report in made.values())
+    job, used = execution.job, used_by(execution.job)
     return {
-        "run_id": execution.job.run_id,
+        "run_id": job.run_id,
         "command": " ".join(["prbench", *sys.argv[1:]]),
-        "config": json.dumps(execution.job.settings.model_dump(mode="json"), sort_keys=True),
+        "config": json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
         "git_commit": _git_commit(),
         "started_at": started_at,
         "ended_at": ended_at,
         "outcome": outcome,
+        "calls": used.calls,
+        "prompt_tokens": used.prompt_tokens,
+        "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
+        "completion_tokens": used.completion_tokens,
+        "cached_share": used.cached_share,
+        **_made(execution, outcome),
+    }
+
+
+def _made(execution: Execution, outcome: str) -> dict[str, Any]:
+    """How many rows a run made and what they cost: by its stages' reports, or by the tables where it was cut short."""
+    made = {report.stage: report for report in execution.reports if report.stage in {"sample", "judge"}}
+    if outcome in {INTERRUPTED, FAILED}:
+        warehouse = Warehouse(execution.job.warehouse)
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            return reader.rows(_MADE, [execution.job.run_id] * 2)[0]
+    costs = [report.cost_usd for report in made.values()]
+    return {
         "responses_made": made["sample"].rows if "sample" in made else 0,
         "verdicts_made": made["judge"].rows if "judge" in made else 0,
-        "calls": sum(report.calls for report in made.values()),
-        "prompt_tokens": sum(report.prompt_tokens for report in made.values()),
-        "cached_tokens": sum(cached) if cached else None,
-        "completion_tokens": sum(report.completion_tokens for report in made.values()),
-        "cached_share": sum(cached) / prompt_tokens if prompt_tokens else None,
         "cost_usd": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
     }
+
+
+_MADE = """
+    with made as (
+        select 'response' as kind, cost_usd from responses where run_id = ?
+        union all
+        select 'verdict' as kind, cost_usd from verdicts where run_id = ?
+    )
+    select
+        count(*) filter (kind = 'response') as responses_made,
+        count(*) filter (kind = 'verdict') as verdicts_made,
+        if(count(*) = count(cost_usd), coalesce(sum(cost_usd), 0), null) as cost_usd
+    from made
+"""
 
 
 def _git_commit() -> str | None:

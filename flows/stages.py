@@ -147,7 +147,7 @@ async def _called(
             async with asyncio.TaskGroup() as group:
                 for batch in batches:
                     group.create_task(one(*batch))
-            desk.add_up(report)
+            desk.tell(report)
     await asyncio.to_thread(warehouse.publish)
     if report.rows:
         report.notes.append(f"{report.rows} {what} made")

@@ -9,7 +9,7 @@ from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter
-from tasks.llm.permits import Permits
+from tasks.llm.permits import Permits, Totals
 from tasks.llm.prices import most_answer_tokens, prices_of
 from tasks.llm.targets import Target
 from tasks.reports import StageReport
@@ -51,16 +51,9 @@ class RunDesk(Desk):
             self.limiters[role] = Limiter(concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s)
         super().__init__(job, self.limiters)
 
-    def add_up(self, report: StageReport) -> None:
-        """Add to a stage's report what its calls came to, and what people should know about them."""
-        limiter = self.limiters[report.stage]
-        totals = limiter.totals
-        report.calls, report.prompt_tokens = totals.calls, totals.prompt_tokens
-        report.completion_tokens = totals.completion_tokens
-        if totals.prompt_tokens_with_cache_figure:
-            report.cached_tokens = totals.cached_tokens
-            report.prompt_tokens_with_cache_figure = totals.prompt_tokens_with_cache_figure
-        for lane in limiter.lanes.values():
+    def tell(self, report: StageReport) -> None:
+        """Add to a stage's report what people should know about its calls."""
+        for lane in self.limiters[report.stage].lanes.values():
             if lane.stopped is not None:
                 report.warnings.append(f"{lane.name}: stopped for this run: {lane.stopped}")
             if len(lane.served) > 1:
@@ -72,6 +65,12 @@ class RunDesk(Desk):
 
 
 _open: dict[str, Desk] = {}
+_used: dict[str, Totals] = {}
+
+
+def used_by(job: Job) -> Totals:
+    """What all calls of a run came to, those included that an interruption or an error left without a row."""
+    return _used.get(job.run_id, Totals())
 
 
 def desk_of(job: Job) -> Desk:
@@ -109,6 +108,7 @@ async def calling(job: Job) -> AsyncIterator[RunDesk]:
         yield desk
     finally:
         del _open[job.run_id]
+        _used[job.run_id] = sum((limiter.totals for limiter in desk.limiters.values()), used_by(job))
         desk.close()
 
 

@@ -9,9 +9,7 @@ class StageReport:
     """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.
 
     `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
-    the work. `skipped` are cells that no call was made for. Calls and tokens are those of all attempts;
-    `cached_tokens` is None where no provider reported any, and `prompt_tokens_with_cache_figure` are the prompt tokens
-    of the replies that did.
+    the work. `skipped` are cells that no call was made for.
     """
 
     stage: str
@@ -24,11 +22,6 @@ class StageReport:
     is_below_bar: bool = False
     is_at_budget: bool = False
     skipped: int = 0
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int | None = None
-    completion_tokens: int = 0
-    prompt_tokens_with_cache_figure: int = 0
 
     def count(self, status: str, cost_usd: float | None, *, is_failure: bool) -> None:
         """Count one finished row."""

@@ -1,6 +1,6 @@
 """Permission to call: what is asked for, what is given, and what is told when it is given back."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Protocol
 
 from tasks.llm.budget import UNKNOWN, Usage
@@ -90,6 +90,15 @@ class Totals:
     prompt_tokens_with_cache_figure: int = 0
     cached_tokens: int = 0
     completion_tokens: int = 0
+
+    @property
+    def cached_share(self) -> float | None:
+        """The part of the prompt tokens that came from the provider's cache; None where none was reported."""
+        known = self.prompt_tokens_with_cache_figure
+        return self.cached_tokens / known if known else None
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def add(self, outcome: Outcome) -> None:
         """Count a call."""

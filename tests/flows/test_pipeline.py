@@ -116,8 +116,10 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: 
         calls = len(server.book)
         command("run", "--warehouse", "data")
         assert len(server.book) - calls == 2 * N_CRITERIA - stored["v"]
-        outcomes = command.sql("select outcome from runs order by started_at")
-        assert [row["outcome"] for row in outcomes] == ["interrupted", "done"]
+        runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")
+        assert [row["outcome"] for row in runs] == ["interrupted", "done"]
+        assert [row["verdicts_made"] for row in runs] == [stored["v"], 2 * N_CRITERIA - stored["v"]]
+        assert runs[0]["calls"] >= stored["r"] + stored["v"]
 
 
 def test_readers_always_get_an_answer_while_a_run_writes(command: Command, provider: FaultServer) -> None:

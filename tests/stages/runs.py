@@ -36,7 +36,7 @@ def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
                 ]
             for each in done:
                 report.add(each.result())
-            desk.add_up(report)
+            desk.tell(report)
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
@@ -55,7 +55,7 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
                 if judging.judge.mode == "batch" and ids:
                     report.adopt(await look_after_batches(job, judging, ids, retry_failed=retry_failed))
                 report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=retry_failed))
-            desk.add_up(report)
+            desk.tell(report)
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
