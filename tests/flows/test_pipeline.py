@@ -19,6 +19,9 @@ N_TASKS, N_CRITERIA = 8, 98
 """The sample that ships."""
 
 
+CONCURRENCY = 8
+
+
 def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
     """Two models, one judge, two trials on the sample."""
     return {
@@ -29,7 +32,7 @@ def settings(server: FaultServer, **changes: Any) -> dict[str, Any]:
         ],
         "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
         "trials": 2,
-        "limits": {"concurrency": 8, "attempts": 2},
+        "limits": {"concurrency": CONCURRENCY, "attempts": 2},
         **changes,
     }
 
@@ -115,7 +118,9 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: 
         assert 0 < stored["v"] < 2 * N_CRITERIA
         calls = len(server.book)
         command("run", "--warehouse", "data")
-        assert len(server.book) - calls == 2 * N_CRITERIA - stored["v"]
+        # A reply that had arrived and was not yet a row is in the ledger, and not asked for again.
+        missing = 2 * N_CRITERIA - stored["v"]
+        assert missing - CONCURRENCY <= len(server.book) - calls <= missing
         runs = command.sql("select outcome, verdicts_made, calls from runs order by started_at")
         assert [row["outcome"] for row in runs] == ["interrupted", "done"]
         assert [row["verdicts_made"] for row in runs] == [stored["v"], 2 * N_CRITERIA - stored["v"]]
