@@ -84,7 +84,8 @@ class Gateway:
             if failure is None or failure.retry_after_s is None:
                 await asyncio.sleep(_backoff_s(number))
         cost_usd = total_usd([entry.reply for entry in before.failed] + replies)
-        return replace(replies[-1], attempts=tried + len(replies), cost_usd=cost_usd)
+        paid = [(entry.call_key, entry.attempt) for entry in before.failed] + [p for each in replies for p in each.paid]
+        return replace(replies[-1], attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
 
     def _before(self, call: Call) -> "_Before":
         """What the ledger has: the call itself, or what was made for this very cell with the last resort."""

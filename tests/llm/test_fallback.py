@@ -74,10 +74,7 @@ def test_the_fallback_s_reply_answers_a_target_that_asks_for_just_that(calling: 
     assert (reply.text, reply.degraded, len(server.book)) == ("low", False, 2)
 
 
-def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(
-    calling: Calling, serve: Serve, request: pytest.FixtureRequest
-) -> None:
-    request.applymarker(pytest.mark.xfail(strict=True, reason="a fallback's reply found in the ledger is not marked"))
+def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling: Calling, serve: Serve) -> None:
     server = serve(only_low)
     replies = calling.together(*(call_to(server, cell=cell, **HIGH) for cell in "ab"))
     assert [(reply.text, reply.degraded) for reply in replies if isinstance(reply, Reply)] == [("low", True)] * 2

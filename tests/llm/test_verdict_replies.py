@@ -11,6 +11,7 @@ from tasks.judge.live import REMINDER, _Asking
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger import Ledger
 from tasks.llm.replies import Reply
+from tasks.llm.targets import Prices
 from tasks.rules.verdict import Verdict
 from tasks.scope import Judging
 from tests.faults.server import Answer, FaultServer
@@ -57,7 +58,8 @@ VERDICTS = {
 def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply, Verdict | None]:
     judge = Judge(name="hosted_vllm/judge", structured_output=False)
     judging = Judging(judge, "a-hash", "a template", "a-hash", "binary", 1)
-    target = call_to(server, **{"name": "hosted_vllm/judge", "timeout_s": 20.0} | given).target
+    named: dict[str, Any] = {"name": "hosted_vllm/judge", "timeout_s": 20.0}
+    target = call_to(server, **named | given).target
 
     async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
         return await _Asking(gateway, target, judging).decide("Is it met?", "a-cell", (0,))
@@ -123,7 +125,5 @@ def test_a_failed_verdict_costs_what_both_replies_cost(
     calling: Calling, serve: Callable[[Behaviour], FaultServer]
 ) -> None:
     server = serve(then(Answer("words", usage={"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000})))
-    from tasks.llm.targets import Prices
-
     reply, _ = decided(calling, server, prices=Prices(3.0, None, 9.0, "a list"))
     assert reply.cost_usd == pytest.approx(2 * 1000 * 3.0 / 1e6)
