@@ -1,0 +1,138 @@
+"""Secrets: put in at the call alone, and in nothing that is kept."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.llm.secrets import filled_in, redacted, safe
+from tasks.rules.errors import UsageError
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.llm.conftest import Calling, call_to, failed
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+SECRET = "sk-planted-0123456789"
+
+
+def traces(folder: Path, secret: str) -> list[str]:
+    """The files below a folder that hold a secret."""
+    return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "MY_CREDENTIALS", "PROXY_AUTH"]
+)
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, SECRET)
+    assert redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
+
+
+def test_other_values_and_very_short_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
+    monkeypatch.setenv("SHORT_TOKEN", "true")
+    assert redacted("somewhere-nice is true") == "somewhere-nice is true"
+
+
+def test_a_value_that_the_configuration_refers_to_is_taken_out_whatever_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PRBENCH_TEAM", "blue")
+    assert filled_in("team ${PRBENCH_TEAM}!") == "team blue!"
+    assert redacted("the blue one") == "the [redacted] one"
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRBENCH_NOWHERE", raising=False)
+    with pytest.raises(UsageError, match="PRBENCH_NOWHERE"):
+        filled_in("x ${PRBENCH_NOWHERE}")
+
+
+@pytest.mark.parametrize("text", ["", "no reference", "$NAME", "${}", "${1A}", "{NAME}"])
+def test_what_is_no_reference_stays(text: str) -> None:
+    assert filled_in(text) == text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
+        pytest.param(
+            "https://user:pass@word@host/v1", marks=pytest.mark.xfail(strict=True, reason="only up to the first @")
+        ),
+    ],
+)  # fmt: skip
+def test_credentials_in_an_address_are_taken_out(url: str) -> None:
+    shown = redacted(f"cannot reach {url} today")
+    assert not any(secret in shown for secret in ("user", "pass", "word", "token"))
+    assert "host" in shown
+
+
+@pytest.mark.xfail(strict=True, reason="the shorter secret is taken out first, and the rest of the longer one stays")
+def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "planted-01")
+    monkeypatch.setenv("B_KEY", "planted-01-and-more")
+    assert "more" not in redacted("it is planted-01-and-more")
+
+
+def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    for length in range(270, 310):
+        shown = safe("x" * length + "\n" + SECRET)
+        assert "\n" not in shown
+        assert "sk-" not in shown
+        assert len(shown) <= 300
+    assert safe("cut \ud83d") == "cut \ufffd"
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+@pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
+def test_a_key_that_a_provider_echoes_is_nowhere_on_the_disk(
+    status: int, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    reply = calling(call_to(serve(failed(status, f"Incorrect API key provided: {SECRET}")), name=name))
+    assert reply.error is not None
+    assert "[redacted]" in reply.error
+    assert "sk-planted" not in reply.error
+    assert not traces(calling.folder, SECRET)
+
+
+@pytest.mark.parametrize(
+    "route", [{}, {"is_streamed": True}, {"name": "openai/c"}, {"name": "openai/c", "parameters": {"api": "responses"}}]
+)
+def test_the_values_of_headers_reach_the_server_and_nothing_else(
+    route: dict[str, Any], calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRBENCH_GATE", SECRET)
+    server = serve(Answer("x"))
+    call = call_to(server, headers={"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}, **route)
+    assert calling(call).status == "ok"
+    assert server.entries[0].headers["x-gate"] == f"Bearer {SECRET}"
+    assert server.entries[0].headers["x-team"] == "blue"
+    assert not traces(calling.folder, SECRET)
+    monkeypatch.setenv("PRBENCH_GATE", "another-value")
+    assert calling(call).status == "ok"
+    assert len(server.book) == 1
+
+
+def test_a_reference_in_the_address_is_filled_in_at_the_call(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
+    monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
+    call = call_to("http://${PRBENCH_HOST}/v1")
+    assert "127.0.0.1" not in str(calling(call).error)
+    assert len(server.book) == 2
+    assert not traces(calling.folder, "127.0.0.1")
+
+
+def test_a_refusal_that_repeats_a_secret_is_kept_without_it(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    reply = calling(call_to(serve(Answer(None, refusal=f"I will not say {SECRET}"))))
+    assert (reply.status, reply.error) == ("refused", "I will not say [redacted]")
