@@ -14,7 +14,7 @@ from typing import Any
 
 from flows.environment import prepare
 from flows.interruption import run_interruptibly
-from tasks.desk import refuse_unbounded, used_by
+from tasks.desk import refuse_unready, used_by
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
@@ -100,7 +100,7 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown and flow_name in {"evaluate", "judge"}:
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
-    refuse_unbounded(job)
+    refuse_unready(job)
     prepare(is_verbose=is_verbose)
     if not job.is_quiet and not os.environ.get("PREFECT_API_URL"):
         say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")

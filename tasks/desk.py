@@ -11,6 +11,7 @@ from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter
 from tasks.llm.permits import Permits, Totals
 from tasks.llm.prices import most_answer_tokens, prices_of
+from tasks.llm.secrets import filled_in
 from tasks.llm.targets import Target
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
@@ -101,7 +102,7 @@ async def calling(job: Job) -> AsyncIterator[RunDesk]:
     if job.run_id in _open:
         yield run_desk_of(job)
         return
-    await asyncio.to_thread(refuse_unbounded, job)
+    await asyncio.to_thread(refuse_unready, job)
     desk = RunDesk(job)
     sit_down(job, desk)
     try:
@@ -112,13 +113,17 @@ async def calling(job: Job) -> AsyncIterator[RunDesk]:
         desk.close()
 
 
-def refuse_unbounded(job: Job) -> None:
-    """Refuse a cap that cannot be kept.
+def refuse_unready(job: Job) -> None:
+    """Refuse what no call can be made with, or no cap be kept with.
 
     Raises:
-        UsageError: there is a cap, and what a call may cost at most is not known for a model.
+        UsageError: a variable that the configuration refers to is not set; or there is a cap, and what a call may cost
+            at most is not known for a model.
     """
     limits = job.settings.limits
+    for _, target in _targets(job):
+        for text in (target.api_base or "", *target.headers.values()):
+            filled_in(text)
     if limits.max_usd is None and limits.max_tokens is None:
         return
     for label, target in _targets(job):

@@ -101,8 +101,11 @@ class Endpoint(Strict):
             raise ValueError("`code_interpreter` needs `api: responses`")
         if self.api == "responses" and self.stream:
             raise ValueError("`stream` is for `api: chat`")
-        if self.api == "responses" and self.seed is not None:
-            raise ValueError("`seed` is not a parameter of the responses API")
+        if self.api == "responses" and (self.seed is not None or self.thinking_budget_tokens is not None):
+            raise ValueError("`seed` and `thinking_budget_tokens` are not parameters of the responses API")
+        if self.name.startswith("hosted_vllm/") and self.thinking_budget_tokens is not None:
+            # LiteLLM makes an effort of it, so different budgets would send the same request.
+            raise ValueError("`thinking_budget_tokens` is not sent to hosted_vllm/ models; give `reasoning_effort`")
         return self
 
     @property

@@ -1,5 +1,6 @@
 """The cap on what a run may use: nothing starts that could pass it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -23,13 +24,17 @@ UNKNOWN = Usage()
 
 
 class Budget:
-    """USD and tokens of one run, used and set aside for calls that are under way."""
+    """USD and tokens of one run, used and set aside for calls that are under way.
+
+    Whoever waits for room is woken by `when_settled`.
+    """
 
     def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
         self._max_usd, self._max_tokens = max_usd, max_tokens
         self.used_usd, self.used_tokens = 0.0, 0
-        self._reserved_usd, self._reserved_tokens = 0.0, 0
+        self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
         self.is_spent = False
+        self.when_settled: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
         """Set aside the most that a call may use; False when it has to wait for others to give back.
@@ -40,6 +45,7 @@ class Budget:
         if not self.is_spent and self._fits(most, self._reserved_usd, self._reserved_tokens):
             self._reserved_usd += most.usd or 0.0
             self._reserved_tokens += most.tokens or 0
+            self._reserved += 1
             return True
         if not self.is_spent and self._fits(most, 0.0, 0):
             return False
@@ -48,7 +54,9 @@ class Budget:
 
     def settle(self, most: Usage, used: Usage) -> None:
         """Give back what was set aside, and count what was used; where that is not known, all that was set aside."""
-        self._reserved_usd -= most.usd or 0.0
+        self._reserved -= 1
+        # Without anything set aside it is exactly nothing, whatever rounding has left.
+        self._reserved_usd = self._reserved_usd - (most.usd or 0.0) if self._reserved else 0.0
         self._reserved_tokens -= most.tokens or 0
         self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
         self.used_tokens += (most.tokens or 0) if used.tokens is None else used.tokens

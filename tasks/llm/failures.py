@@ -1,6 +1,7 @@
 """How failed calls are told apart: the state that is stored, and what follows for the model."""
 
 import email.utils
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, REFUSED, TIMEOUT
 from tasks.llm.secrets import safe
+from tasks.rules.errors import PipelineError
 
 
 class Kind(Enum):
@@ -50,20 +52,21 @@ class Failure:
 
 
 _CONTEXT_LENGTH = re.compile(
-    r"context_length_exceeded|exceed_context_size|(?:maximum|max|available|model's) context"
-    r"|context (?:length|window|size)"
+    r"context_length_exceeded|exceed_context_size|maximum context|available context|context (?:length|window|size)"
     r"|(?:prompt|input|request)(?: is)? too (?:long|large)|too many (?:input )?tokens|reduce the length of",
     re.IGNORECASE,
 )
 _CONTENT_FILTER = re.compile(
-    r"[\"']?(?:content_filter|content_policy_violation|ResponsibleAIPolicyViolation)|moderation",
+    r"content_filter|content_policy_violation|ResponsibleAIPolicyViolation|content management policy"
+    r"|flagged|moderation_blocked",
     re.IGNORECASE,
 )
 _QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|billing|payment|credit balance"
+    r"insufficient_quota|billing_(?:hard_limit_reached|not_active)|credit balance is too low"
     r"|insufficient (?:funds|credits|balance)",
     re.IGNORECASE,
 )
+"""Codes and sentences that mean an empty account; 'quota' and 'billing' also stand in mere rate limits."""
 _UNKNOWN_MODEL = re.compile(
     r"model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist", re.IGNORECASE
 )
@@ -80,11 +83,11 @@ def failure_of(error: BaseException) -> Failure:
     status = getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
-    if _NEVER_SENT.search(text):
+    if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True)
     if not isinstance(status, int) or status < 400 or _has_no_answer(error):
         return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_is_refused(error))
-    return Failure(*_by_status(status, text), text, _retry_after_s(error), is_unpaid=True)
+    return Failure(*_by_status(status, _evidence(error)), text, _retry_after_s(error), is_unpaid=True)
 
 
 def failure_of_status(status: int, text: str) -> Failure:
@@ -105,6 +108,12 @@ def _by_status(status: int, text: str) -> tuple[str, Kind]:
     if is_about_request:
         return PROVIDER_ERROR, Kind.BAD_REQUEST
     return PROVIDER_ERROR, Kind.BUSY if status == 429 else Kind.DOWN
+
+
+def _evidence(error: BaseException) -> str:
+    """All that an exception and its causes say: messages uncut, and the codes that LiteLLM leaves out of them."""
+    said = (getattr(cause, name, "") for cause in _chain(error) for name in ("code", "type", "body"))
+    return " ".join([*map(str, _chain(error)), *map(str, said)])
 
 
 def _has_no_answer(error: BaseException) -> bool:
@@ -135,14 +144,19 @@ def _retry_after_s(error: BaseException) -> float | None:
 
 def retry_after_s(headers: Mapping[str, str], now_s: float) -> float | None:
     """The wait that response headers (names in lower case) ask for at a moment of wall-clock time; None if none."""
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return max(0.0, milliseconds / 1000)
+    stated = headers.get("retry-after", "")
+    seconds = _number(stated)
+    return _until(stated, now_s) if seconds is None else max(0.0, seconds)
+
+
+def _number(text: str) -> float | None:
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        return max(0.0, float(headers["retry-after"]))
-    except KeyError:
-        return None
+        return float(text) if math.isfinite(float(text)) else None
     except ValueError:
-        return _until(headers.get("retry-after", ""), now_s)
+        return None
 
 
 def _until(date: str, now_s: float) -> float | None:

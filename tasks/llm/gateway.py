@@ -79,10 +79,12 @@ class Gateway:
                 break
             replies.append(reply)
             passes = failure.passes if failure else reply.status == EMPTY
-            if not passes or number == self._tries.attempts or self._is_late(started_s):
+            asked_s = (failure and failure.retry_after_s) or 0.0
+            wait_s = asked_s or _backoff_s(number)
+            if not passes or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
                 break
-            if failure is None or failure.retry_after_s is None:
-                await asyncio.sleep(_backoff_s(number))
+            if not asked_s:  # a wait that was asked for is kept by the lane, for all calls
+                await asyncio.sleep(wait_s)
         cost_usd = total_usd([entry.reply for entry in before.failed] + replies)
         paid = [(entry.call_key, entry.attempt) for entry in before.failed] + [p for each in replies for p in each.paid]
         return replace(replies[-1], attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
@@ -95,7 +97,8 @@ class Gateway:
         if found is None and target.last_resort is not None:
             resort = self._ledger.history(call.key(call.parameters(target.last_resort)))
             if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
-                found = replace(last, degraded=True, cost_usd=total_usd([*(entry.reply for entry in failed), last]))
+                cost_usd = total_usd([*(entry.reply for entry in failed), last])
+                found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
         return _Before(found, failed, history.has_failed)
 
     async def _attempt(self, call: Call, *, is_last: bool) -> tuple[Reply, Failure | None]:
@@ -109,6 +112,7 @@ class Gateway:
             history = self._ledger.history(key)
             if (found := history.answer_for(call.cell)) is not None:
                 return replace(found, degraded=last_resort is not None), None
+            outcome = Outcome(is_lost=True)  # unless it comes back
             reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
         finally:
             self._permits.release(lease, outcome)
@@ -127,9 +131,9 @@ class Gateway:
         await self._ledger.record(entry)
         return replace(reply, paid=((key, number),)), failure, Outcome.of(reply, failure)
 
-    def _is_late(self, started_s: float) -> bool:
+    def _is_too_late(self, started_s: float, wait_s: float) -> bool:
         deadline_s = self._tries.deadline_s
-        return deadline_s is not None and time.monotonic() - started_s >= deadline_s
+        return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
 
 
 def _ask(call: Call, parameters: Mapping[str, Any], key: str) -> Ask:

@@ -30,6 +30,7 @@ class Lane:
         self.limit = float(concurrency)
         self._outage_s = outage_s
         self._silent_since_s = now_s
+        self._answered_at_s = float("-inf")
         self._cut_at_s = float("-inf")
         self._failures = 0
         self._pause_s = _FIRST_PAUSE_S
@@ -69,9 +70,9 @@ class Lane:
         """A call has ended, however."""
         self.in_hand -= 1
 
-    def succeeded(self, served: tuple[str | None, str | None]) -> None:
+    def succeeded(self, now_s: float, served: tuple[str | None, str | None]) -> None:
         """A call was answered."""
-        self._is_there()
+        self._is_there(now_s)
         self._answers += 1
         self.limit = min(self._most, self.limit + 1 / self.limit)
         self.served[served] += 1
@@ -82,11 +83,11 @@ class Lane:
             self._stop(failure.error)
         elif failure.kind is Kind.BUSY:
             self._slow_down(now_s)
-            self._is_there()
+            self._is_there(now_s)
         elif failure.kind is Kind.DOWN:
             self._is_silent(failure, now_s, latency_s)
         else:
-            self._is_there()
+            self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
             self._answers += failure.kind is not Kind.BAD_REQUEST
             if self._answers == 0 and self._bad_requests >= _BAD_REQUESTS_UNTIL_STOP:
@@ -94,8 +95,8 @@ class Lane:
         if failure.retry_after_s is not None and failure.passes:
             self._is_asked_to_wait(failure, failure.retry_after_s, now_s)
 
-    def _is_there(self) -> None:
-        self._failures, self._pause_s = 0, _FIRST_PAUSE_S
+    def _is_there(self, now_s: float) -> None:
+        self._failures, self._pause_s, self._answered_at_s = 0, _FIRST_PAUSE_S, now_s
 
     def _slow_down(self, now_s: float) -> None:
         if now_s - self._cut_at_s >= _SHORTEST_BETWEEN_CUTS_S:
@@ -107,7 +108,8 @@ class Lane:
         if has_waited:
             self._slow_down(now_s)
         if self._failures == 0:
-            self._silent_since_s = now_s - (latency_s if has_waited else 0.0)
+            # A call that waited in vain saw the silence begin, unless another was answered meanwhile.
+            self._silent_since_s = max(self._answered_at_s, now_s - (latency_s if has_waited else 0.0))
         self._failures += 1
         if not self._is_open:
             return

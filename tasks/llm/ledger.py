@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.llm.entries import Entry, History
-from tasks.llm.ledger_files import INSERT, if_nobody_writes, opened, own_file, reader_of
+from tasks.llm.ledger_files import INSERT, SPEND, if_nobody_writes, opened, own_file, reader_of
 from tasks.rules.errors import PipelineError
 
 _GROUP = 512
-_SPEND = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
 
@@ -100,7 +99,7 @@ class Ledger:
     def spend(self, paid: Sequence[tuple[str, int]]) -> None:
         """Note that attempts up to these have become failed rows: they are no answer to a later call."""
         if paid:
-            self._put(_Write(((_SPEND, paid),)))
+            self._put(_Write(((SPEND, paid),)))
 
     def add_tables(self, schema: str) -> None:
         """Have further tables in every file; called before anything is written to them."""
@@ -121,7 +120,8 @@ class Ledger:
         """Commit what is left and give the file back."""
         self._writes.put(None)
         self._writer.join()
-        for connection in (self._connection, *self._readers.values()):
+        # The writer last: with nobody else there it moves what is in its log to the file itself.
+        for connection in (*self._readers.values(), self._connection):
             connection.close()
         self._lock.close()
 
@@ -150,7 +150,7 @@ class Ledger:
                     for write in writes:
                         for statement, values in write.statements:
                             self._connection.executemany(statement, values)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, ValueError, OverflowError) as error:
                 self._broken = PipelineError(
                     f"{self.path}: cannot be written ({error}); make room for it and run again"
                 )

@@ -11,6 +11,7 @@ from tasks.llm.entries import COLUMNS
 from tasks.llm.salvage import set_aside
 from tasks.progress import say
 from tasks.rules.errors import PipelineError
+from tasks.rules.text import one_line
 
 _MOST_FILES = 256
 _SCHEMA = f"""
@@ -19,6 +20,8 @@ _SCHEMA = f"""
 """
 INSERT = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))})"
 """Takes the values of an entry."""
+SPEND = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
+"""Takes a call key and the attempt up to which it is spent."""
 _MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is looked through for damage when it is opened; larger ones show it when they are read."""
 
@@ -34,12 +37,13 @@ def opened(path: Path) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:  # a full disk or the like says nothing about the file
         raise PipelineError(f"{path}: cannot be opened ({error}); make room for it and run again") from error
     except sqlite3.DatabaseError as error:
-        kept, aside = set_aside(path, COLUMNS)
+        kept, spent, aside = set_aside(path, COLUMNS)
         connection = _connect(path)
         with connection:
             connection.executemany(INSERT, kept)
+            connection.executemany(SPEND, spent)
         say(
-            f"{path}: is damaged ({error}); {len(kept)} calls were saved from it, the file is now {aside.name}; "
+            f"{path}: is damaged ({one_line(str(error))}); {len(kept)} calls were saved, the file is now {aside.name}; "
             "calls that are neither in it nor in a table are made again"
         )
         return connection

@@ -43,6 +43,8 @@ class Limiter:
         self._in_hand = self._leases = 0
         self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._tokens_guessed = self._tokens_used = 0
+        self.budget.when_settled.append(self._dispatch)
 
     async def acquire(self, ask: Ask) -> Lease:
         """Wait for permission to make a call.
@@ -66,16 +68,22 @@ class Limiter:
         ask, lane = lease.ask, self.lanes[lease.ask.lane]
         lane.ended()
         self._in_hand -= 1
-        self.budget.settle(ask.most, outcome.used)
-        self._tokens.take((outcome.used.tokens or 0) - ask.likely_tokens if outcome.used.tokens is not None else 0)
+        now_s = time.monotonic()
+        if outcome.used.tokens is not None:
+            self._tokens.take(outcome.used.tokens - lease.tokens, now_s)
+        if outcome.is_answered and outcome.used.tokens:
+            self._tokens_guessed += ask.likely_tokens
+            self._tokens_used += outcome.used.tokens
         self.totals.add(outcome)
         if outcome.failure is not None:
-            lane.failed(outcome.failure, time.monotonic(), outcome.latency_s)
+            lane.failed(outcome.failure, now_s, outcome.latency_s)
         elif outcome.is_answered:
-            lane.succeeded(outcome.served)
+            lane.succeeded(now_s, outcome.served)
         for waiting in self._keys.pop(ask.key):
             lane.push(waiting.ask.priority, waiting)
-        self._dispatch()
+        self.budget.settle(ask.most, outcome.used)
+        for wake in self.budget.when_settled:
+            wake()
 
     def _dispatch(self) -> None:
         """Let go whatever may go, and look again when time will have changed something."""
@@ -99,13 +107,19 @@ class Limiter:
         except BudgetSpent as error:
             waiting.granted.set_exception(error)
             return True
-        self._requests.take(1)
-        self._tokens.take(ask.likely_tokens)
+        now_s = time.monotonic()
+        tokens = (
+            round(ask.likely_tokens * self._tokens_used / self._tokens_guessed)
+            if self._tokens_used
+            else (ask.likely_tokens)
+        )
+        self._requests.take(1, now_s)
+        self._tokens.take(tokens, now_s)
         self._in_hand += 1
         self._leases += 1
         self._keys[ask.key] = []
         lane.began()
-        waiting.granted.set_result(Lease(ask, self._leases))
+        waiting.granted.set_result(Lease(ask, self._leases, tokens))
         return True
 
     def _next_lane(self) -> Lane | None:
@@ -115,7 +129,9 @@ class Limiter:
             return stopped
         if self.budget.is_spent and with_asks:
             return with_asks[0]
-        if self._in_hand >= self.concurrency:
+        # Where tokens are limited, the first reply tells how many a call takes before the next ones go.
+        is_unmeasured = self.tpm is not None and self._tokens_used == 0
+        if self._in_hand >= (1 if is_unmeasured else self.concurrency):
             return None
         waits = list(self._waits_s(with_asks, time.monotonic()))
         free = [lane for wait_s, lane in waits if wait_s == 0.0]

@@ -21,11 +21,16 @@ class Meter:
         """How long until something may be taken."""
         if self._rate is None:
             return 0.0
-        self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
-        self._at_s = now_s
+        self._refill(now_s)
         least = min(1.0, self._most)
         return max(0.0, (least - self._level) / self._rate)
 
-    def take(self, amount: float) -> None:
+    def take(self, amount: float, now_s: float) -> None:
         """Use some; a negative amount gives back what was taken in advance and not used."""
+        self._refill(now_s)
         self._level = min(self._most, self._level - amount)
+
+    def _refill(self, now_s: float) -> None:
+        if self._rate is not None:
+            self._level = min(self._most, self._level + (now_s - self._at_s) * self._rate)
+            self._at_s = now_s

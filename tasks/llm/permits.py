@@ -21,10 +21,11 @@ class Ask:
 
 @dataclass(frozen=True)
 class Lease:
-    """The permission to make one call."""
+    """The permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
 
     ask: Ask
     number: int
+    tokens: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ OK = "ok"
 REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
 
+_MOST_TOKENS = 10**12
 Paid = tuple[str, int]
 """(call key, attempt) of an entry in the ledger."""
 
@@ -45,6 +46,8 @@ class Reply:
 def from_chat(completion: Any) -> Reply:
     """A reply from LiteLLM's answer to a chat completion, without its cost and time."""
     usage = getattr(completion, "usage", None)
+    if not getattr(usage, "prompt_tokens", None):
+        usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
     prompt_details = getattr(usage, "prompt_tokens_details", None)
     completion_details = getattr(usage, "completion_tokens_details", None)
     choice = completion.choices[0] if completion.choices else None
@@ -52,13 +55,13 @@ def from_chat(completion: Any) -> Reply:
     return Reply(
         status=status,
         text=text,
-        finish_reason=getattr(choice, "finish_reason", None),
-        served_model=getattr(completion, "model", None),
-        served_fingerprint=getattr(completion, "system_fingerprint", None),
-        prompt_tokens=getattr(usage, "prompt_tokens", None),
-        cached_tokens=getattr(prompt_details, "cached_tokens", None),
-        completion_tokens=getattr(usage, "completion_tokens", None),
-        reasoning_tokens=getattr(completion_details, "reasoning_tokens", None),
+        finish_reason=_name(getattr(choice, "finish_reason", None)),
+        served_model=_name(getattr(completion, "model", None)),
+        served_fingerprint=_name(getattr(completion, "system_fingerprint", None)),
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        cached_tokens=_count(getattr(prompt_details, "cached_tokens", None)),
+        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
+        reasoning_tokens=_count(getattr(completion_details, "reasoning_tokens", None)),
         error=error,
     )
 
@@ -85,12 +88,12 @@ def from_response(response: Any) -> Reply:
     return Reply(
         status=status,
         text=text,
-        finish_reason=_incomplete_reason(response) or getattr(response, "status", None),
-        served_model=getattr(response, "model", None),
-        prompt_tokens=getattr(usage, "input_tokens", None),
-        cached_tokens=getattr(getattr(usage, "input_tokens_details", None), "cached_tokens", None),
-        completion_tokens=getattr(usage, "output_tokens", None),
-        reasoning_tokens=getattr(getattr(usage, "output_tokens_details", None), "reasoning_tokens", None),
+        finish_reason=_name(_incomplete_reason(response) or getattr(response, "status", None)),
+        served_model=_name(getattr(response, "model", None)),
+        prompt_tokens=_count(getattr(usage, "input_tokens", None)),
+        cached_tokens=_count(getattr(getattr(usage, "input_tokens_details", None), "cached_tokens", None)),
+        completion_tokens=_count(getattr(usage, "output_tokens", None)),
+        reasoning_tokens=_count(getattr(getattr(usage, "output_tokens_details", None), "reasoning_tokens", None)),
         error=error,
     )
 
@@ -125,3 +128,14 @@ def _incomplete_reason(response: Any) -> str | None:
 def _get(item: Any, name: str) -> Any:
     """A field of what LiteLLM gives now as an object and now as a mapping."""
     return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+
+
+def _name(value: Any) -> str | None:
+    """A name as a provider may report it; what is no text is not one."""
+    return storable(value) if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int | None:
+    """A number of tokens as a provider may report it; what no call can have used is not one."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if is_count else None

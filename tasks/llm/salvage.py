@@ -7,24 +7,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+Rows = list[tuple[Any, ...]]
 
-def set_aside(path: Path, columns: Sequence[str]) -> tuple[list[tuple[Any, ...]], Path]:
-    """Read all calls of a damaged file that can still be read, and rename it out of the way.
+
+def set_aside(path: Path, columns: Sequence[str]) -> tuple[Rows, Rows, Path]:
+    """Read all calls and notes of spent ones of a damaged file that can still be read, and rename it out of the way.
 
     The damaged file is kept under another name beside the good ones.
     """
-    rows = _readable(path, columns)
+    calls = _readable(path, f"select {', '.join(columns)} from calls")
+    spent = _readable(path, "select call_key, attempt from spent")
     aside = path.with_name(f"damaged-{time.time_ns()}-{path.name}")
     path.rename(aside)
     for suffix in ("-wal", "-shm"):
         with contextlib.suppress(FileNotFoundError):
             path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
-    return rows, aside
+    return calls, spent, aside
 
 
-def _readable(path: Path, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = []
-    with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(sqlite3.connect(path)) as connection:
-        # One row at a time, so that those before the damage are kept.
-        rows.extend(connection.execute(f"select {', '.join(columns)} from calls order by rowid"))
-    return rows
+def _readable(path: Path, query: str) -> Rows:
+    """The rows before the first damaged page and those after the last one."""
+    rows: dict[tuple[Any, ...], None] = {}
+    for order in ("rowid", "rowid desc"):
+        with contextlib.suppress(sqlite3.DatabaseError), contextlib.closing(sqlite3.connect(path)) as connection:
+            for row in connection.execute(f"{query} order by {order}"):
+                rows[row] = None
+    return list(rows)

@@ -10,7 +10,7 @@ from tasks.rules.text import one_line, storable
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
-_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s@'\"]+@")
+_URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")
 _SHORTEST_SECRET = 8
 _REDACTED = "[redacted]"
 _referenced: set[str] = set()
@@ -35,7 +35,8 @@ def filled_in(text: str) -> str:
 
 def redacted(text: str) -> str:
     """A text without the secrets of this process: values that a configuration refers to or whose name says so."""
-    for name, value in os.environ.items():
+    # The longest first: one may begin with another.
+    for name, value in sorted(os.environ.items(), key=lambda item: -len(item[1])):
         is_secret = name in _referenced or (_SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET)
         if is_secret and value and value in text:
             text = text.replace(value, _REDACTED)
