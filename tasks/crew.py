@@ -8,6 +8,7 @@ from typing import Any
 
 from tasks.calls import judge_target, target_of
 from tasks.desk import RunDesk
+from tasks.llm.library import warm_up
 from tasks.reports import StageReport
 from tasks.settings import Job
 from tasks.workers import Batch, Worker
@@ -42,6 +43,8 @@ def crew_of(job: Job) -> Crew:
 async def crew_for(job: Job, desk: RunDesk, n_calls: int) -> AsyncIterator[None]:
     """Have a crew for so many calls while the block lasts."""
     number = n_processes(job, n_calls)
+    if n_calls and number == 1:
+        await asyncio.to_thread(warm_up)
     workers = (
         list(await asyncio.gather(*(Worker.start(job, desk.limiters) for _ in range(number)))) if number > 1 else []
     )

@@ -17,6 +17,7 @@ from typing import Any
 from tasks.desk import ROLES, Desk, sit_down
 from tasks.llm.channel import Channel
 from tasks.llm.leases import ACQUIRE, GRANT, RELEASE, LeasedPermits, Lessor
+from tasks.llm.library import warm_up
 from tasks.llm.permits import Permits
 from tasks.llm.secrets import guard_logs, safe
 from tasks.progress import advance, forward_to
@@ -128,6 +129,7 @@ async def _serve(end: socket.socket) -> None:
     forward_to(lambda what, succeeded: channel.send(_ADVANCE, what, succeeded))
     desk = Desk(job, permits)
     sit_down(job, desk)
+    await asyncio.to_thread(warm_up)
     channel.send(_READY)
     tasks: set[asyncio.Task[None]] = set()
     async for kind, *rest in messages:

@@ -37,9 +37,10 @@ class PartStore:
         Raises:
             WarehouseError: a row does not fit the table's contract, or the disk refuses.
         """
-        table = _as_arrow(table_name, list(rows))
-        if table.num_rows == 0:
+        given = list(rows)
+        if not given:
             return None
+        table = _as_arrow(table_name, given)
         content = _serialise(table)
         content_hash = hashlib.sha256(content).hexdigest()[:_HASH_HEX]
         present = self._standing(table_name, content_hash, table)

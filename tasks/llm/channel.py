@@ -16,6 +16,7 @@ class Channel:
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
+        self._is_finished = False
 
     @classmethod
     async def over(cls, end: socket.socket) -> "Channel":
@@ -24,8 +25,8 @@ class Channel:
         return cls(*await asyncio.open_connection(sock=end, limit=_BUFFER_BYTES))
 
     def send(self, *message: Any) -> None:
-        """Send a message; it goes out in order, and is lost when the other side has ended."""
-        if self._writer.is_closing():
+        """Send a message; it goes out in order, and is lost when this side has finished or the other has ended."""
+        if self._is_finished or self._writer.is_closing():
             return
         body = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
         self._writer.write(_LENGTH.pack(len(body)) + body)
@@ -41,6 +42,7 @@ class Channel:
 
     def finish(self) -> None:
         """Tell the other side that nothing more will come."""
+        self._is_finished = True
         if not self._writer.is_closing():
             self._writer.write_eof()
 

@@ -108,6 +108,7 @@ class Gateway:
         lease = await self._permits.acquire(_ask(call, parameters, key))
         outcome = Outcome()
         try:
+            self._ledger.refuse_if_broken()
             # While this one waited, the same call may have been made for another cell.
             history = self._ledger.history(key)
             if (found := history.answer_for(call.cell)) is not None:

@@ -81,6 +81,11 @@ class Ledger:
                 raise PipelineError(f"{path}: cannot be read ({error}); move it away and run again") from error
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent)
 
+    def refuse_if_broken(self) -> None:
+        """Raise what the disk said, if it refused: no call is made that could not be written down."""
+        if self._broken is not None:
+            raise self._broken
+
     async def record(self, entry: Entry) -> None:
         """Write a finished call; it is durable when this returns.
 
@@ -126,8 +131,7 @@ class Ledger:
         self._lock.close()
 
     def _put(self, write: _Write) -> None:
-        if self._broken is not None:
-            raise self._broken
+        self.refuse_if_broken()
         self._writes.put(write)
 
     def _write(self) -> None:

@@ -1,5 +1,6 @@
 """LiteLLM, imported when it is first needed and set up so that it does nothing behind our back."""
 
+import importlib
 import os
 from functools import cache
 from typing import Any
@@ -18,3 +19,10 @@ def litellm() -> Any:
     # A parameter that a model does not take is an error to see, not one to drop in silence.
     library.drop_params = False
     return library
+
+
+def warm_up() -> None:
+    """Import what LiteLLM and PyArrow would import in the middle of the first calls, while replies wait unread."""
+    litellm()
+    for name in ("fastapi", "pandas"):
+        importlib.import_module(name)

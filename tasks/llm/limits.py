@@ -108,11 +108,8 @@ class Limiter:
             waiting.granted.set_exception(error)
             return True
         now_s = time.monotonic()
-        tokens = (
-            round(ask.likely_tokens * self._tokens_used / self._tokens_guessed)
-            if self._tokens_used
-            else (ask.likely_tokens)
-        )
+        ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
+        tokens = round(ask.likely_tokens * ratio)
         self._requests.take(1, now_s)
         self._tokens.take(tokens, now_s)
         self._in_hand += 1
@@ -130,7 +127,7 @@ class Limiter:
         if self.budget.is_spent and with_asks:
             return with_asks[0]
         # Where tokens are limited, the first reply tells how many a call takes before the next ones go.
-        is_unmeasured = self.tpm is not None and self._tokens_used == 0
+        is_unmeasured = self.tpm is not None and self.totals.calls == 0
         if self._in_hand >= (1 if is_unmeasured else self.concurrency):
             return None
         waits = list(self._waits_s(with_asks, time.monotonic()))

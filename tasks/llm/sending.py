@@ -53,17 +53,18 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     pieces = [piece async for piece in stream]
     if stream.received_finish_reason is None:
         raise ConnectionError("the stream ended before the reply did")
-    return _put_together(pieces, messages)
+    has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
+    return _put_together(pieces, messages, has_usage=has_usage)
 
 
-def _put_together(pieces: list[Any], messages: list[dict[str, str]]) -> Any:
+def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usage: bool) -> Any:
     """One completion of a stream's pieces, with what the provider said and nothing that LiteLLM made up."""
     whole = litellm().stream_chunk_builder(pieces, messages=messages)
     # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
-    if not any(getattr(piece, "usage", None) for piece in pieces):
-        whole.usage = None
+    if not has_usage:
+        whole.usage = None  # LiteLLM counts for itself where the provider says nothing
     return whole
 
 

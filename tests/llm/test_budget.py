@@ -51,7 +51,6 @@ def test_what_was_used_and_what_may_still_be_used_never_pass_the_cap(
         assert used + sum(open_) <= cap
 
 
-@pytest.mark.xfail(strict=True, reason="a rest of rounding stays set aside")
 def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_given_back() -> None:
     budget = Budget(2.58, None)
     for usd in (0.15, 0.57, 0.86):
@@ -76,7 +75,6 @@ def test_what_is_not_known_counts_as_what_was_set_aside() -> None:
     assert (budget.used_usd, budget.used_tokens) == (4.0, 40)
 
 
-@pytest.mark.xfail(strict=True, reason="only the limiter that gives back looks who waits")
 def test_a_role_that_waits_for_room_goes_on_when_another_role_gives_it_back() -> None:
     async def work() -> bool:
         budget, most = Budget(None, 100), Usage(0.0, 80)
@@ -167,14 +165,12 @@ def test_attempts_that_the_server_refused_cost_nothing(calling: Calling, serve: 
     assert calling.limiter.budget.used_tokens == 2
 
 
-@pytest.mark.xfail(strict=True, reason="LiteLLM's zeros for a usage that is missing are taken for reported")
 def test_a_reply_without_usage_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
     server, calling.max_tokens, calling.concurrency = serve(Answer("x", usage=None)), 1000, 1
     calling.together(*(call_to(server, f"q{n}", parameters={"max_tokens": 90}) for n in range(30)))
     assert len(server.book) <= 11
 
 
-@pytest.mark.xfail(strict=True, reason="what is broken off while it is under way is taken for not made")
 def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
     server, calling.max_tokens, calling.patience_s = serve(Answer("x", delay_s=5)), 1000, 0.5
     with pytest.raises(TimeoutError):

@@ -52,7 +52,6 @@ def test_the_next_run_finds_the_fallback_s_reply_for_its_cell_and_marks_it(calli
     assert (again.text, again.degraded, again.cost_usd) == ("low", True, first.cost_usd)
 
 
-@pytest.mark.xfail(strict=True, reason="attempts before the fallback's are not counted when it is found")
 def test_the_next_run_s_row_says_as_many_attempts(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 3, serve(only_low)
     call = call_to(server, **HIGH)
@@ -81,10 +80,7 @@ def test_two_cells_with_one_request_that_both_fall_back_are_both_marked(calling:
     assert temperatures(server).count(0) == 1
 
 
-def test_a_failed_row_that_is_tried_again_is_tried_in_full(
-    calling: Calling, serve: Serve, request: pytest.FixtureRequest
-) -> None:
-    request.applymarker(pytest.mark.xfail(strict=True, reason="only the fallback's own attempt is spent with the row"))
+def test_a_failed_row_that_is_tried_again_is_tried_in_full(calling: Calling, serve: Serve) -> None:
     calling.attempts, server = 3, serve(failed(500))
     call = call_to(server, **HIGH)
 

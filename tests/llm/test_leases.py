@@ -68,7 +68,7 @@ def test_all_workers_together_keep_the_limit_and_the_order() -> None:
 
     async def one(permits: LeasedPermits, place: int) -> None:
         nonlocal under_way
-        lease = await permits.acquire(Ask("a", f"key {place}", (place,)))
+        lease = await permits.acquire(Ask("a", f"key {place}", (place,), likely_tokens=500))
         under_way += 1
         at_once.append(under_way)
         went.append(place)

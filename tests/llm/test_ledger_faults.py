@@ -110,10 +110,8 @@ def damage(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["header", "middle", "cut"])
 def test_a_damaged_file_is_set_aside_with_one_line_and_the_run_goes_on(
-    how: str, calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+    how: str, calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if how == "middle":
-        request.applymarker(pytest.mark.xfail(strict=True, reason="what SQLite says of it takes two lines"))
     server = serve(Answer("word " * 100))
     path = filled(calling, server)
     damage(path, how)
@@ -135,30 +133,19 @@ def test_a_damaged_file_is_set_aside_with_one_line_and_the_run_goes_on(
     assert capsys.readouterr().err == ""
 
 
-def test_a_closed_ledger_is_whole_in_its_one_file(
-    calling: Calling, serve: Serve, request: pytest.FixtureRequest
-) -> None:
-    request.applymarker(
-        pytest.mark.xfail(strict=True, reason="its readers are closed last, so the log is never merged")
-    )
+def test_a_closed_ledger_is_whole_in_its_one_file(calling: Calling, serve: Serve) -> None:
     calling(call_to(serve(Answer("x"))))
     assert [path.name for path in calling.folder.iterdir() if path.suffix != ".lock"] == ["calls-0.sqlite"]
 
 
-def test_all_but_the_damaged_page_of_a_file_is_saved(
-    calling: Calling, serve: Serve, request: pytest.FixtureRequest
-) -> None:
-    request.applymarker(pytest.mark.xfail(strict=True, reason="reading ends at the first damaged page"))
+def test_all_but_the_damaged_page_of_a_file_is_saved(calling: Calling, serve: Serve) -> None:
     server = serve(Answer("word " * 100))
     damage(filled(calling, server), "middle")
     calling(call_to(server, "a new question"))
     assert len(stored(calling.folder)) > 90
 
 
-def test_failures_that_have_a_row_are_no_answer_after_damage_either(
-    calling: Calling, serve: Serve, request: pytest.FixtureRequest
-) -> None:
-    request.applymarker(pytest.mark.xfail(strict=True, reason="which attempts are spent is not saved"))
+def test_failures_that_have_a_row_are_no_answer_after_damage_either(calling: Calling, serve: Serve) -> None:
     server = serve(
         lambda r, _n: Answer("w " * 200) if "word" in r["messages"][0]["content"] else Answer(None, refusal="x")
     )

@@ -43,7 +43,7 @@ def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: 
         now_s += pause_s
         for _ in range(number):
             now_s += meter.wait_s(now_s)
-            meter.take(1)
+            meter.take(1, now_s)
             went_at_s.append(now_s)
     for last, end_s in enumerate(went_at_s):
         assert sum(1 for at_s in went_at_s[: last + 1] if at_s > end_s - 60.0) <= limit + 1e-6
@@ -61,7 +61,7 @@ def test_in_no_minute_are_there_more_tokens_than_the_limit_but_for_the_last_call
     for pause_s, share in steps:
         now_s += pause_s
         now_s += meter.wait_s(now_s)
-        meter.take(share * limit)
+        meter.take(share * limit, now_s)
         went.append((now_s, share * limit))
     for last, (end_s, _) in enumerate(went):
         before = sum(tokens for at_s, tokens in went[:last] if at_s > end_s - 60.0)
@@ -75,22 +75,22 @@ def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
         now_s += meter.wait_s(now_s)
         if now_s > 600.0 or number > 3_000:
             break
-        meter.take(1)
+        meter.take(1, now_s)
         number += 1
     assert number >= 0.95 * limit * min(now_s, 600.0) / 60.0 - 1
 
 
 def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
     meter = Meter(6100, 0.0)
-    meter.take(1100)
+    meter.take(1100, 0.0)
     assert meter.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
-    meter.take(-1000)
+    meter.take(-1000, 0.0)
     assert meter.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
 
 
 def test_a_meter_without_a_limit_never_waits() -> None:
     meter = Meter(None, 0.0)
-    meter.take(1e9)
+    meter.take(1e9, 0.0)
     assert meter.wait_s(0.0) == 0.0
 
 
@@ -114,6 +114,39 @@ def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Ser
     assert 1.0 < arrived_at_s[-1] - arrived_at_s[0] < 5.0
     for number, at_s in enumerate(arrived_at_s):
         assert number * 2000 <= (at_s - arrived_at_s[0]) * a_second + a_second + 2000
+
+
+@pytest.mark.parametrize(
+    ("tpm", "first_go"), [(None, 4), (1_000_000, 1)], ids=["no limit of tokens", "a limit of tokens"]
+)
+def test_where_tokens_are_limited_one_call_goes_until_it_is_known_how_many_it_takes(
+    tpm: float | None, first_go: int
+) -> None:
+    async def work() -> tuple[int, int]:
+        limits = limiter(4, tpm=tpm)
+        asks = [asyncio.create_task(limits.acquire(Ask("a", f"k{n}", likely_tokens=500))) for n in range(8)]
+        await asyncio.sleep(0.01)
+        went = [ask.result() for ask in asks if ask.done()]
+        limits.release(went[0], Outcome(is_answered=True, prompt_tokens=100, completion_tokens=900))
+        await asyncio.sleep(0.01)
+        under_way = [ask.result() for ask in asks if ask.done()][1:]
+        assert under_way[-1].tokens == 1000, "what the next call sets aside follows what the first one used"
+        for ask in asks:
+            ask.cancel()
+        return len(went), len(under_way)
+
+    assert asyncio.run(work()) == (first_go, 4)
+
+
+def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None:
+    async def work() -> bool:
+        limits = limiter(1)
+        for key in ("first", "second"):
+            lease = await limits.acquire(Ask("a", key, likely_tokens=0))
+            limits.release(lease, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=2))
+        return True
+
+    assert asyncio.run(work())
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
@@ -191,7 +224,7 @@ def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_answers
     assert all(after < before or before == 1.0 for before, after in pairwise(levels))
     assert lane.limit == 1.0
     for _ in range(1000):
-        lane.succeeded(("m", None))
+        lane.succeeded(100.0, ("m", None))
     assert lane.limit == 16.0
 
 

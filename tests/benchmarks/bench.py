@@ -1,0 +1,233 @@
+"""What the speed modules share: a warehouse that is owed verdicts, the judge stage without Prefect, bare clients."""
+
+import asyncio
+import itertools
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tasks.crew import crew_for, crew_of
+from tasks.desk import calling
+from tasks.judge import judge_batch, plan_verdicts
+from tasks.prompts import load_template
+from tasks.reports import StageReport
+from tasks.rules.conversation import fill_template, transcript
+from tasks.scope import Judging
+from tasks.settings import Job
+from tasks.sources import source_of
+from tests.builders import admitted, criterion, job_on, response, row
+from warehouse import Warehouse
+
+T = TypeVar("T")
+CRITERIA = 17
+"""Criteria of a task, as many as the benchmark has on average."""
+VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
+"""As in `flows/stages.py`."""
+WARM_UP = 4 * CRITERIA
+"""Calls before the clock starts: they bring the imports and the connections."""
+_WORDS = (
+    "asset", "bond", "court", "duty", "equity", "filing", "holder", "lease", "margin", "notice", "option", "party",
+    "quote", "rate", "statute", "tax", "trust", "union", "value", "yield", "the", "of", "for", "under", "shall", "may",
+)  # fmt: skip
+_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+
+
+def words(seed: object, number: int) -> str:
+    """So many words, always the same for a seed."""
+    return " ".join(random.Random(str(seed)).choices(_WORDS, k=number))
+
+
+def texts_of(number: int, n_words: int) -> tuple[str, str, list[str]]:
+    """The question, the answer and the criteria of a task."""
+    titles = [f"Point {place} of task {number}: {words((number, place), 20)}." for place in range(CRITERIA)]
+    return words((number, "question"), n_words), words((number, "answer"), n_words), titles
+
+
+def owing_job(
+    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], n_words: int = 300
+) -> Job:
+    """A job on a fresh warehouse in which about so many verdicts are owed to one judge."""
+    (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
+    job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits))
+    revision = source_of(job)[1].revision
+    warehouse = Warehouse(job.warehouse)
+    for table_name, rows in _tables(-(-n_verdicts // CRITERIA), n_words).items():
+        known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]
+        warehouse.write(table_name, known)
+    warehouse.publish()
+    return job
+
+
+def _tables(n_tasks: int, n_words: int) -> dict[str, list[dict[str, Any]]]:
+    ids = [f"task-{number:05d}" for number in range(n_tasks)]
+    tables = admitted(ids, split="speed", conversation_id="a-conversation", n_criteria=CRITERIA)
+    tables |= {"criteria": [], "message_rows": [], "responses": []}
+    for number, task_id in enumerate(ids):
+        question, answer, titles = texts_of(number, n_words)
+        tables["criteria"] += [criterion(task_id, place, 5.0) | {"title": title} for place, title in enumerate(titles)]
+        tables["message_rows"].append(row("message_rows", task_id=task_id, position=0, role="user", content=question))
+        tables["responses"].append(response(task_id) | {"source": "imported", "text": answer})
+    return tables
+
+
+def prompts(n_calls: int, n_words: int = 300) -> Iterator[str]:
+    """The prompts that the judge stage sends for the same number of verdicts."""
+    template = load_template("default", "binary_v1")
+    for number in range(-(-n_calls // CRITERIA)):
+        question, answer, titles = texts_of(number, n_words)
+        conversation = transcript([("user", question)], answer)
+        yield from (fill_template(template, conversation, title) for title in titles)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a number of calls took: seconds, and CPU seconds and peak memory of each process, this one first."""
+
+    calls: int
+    seconds: float
+    cpu_s: tuple[float, ...]
+    peak_mb: tuple[float, ...]
+    failures: int = 0
+
+    @property
+    def calls_a_second(self) -> float:
+        """How many calls a second."""
+        return self.calls / self.seconds
+
+    @property
+    def cpu_ms_a_call(self) -> float:
+        """CPU milliseconds a call, which are CPU seconds per 1,000 calls."""
+        return 1000 * sum(self.cpu_s) / self.calls
+
+
+class Clock:
+    """Measures from its making, for this process and its children of that moment."""
+
+    def __init__(self) -> None:
+        self._family = [os.getpid(), *_children()]
+        self._cpu_s = [_cpu_s(process) for process in self._family]
+        self._began_s = time.monotonic()
+
+    def figures(self, calls: int, failures: int = 0) -> Figures:
+        """What it took until now."""
+        seconds = time.monotonic() - self._began_s
+        cpu_s = tuple(_cpu_s(process) - before for process, before in zip(self._family, self._cpu_s, strict=True))
+        return Figures(calls, seconds, cpu_s, tuple(map(_peak_mb, self._family)), failures)
+
+
+def _children() -> list[int]:
+    listed = [path.read_text(encoding="ascii") for path in Path("/proc/self/task").glob("*/children")]
+    return sorted(int(process) for text in listed for process in text.split())
+
+
+def _cpu_s(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
+
+
+def _peak_mb(process: int) -> float:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+
+
+async def judge_all(job: Job) -> Figures:
+    """The judge stage as `flows/stages.py` runs it, without Prefect; the first calls only warm it up."""
+    ((judging, owed),) = plan_verdicts(job, retry_failed=False)
+    ids = [response_id for response_id, _ in owed]
+    warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
+    n_calls = CRITERIA * len(ids)
+    async with calling(job) as desk, crew_for(job, desk, n_calls):
+        await _judged(job, judging, [[response_id] for response_id in warm_up])
+        clock = Clock()
+        report = await _judged(job, judging, list(_cut(ids, VERDICTS_A_BATCH // CRITERIA)), first_place=len(warm_up))
+        return clock.figures(report.rows, sum(report.failures.values()))
+
+
+async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_place: int = 0) -> StageReport:
+    report = StageReport("judge")
+    in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
+
+    async def one(place: int, ids: list[str]) -> None:
+        async with in_hand:
+            report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False, place=place))
+
+    async with asyncio.TaskGroup() as group:
+        for place, ids in enumerate(batches, start=first_place):
+            group.create_task(one(place, ids))
+    return report
+
+
+def _cut(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], at_once: int) -> Figures:
+    """Bare calls, so many at once, nothing around them; the first ones only warm up."""
+    waiting = iter(texts)
+    counts: list[int] = []
+
+    async def some(of: Iterator[str]) -> None:
+        counts.append(0)
+        place = len(counts) - 1
+        for text in of:
+            await send(text)
+            counts[place] += 1
+
+    await some(itertools.islice(waiting, WARM_UP))
+    counts.clear()
+    clock = Clock()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(at_once):
+            group.create_task(some(waiting))
+    return clock.figures(sum(counts))
+
+
+async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+    """A loop of `litellm.acompletion`."""
+    from tasks.llm.library import litellm
+
+    library = litellm()
+
+    async def send(text: str) -> object:
+        return await library.acompletion(
+            model=model, api_base=api_base, api_key="none", messages=[{"role": "user", "content": text}],
+            timeout=600, max_retries=0, num_retries=0,
+        )  # fmt: skip
+
+    return await loop(send, texts, at_once)
+
+
+async def bare_openai(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
+    """A loop of the client of OpenAI."""
+    from openai import AsyncOpenAI
+
+    async with AsyncOpenAI(base_url=api_base, api_key="none", max_retries=0, timeout=600) as client:
+
+        async def send(text: str) -> object:
+            return await client.chat.completions.create(model=model, messages=[{"role": "user", "content": text}])
+
+        return await loop(send, texts, at_once)
+
+
+def in_process_of_its_own(measure: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns in a fresh process, so that no measurement inherits another's memory."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        return executor.submit(measure, *arguments).result()
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table for a terminal, numbers to the right."""
+    lines = [list(map(str, header)), *(list(map(str, each)) for each in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(_line(cells, widths) for cells in lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = zip(cells, widths, strict=True)
+    return "  ".join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)])

@@ -1,0 +1,74 @@
+"""The share of prompt tokens that the embedded model has in its cache: calls in the stage's order, and shuffled.
+
+The stage sends the criteria of one response together, the first alone. Shuffled, the same calls go out in an order that
+has nothing to do with their conversations.
+"""
+
+import argparse
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+
+from tasks.calls import judge_target
+from tasks.crew import crew_for, crew_of
+from tasks.desk import RunDesk, calling
+from tasks.judge import judge_batch, plan_verdicts
+from tasks.llm.embedded import MODEL
+from tasks.llm.targets import Call
+from tasks.rules.verdict import reply_format
+from tasks.settings import Job
+from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
+
+JUDGE = {"name": MODEL, "label": "embedded", "temperature": 0.0, "max_tokens": 60, "explanation_chars": 40}
+_WORDS = 60
+
+
+def measure(order: str, n_responses: int) -> tuple[int, int, int, float]:
+    """Calls, prompt tokens, cached ones among them, and seconds, of one order."""
+    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
+        job = owing_job(Path(folder), n_responses * CRITERIA, JUDGE, {"concurrency": 4}, _WORDS)
+        return asyncio.run(_measured(job, order, n_responses))
+
+
+async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, int, float]:
+    async with calling(job) as desk, crew_for(job, desk, n_responses * CRITERIA):
+        began_s = time.monotonic()
+        await (_staged(job) if order == "stage" else _shuffled(job, desk, n_responses))
+        totals = desk.limiters["judge"].totals
+        return totals.calls, totals.prompt_tokens, totals.cached_tokens, time.monotonic() - began_s
+
+
+async def _staged(job: Job) -> None:
+    ((judging, owed),) = plan_verdicts(job, retry_failed=False)
+    ids = [response_id for response_id, _ in owed]
+    await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False)
+
+
+async def _shuffled(job: Job, desk: RunDesk, n_responses: int) -> None:
+    judge = job.settings.judges[0]
+    target, shape = judge_target(judge), reply_format(judge.explanation_chars)
+    texts = list(prompts(n_responses * CRITERIA, _WORDS))
+    random.Random(0).shuffle(texts)
+    calls = [
+        Call(target, [{"role": "user", "content": text}], f"cell-{place}", shape, priority=(place,))
+        for place, text in enumerate(texts)
+    ]
+    await asyncio.gather(*map(desk.gateway("judge").complete, calls))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_cache", description=__doc__)
+    parser.add_argument("--responses", type=int, default=3, help=f"responses to judge, {CRITERIA} calls each")
+    asked = parser.parse_args()
+    rows = []
+    for order in ("stage", "shuffled"):
+        calls, tokens, cached, seconds = in_process_of_its_own(measure, order, asked.responses)
+        rows.append((order, calls, tokens, f"{cached / tokens:.3f}", f"{seconds:.0f}"))
+    print(table(["order", "calls", "prompt tokens", "cached share", "s"], rows))
+
+
+if __name__ == "__main__":
+    main()

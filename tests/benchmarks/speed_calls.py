@@ -1,0 +1,81 @@
+"""Calls a second and CPU a call with a server that answers at once: the judge stage beside bare loops.
+
+Every client has the same prompts and the same concurrency, and server and client share the machine. The CPU figure is
+that of all processes of the client, between the first call and the last; imports are not in it.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.bench import (
+    Figures,
+    bare_litellm,
+    bare_openai,
+    in_process_of_its_own,
+    judge_all,
+    owing_job,
+    prompts,
+    table,
+)
+from tests.faults.process import ServerProcess
+
+CLIENTS = ("stage-1", "stage-2", "litellm-hosted_vllm", "litellm-openai", "openai")
+
+
+def measure(client: str, api_base: str, n_calls: int, at_once: int, route: str) -> Figures:
+    """The figures of one client."""
+    kind, _, which = client.partition("-")
+    if kind == "stage":
+        judge = {"name": f"{route}/judge", "api_base": api_base}
+        with tempfile.TemporaryDirectory(prefix="speed-") as folder:
+            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once, "processes": int(which)})
+            return asyncio.run(judge_all(job))
+    texts = prompts(n_calls)
+    if kind == "litellm":
+        return asyncio.run(bare_litellm(f"{which}/judge", api_base, texts, at_once))
+    return asyncio.run(bare_openai("judge", api_base, texts, at_once))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_calls", description=__doc__)
+    parser.add_argument("--calls", type=int, default=3_000, help="calls of each client")
+    parser.add_argument("--at-once", type=int, default=64, help="calls at once")
+    parser.add_argument("--rounds", type=int, default=1, help="how often; the median of each figure is shown")
+    parser.add_argument("--route", default="hosted_vllm", help="by which LiteLLM route the stage calls")
+    parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
+    asked = parser.parse_args()
+    found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
+    for _ in range(asked.rounds):
+        for client in asked.clients:
+            with ServerProcess() as server:
+                figures = in_process_of_its_own(
+                    measure, client, server.api_base, asked.calls, asked.at_once, asked.route
+                )
+            found[client].append(figures)
+            if figures.failures:
+                print(f"{client}: {figures.failures} of {figures.calls} calls failed")
+    print(f"{asked.calls} calls, {asked.at_once} at once, a server without latency on the same cores")
+    print(_compared(found))
+
+
+def _compared(found: dict[str, list[Figures]]) -> str:
+    speed = {client: _median([each.calls_a_second for each in of]) for client, of in found.items()}
+    cpu = {client: _median([each.cpu_ms_a_call for each in of]) for client, of in found.items()}
+    bases = [client for client in ("litellm-hosted_vllm", "litellm-openai", "openai") if client in found]
+    header = ["client", "calls/s", "CPU s per 1,000", *(f"CPU / {base}" for base in bases)]
+    rows = [
+        (client, f"{speed[client]:.0f}", f"{cpu[client]:.2f}", *(f"{cpu[client] / cpu[base]:.2f}" for base in bases))
+        for client in found
+    ]
+    return table(header, rows)
+
+
+def _median(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+if __name__ == "__main__":
+    main()

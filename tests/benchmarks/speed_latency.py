@@ -1,0 +1,94 @@
+"""How close the judge stage comes to a client without any overhead, where each answer takes a while.
+
+The time from the first request's arrival at the server to the last answer is held against that of a simulated queue:
+the same latencies, the same number of calls at once, and nothing around them.
+"""
+
+import argparse
+import asyncio
+import heapq
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.bench import (
+    CRITERIA,
+    WARM_UP,
+    Figures,
+    bare_litellm,
+    bare_openai,
+    in_process_of_its_own,
+    judge_all,
+    owing_job,
+    prompts,
+    table,
+)
+from tests.faults.answers import lognormal_latency
+from tests.faults.content import TakenRequest
+from tests.faults.process import ServerProcess
+
+CLIENTS = ("stage", "litellm", "openai")
+SEED = 20251114
+
+
+def measure(client: str, api_base: str, n_calls: int, at_once: int, processes: int | None) -> Figures:
+    """Let one client make its calls."""
+    if client == "stage":
+        judge = {"name": "hosted_vllm/judge", "api_base": api_base}
+        with tempfile.TemporaryDirectory(prefix="speed-") as folder:
+            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once, "processes": processes})
+            return asyncio.run(judge_all(job))
+    loop = bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once) if client == "litellm" else (
+        bare_openai("judge", api_base, prompts(n_calls), at_once)
+    )  # fmt: skip
+    return asyncio.run(loop)
+
+
+def efficiency(book: Sequence[Mapping[str, Any]], at_once: int, mean_s: float, sigma: float) -> float:
+    """The simulated queue's time by the measured one, over all calls but those of the warm-up."""
+    entries = sorted(book, key=lambda entry: entry["arrived_at_s"])[WARM_UP:]
+    latency = lognormal_latency(SEED, mean_s, sigma)
+    waits_s = []
+    for entry in entries:
+        asked = TakenRequest({})
+        asked.digest = entry["digest"]
+        waits_s.append(latency(asked, entry["number"]))
+    measured_s = max(entry["answered_at_s"] for entry in entries) - entries[0]["arrived_at_s"]
+    return queue_s(waits_s, at_once) / measured_s
+
+
+def queue_s(waits_s: Sequence[float], at_once: int) -> float:
+    """When the last of these calls ends, if each starts the moment that one of so many places is free."""
+    free_at_s = [0.0] * at_once
+    for wait_s in waits_s:
+        heapq.heapreplace(free_at_s, free_at_s[0] + wait_s)
+    return max(free_at_s)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_latency", description=__doc__)
+    parser.add_argument("--at-once", type=int, nargs="+", default=[64, 256], help="calls at once")
+    parser.add_argument("--rounds-of-calls", type=int, default=30, help="calls of each place, one after the other")
+    parser.add_argument("--mean-s", type=float, default=1.0, help="mean latency")
+    parser.add_argument("--sigma", type=float, default=0.5, help="how much it varies, as for a lognormal")
+    parser.add_argument("--processes", type=int, help="processes of the stage (default: as it decides)")
+    parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
+    asked = parser.parse_args()
+    rows = []
+    for at_once in asked.at_once:
+        n_calls = WARM_UP + -(-at_once * asked.rounds_of_calls // CRITERIA) * CRITERIA
+        for client in asked.clients:
+            with ServerProcess(seed=SEED, latency_mean_s=asked.mean_s, latency_sigma=asked.sigma) as server:
+                figures = in_process_of_its_own(measure, client, server.api_base, n_calls, at_once, asked.processes)
+            share = efficiency(server.read_book(), at_once, asked.mean_s, asked.sigma)
+            rows.append((client, at_once, figures.calls, len(figures.cpu_s), f"{share:.3f}",
+                         f"{figures.cpu_ms_a_call:.2f}", figures.failures))  # fmt: skip
+            print(f"{client} at {at_once}: {share:.3f}", flush=True)
+    print(f"latency {asked.mean_s:g} s, sigma {asked.sigma:g}; efficiency is against a client without overhead")
+    print(table(["client", "at once", "calls", "processes", "efficiency", "CPU s per 1,000", "failed"], rows))
+
+
+if __name__ == "__main__":
+    main()
