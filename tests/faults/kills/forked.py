@@ -1,0 +1,148 @@
+"""The run, in a process forked for it.
+
+A process that makes calls imports for many seconds. So one process imports everything, starts no thread of Python's,
+and forks itself for every run (`--be-the-stage`). Such a run is `prbench run` as it is, from the arguments to the exit
+code, only that calls are handed to the stages' functions by a few lines here and not by Prefect.
+"""
+
+import asyncio
+import contextlib
+import functools
+import importlib
+import json
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+_SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
+
+
+async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]], total: int) -> Any:
+    """The batches of a stage, as `flows.stages` runs them."""
+    from tasks.crew import crew_for, crew_of
+    from tasks.reports import StageReport
+    from tasks.workers import WorkerLost
+    from warehouse import Warehouse
+
+    report = StageReport(stage)
+    in_hand = asyncio.Semaphore(_BATCHES_IN_HAND)
+
+    async def one(batch: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+        async with in_hand:
+            try:
+                report.add(await crew_of(job).run(batch, job, *arguments, **options))
+            except WorkerLost:
+                report.add(await crew_of(job).run(batch, job, *arguments, **options))
+
+    async with crew_for(job, desk, total), asyncio.TaskGroup() as group:
+        for batch in batches:
+            group.create_task(one(*batch))
+    desk.tell(report)
+    await asyncio.to_thread(Warehouse(job.warehouse).publish)
+    return report
+
+
+async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
+    from tasks.desk import calling
+
+    with _file_bytes(order.get("file_bytes_at_desk")):
+        async with calling(job) as desk:
+            _shift_clock(order.get("clock_s_when_calling", 0.0))
+            with _file_bytes(order.get("file_bytes_when_calling")):
+                return [await _sample(job, desk), await _judge(job, desk)]
+
+
+async def _sample(job: Any, desk: Any) -> Any:
+    from tasks.sample import plan_samples, sample_batch
+
+    cells = await asyncio.to_thread(plan_samples, job, retry_failed=False)
+    batches: list[tuple[Any, ...]] = [
+        (sample_batch, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
+    ]
+    return await _called(job, desk, "sample", batches, sum(map(len, cells.values())))
+
+
+async def _judge(job: Any, desk: Any) -> Any:
+    from tasks.judge import judge_batch, plan_verdicts
+
+    owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
+    batches: list[tuple[Any, ...]] = [
+        (judge_batch, (judging, [name for name, _ in batch]), {"retry_failed": False, "place": place})
+        for judging, responses in owed
+        for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
+    ]
+    return await _called(job, desk, "judge", batches, sum(count for _, responses in owed for _, count in responses))
+
+
+@contextlib.contextmanager
+def _file_bytes(most: int | None) -> Iterator[None]:
+    """No file may grow beyond this, which is as if the disk were full, until room is made."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, before if most is None else (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _shift_clock(by_s: float) -> None:
+    now, now_ns = time.time, time.time_ns
+    time.time, time.time_ns = lambda: now() + by_s, lambda: now_ns() + int(by_s * 1e9)
+
+
+def _cut(items: list[Any], size: int) -> list[list[Any]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def _be_a_run(order: dict[str, Any]) -> None:
+    """Be the run of an order; it ends this process."""
+    import flows.cli
+    import flows.execution
+
+    def without_prefect(job: Any, _name: str, **_options: bool) -> Any:
+        work = functools.partial(_stages, job, order)
+        execution = flows.execution.execute(job, lambda: flows.execution.run_interruptibly(work))
+        if path := order.get("modules"):
+            Path(path).write_text("\n".join(sys.modules), encoding="utf-8")
+        return execution
+
+    os.setsid()
+    for descriptor, path in ((0, os.devnull), (1, os.devnull), (2, order["log"])):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644), descriptor)
+    _shift_clock(order.get("clock_s", 0.0))
+    flows.execution.execute_flow = without_prefect
+    sys.argv = ["prbench", "run", "--config", order["config"], "--warehouse", order["warehouse"], "-q"]
+    flows.cli.entry()
+
+
+def be_the_stage() -> None:
+    """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
+    for name in ("flows.cli", "flows.execution", "tasks.crew", "tasks.judge", "tasks.sample", "tasks.llm.library"):
+        importlib.import_module(name)
+    sys.modules["tasks.llm.library"].litellm()
+    assert threading.active_count() == 1
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        command, what = json.loads(line)
+        said: Any = None
+        if command == "start":
+            if (said := os.fork()) == 0:
+                _be_a_run(what)
+        elif command == "poll":
+            ended, status = os.waitpid(what, os.WNOHANG)
+            said = os.waitstatus_to_exitcode(status) if ended else None
+        else:
+            _import_what_is_listed(Path(what))
+        print(json.dumps(said), flush=True)
+
+
+def _import_what_is_listed(path: Path) -> None:
+    for name in path.read_text(encoding="utf-8").splitlines():
+        with contextlib.suppress(Exception):  # names that only somebody's machinery has
+            importlib.import_module(name)
+    assert threading.active_count() == 1

@@ -1,0 +1,170 @@
+"""The side that starts runs: what they find prepared, and the processes that they are."""
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from tests.faults.server import FaultServer
+
+ROOT = Path(__file__).parents[3]
+PRBENCH = Path(sys.executable).with_name("prbench")
+TICK_S = 0.003
+
+
+@dataclass
+class Run:
+    """A run's process, the first of a process group of its own."""
+
+    pid: int
+    log: Path
+    ask: Callable[[], int | None]
+    code: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code, None while it runs."""
+        if self.code is None:
+            self.code = self.ask()
+        return self.code
+
+    def wait(self, timeout_s: float = 120.0) -> int:
+        """Its exit code, waited for."""
+        deadline_s = time.monotonic() + timeout_s
+        while (code := self.poll()) is None:
+            assert time.monotonic() < deadline_s, f"it has not ended after {timeout_s:g} s"
+            time.sleep(TICK_S)
+        return code
+
+    def members(self) -> list[int]:
+        """The living processes of its group."""
+        return [pid for pid, group in living() if group == self.pid]
+
+    @property
+    def complaint(self) -> str:
+        """What it wrote on standard error."""
+        return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
+
+
+def living() -> Iterator[tuple[int, int]]:
+    """(process, its group) of all that live; what is dead and not buried yet does not."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, group = path.read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if state not in "ZX":
+                yield int(path.parent.name), int(group)
+
+
+class Stages:
+    """A context manager that starts runs by forking a process that has imported everything."""
+
+    def __init__(self) -> None:
+        # Threads of libraries would not be there after a fork.
+        quiet = {
+            "OPENBLAS_NUM_THREADS": "1",
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.kills", "--be-the-stage"], cwd=ROOT, env={**os.environ, **quiet},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._runs: list[Run] = []
+
+    def start(self, folder: Path, warehouse: Path, **order: Any) -> Run:
+        """Start a run with the settings of a folder."""
+        log = folder / f"run-{len(self._runs)}-of-{self._process.pid}.log"
+        paths = {"config": folder / "prbench.yaml", "warehouse": warehouse, "log": log}
+        pid = self._say("start", {**order, **{name: str(path) for name, path in paths.items()}})
+        self._runs.append(Run(pid, log, lambda: self._say("poll", pid)))
+        return self._runs[-1]
+
+    def rehearse(self, folder: Path, warehouse: Path) -> None:
+        """Learn from a run what else can be imported beforehand."""
+        run = self.start(folder, warehouse, modules=str(folder / "modules"))
+        assert run.wait() == 0, run.complaint
+        self._say("import", str(folder / "modules"))
+
+    def _say(self, *line: Any) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(line) + "\n")
+        self._process.stdin.flush()
+        return self._heard()
+
+    def _heard(self) -> Any:
+        assert self._process.stdout is not None
+        return json.loads(self._process.stdout.readline())
+
+    def __enter__(self) -> Self:
+        assert self._heard() == "ready"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for run in self._runs:
+            for pid in run.members():
+                os.kill(pid, signal.SIGKILL)
+        with self._process:
+            self._process.kill()
+
+
+def command_started(folder: Path, warehouse: Path) -> Run:
+    """Start the command itself."""
+    log = folder / f"command-{time.monotonic_ns()}.log"
+    with log.open("w") as complaints:
+        process = subprocess.Popen(
+            [PRBENCH, "run", "--warehouse", warehouse, "-q"], cwd=folder, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=complaints,
+        )  # fmt: skip
+    return Run(process.pid, log, process.poll)
+
+
+def configured(folder: Path, api_base: str, **limits: Any) -> Path:
+    """Write settings (two models, a judge, two trials, the sample) and a warehouse where all is done but calls."""
+    names = ("alpha", "beta", "judge")
+    endpoints = [{"name": f"hosted_vllm/{name}", "label": name, "api_base": api_base} for name in names]
+    settings = {
+        "dataset": {"source": "sample"}, "models": endpoints[:2], "judges": endpoints[2:], "trials": 2,
+        "limits": {"concurrency": 8, "processes": 1, **limits},
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return Path(shutil.copytree(_prepared(), folder / "data", dirs_exist_ok=True))
+
+
+@functools.cache
+def _prepared() -> Path:
+    """The sample ingested, checked and assembled, once for this process; it goes when this ends."""
+    from tasks.assemble import assemble
+    from tasks.check import check
+    from tasks.ingest import ingest
+    from tests.builders import job_on
+
+    folder = Path(tempfile.mkdtemp(prefix="prepared-"))
+    atexit.register(shutil.rmtree, folder)
+    job = job_on("sample", folder)
+    ingest(job)
+    check(job, ("ingest",))
+    assemble(job)
+    return folder
+
+
+@functools.cache
+def started_stages() -> Stages:
+    """A process to fork runs from, one for this process, which after a rehearsal has all imported that runs need."""
+    stages = Stages().__enter__()
+    atexit.register(stages.__exit__)
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as name, FaultServer() as server:
+        stages.rehearse(Path(name), configured(Path(name), server.api_base))
+    return stages

@@ -1,0 +1,29 @@
+"""Runs that are killed again and again come to their end: nothing is lost, doubled, or paid again without need."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.kills import MOST_COLD_GAP_S, Killing, configured, provider, started_stages
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_stage_that_is_killed_twenty_times_loses_no_recorded_reply_and_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    with provider() as server:
+        configured(tmp_path, server.api_base)
+        figures = Killing(tmp_path, server, started_stages().start).kill(20)
+    assert figures.kills == 20
+    assert 0 < figures.again <= 20 * 8
+    assert figures.answers > 228
+
+
+def test_so_does_a_stage_with_workers_of_which_one_or_the_run_itself_or_all_are_killed(tmp_path: Path) -> None:
+    with provider() as server:
+        configured(tmp_path, server.api_base)
+        start, modes = started_stages().start, ("worker", "run", "group")
+        killing = Killing(tmp_path, server, start, modes, 2.0, 0.0, most_gap_s=MOST_COLD_GAP_S)
+        configured(tmp_path, server.api_base, processes=2)
+        figures = killing.kill(3)
+    assert figures.kills == 3
+    assert figures.again <= 3 * 8

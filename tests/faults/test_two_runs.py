@@ -1,0 +1,167 @@
+"""What may happen to a run beside a kill: a second run, a clock that jumps, a full disk, a signal during long calls."""
+
+import os
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.answers import Answer, Behaviour, is_judging, well_behaved
+from tests.faults.content import Request
+from tests.faults.kills import Run, Stages, configured, recorded, started_stages, tables
+from tests.faults.server import FaultServer
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+N_CALLS = 2 * 2 * 8 + 2 * 98
+"""Two trials of two models on eight tasks; the answers of both trials are the same, and so are their judgings."""
+N_RESPONSES, N_VERDICTS = 32, 392
+
+
+@pytest.fixture
+def stages() -> Stages:
+    return started_stages()
+
+
+def taking(delay_s: float) -> Behaviour:
+    return lambda request, number: Answer(well_behaved(request, number).text, delay_s=delay_s)
+
+
+def wait_for(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not come so far"
+        time.sleep(0.01)
+
+
+def outcomes(warehouse: Path) -> list[str]:
+    with Warehouse(warehouse).reader() as reader:
+        return [row["outcome"] for row in reader.rows("select outcome from runs order by started_at")]
+
+
+def is_complete(warehouse: Path) -> bool:
+    found = tables(warehouse)
+    statuses = {row["status"] for name in ("responses", "verdicts") for row in found[name]}
+    return (len(found["responses"]), len(found["verdicts"])) == (N_RESPONSES, N_VERDICTS) and statuses == {
+        "ok", "met", "unmet",
+    }  # fmt: skip
+
+
+def assert_one_line(run: Run, *parts: str) -> None:
+    assert run.code == 1
+    assert len(run.complaint.splitlines()) == 1, run.complaint
+    assert all(part in run.complaint for part in ("prbench: ", *parts)), run.complaint
+
+
+def test_a_second_run_at_once_is_refused_with_one_line_and_harms_nothing(stages: Stages, tmp_path: Path) -> None:
+    with FaultServer(taking(0.05)) as server:
+        data = configured(tmp_path, server.api_base)
+        first = stages.start(tmp_path, data)
+        wait_for(lambda: len(server.book) > 5)
+        second = stages.start(tmp_path, data)
+        assert second.wait() == 1
+        assert first.poll() is None
+        assert_one_line(second, f"{data}: process {first.pid} is at work on this warehouse; wait for it")
+        assert first.wait() == 0, first.complaint
+        assert len(server.paid) == N_CALLS
+    assert outcomes(data) == ["done"]
+    assert is_complete(data)
+
+
+def test_a_clock_that_jumps_back_an_hour_between_two_runs_loses_and_doubles_nothing(
+    stages: Stages, tmp_path: Path
+) -> None:
+    def fails_at_times(request: Request, number: int) -> Answer:
+        text = request["messages"][0]["content"]
+        if is_judging(request) and sum(map(ord, text)) % 3 == 0:
+            return Answer("no verdict")
+        return well_behaved(request, number)
+
+    with FaultServer(fails_at_times) as server:
+        data = configured(tmp_path, server.api_base)
+        assert stages.start(tmp_path, data).wait() == 0
+        failed = [row["verdict_id"] for row in tables(data)["verdicts"] if row["status"] == "parse_error"]
+        assert len(failed) > 50
+        server.behaviour = well_behaved
+        n_calls = len(server.book)
+        assert stages.start(tmp_path, data, clock_s=-3600.0).wait() == 0
+        assert is_complete(data)
+        again = Counter(entry.digest for entry in server.entries[n_calls:])
+        assert set(again.values()) == {1}
+        assert len(again) <= len(failed)
+        n_calls = len(server.book)
+        assert stages.start(tmp_path, data, clock_s=-7200.0).wait() == 0
+        assert len(server.book) == n_calls
+    assert outcomes(data) == ["done", "done", "done"]
+    assert is_complete(data)
+
+
+@pytest.mark.parametrize("is_resumed_at_once", [True, False])
+def test_a_disk_that_is_full_for_the_ledger_ends_a_run_with_one_line_and_costs_no_recorded_reply(
+    stages: Stages, tmp_path: Path, is_resumed_at_once: bool
+) -> None:
+    with FaultServer(taking(0.02)) as server:
+        data = configured(tmp_path, server.api_base)
+        run = stages.start(tmp_path, data, file_bytes_when_calling=100_000)
+        assert run.wait() == 1
+        assert_one_line(run, "calls-0.sqlite: cannot be written", "make room")
+        n_recorded = recorded(data).total()
+        assert 10 < n_recorded < N_CALLS
+        lost = len(server.paid) - n_recorded
+        assert lost <= 2 * 8  # those in flight, and those that began before all batches knew
+        if not is_resumed_at_once:  # the disk is still full
+            still = stages.start(tmp_path, data, file_bytes_at_desk=4_096)
+            assert still.wait() == 1
+            assert_one_line(still, "ledger")
+        assert stages.start(tmp_path, data).wait() == 0
+        assert len(server.paid) == N_CALLS + lost
+    assert set(recorded(data).values()) == {1}
+    assert is_complete(data)
+
+
+def test_a_disk_that_is_full_for_a_part_ends_a_run_with_one_line_and_what_it_was_to_hold_is_not_paid_again(
+    stages: Stages, tmp_path: Path
+) -> None:
+    with FaultServer() as server:
+        data = configured(tmp_path, server.api_base)
+        assert stages.start(tmp_path, data).wait() == 0
+        for table in ("responses", "verdicts"):  # as after a kill between the last reply and the first part
+            shutil.rmtree(data / "parts" / table)
+        run = stages.start(tmp_path, data, file_bytes_when_calling=4_096)
+        assert run.wait() == 1
+        assert_one_line(run, "make room")
+        assert not list((data / "parts").glob("*/.*.tmp"))
+        assert stages.start(tmp_path, data).wait() == 0
+        assert len(server.paid) == N_CALLS
+    assert is_complete(data)
+
+
+@pytest.mark.parametrize(
+    ("stop", "processes", "to_all"),
+    [
+        (signal.SIGINT, 1, True),
+        (signal.SIGTERM, 1, False),
+        (signal.SIGINT, 2, True),  # as a terminal's Ctrl-C
+        (signal.SIGTERM, 2, False),
+    ],
+)
+def test_a_signal_ends_a_run_within_seconds_though_its_calls_take_long(
+    stages: Stages, tmp_path: Path, stop: signal.Signals, processes: int, to_all: bool
+) -> None:
+    with FaultServer(taking(30)) as server:
+        data = configured(tmp_path, server.api_base, processes=processes)
+        run = stages.start(tmp_path, data)
+        wait_for(lambda: server.in_hand == 8)
+        assert len(run.members()) == (3 if processes == 2 else 1)
+        before_s = time.monotonic()
+        os.killpg(run.pid, stop) if to_all else os.kill(run.pid, stop)
+        assert run.wait() == 130, run.complaint
+        assert time.monotonic() - before_s < 12  # a worker imports pandas for what it has to write
+        assert run.complaint == "interrupted: what was finished is kept; the same command goes on from here\n"
+        wait_for(lambda: run.members() == [], 2)
+    assert outcomes(data) == ["interrupted"]
