@@ -12,7 +12,7 @@ from prefect.cache_policies import NO_CACHE
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import SUITES, check
-from tasks.crew import crew_for, crew_of
+from tasks.crew import crew_for, crew_of, n_processes
 from tasks.desk import calling
 from tasks.hard_subset import select_hard
 from tasks.ingest import ingest
@@ -75,9 +75,11 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for judging, responses in owed
         for number, ids in enumerate(_response_batches(responses), start=1)
     ]
-    for place, (_, _, _, options) in enumerate(batches):
-        options["place"] = place
     total = sum(count for _, responses in owed for _, count in responses)
+    # As many batches as there are processes share a place: the first alone would take all slots for one process.
+    together = n_processes(job, total)
+    for number, (_, _, _, options) in enumerate(batches):
+        options["place"] = number // together
     first: Batches = [
         (f"batches of {judging.judge.label}", look_after_batches, (judging, [i for i, _ in responses]), again)
         for judging, responses in owed

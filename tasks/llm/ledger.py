@@ -20,6 +20,11 @@ from tasks.llm.ledger_files import INSERT, SPEND, if_nobody_writes, opened, own_
 from tasks.rules.errors import PipelineError
 
 _GROUP = 512
+_HISTORY = """
+    select spent.attempt, calls.* from (select ? as wanted)
+    left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
+"""
+"""One statement, since each one begins and ends a read transaction."""
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
 
@@ -74,9 +79,10 @@ class Ledger:
         spent = 0
         for path, connection in self._readers.items():
             try:
-                entries += map(Entry.of, connection.execute("select * from calls where call_key = ?", [key]))
-                for (attempt,) in connection.execute("select attempt from spent where call_key = ?", [key]):
-                    spent = max(spent, attempt)
+                for attempt, *row in connection.execute(_HISTORY, (key,)):
+                    spent = max(spent, attempt or 0)
+                    if row[0] is not None:
+                        entries.append(Entry.of(row))
             except sqlite3.DatabaseError as error:
                 raise PipelineError(f"{path}: cannot be read ({error}); move it away and run again") from error
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent)

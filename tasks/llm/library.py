@@ -1,5 +1,7 @@
 """LiteLLM, imported when it is first needed and set up so that it does nothing behind our back."""
 
+import atexit
+import gc
 import importlib
 import os
 from functools import cache
@@ -26,3 +28,27 @@ def warm_up() -> None:
     litellm()
     for name in ("fastapi", "pandas"):
         importlib.import_module(name)
+    # What the imports made stays; the collector need not walk through it again and again. At the end it may: DuckDB's
+    # binding prints pages about objects that are still there then.
+    gc.collect()
+    gc.freeze()
+    atexit.register(gc.unfreeze)
+
+
+@cache
+def make_known(name: str) -> None:
+    """Give a model that LiteLLM's table lacks an entry without prices.
+
+    For a model without one, LiteLLM tries all its rules for names, several times in every call. Only once a name:
+    LiteLLM makes an entry longer, and its look-ups slower, when it is told of it again.
+    """
+    library = litellm()
+    provider, _, bare = name.partition("/")
+    if bare and name not in library.model_cost and bare not in library.model_cost:
+        library.register_model({name: {"litellm_provider": provider, "mode": "chat"}})
+
+
+@cache
+def can_follow_schema(name: str) -> bool:
+    """Whether LiteLLM knows that a model supports structured output."""
+    return bool(litellm().supports_response_schema(model=name))

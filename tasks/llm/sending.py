@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.llm import embedded
 from tasks.llm.failures import Failure, failure_of
-from tasks.llm.library import litellm
+from tasks.llm.library import litellm, make_known
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.secrets import filled_in
@@ -35,9 +35,10 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
-    library = litellm()
+    library, address = litellm(), _address(target)
+    make_known(address["model"])
     common = {
-        **_address(target),
+        **address,
         # The time limit is kept in `send`, over the whole reply; this one only has to be no shorter.
         "timeout": target.timeout_s + 5,
         # Retries are made by the gateway and nowhere else; LiteLLM's own would be silent and long.

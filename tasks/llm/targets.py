@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.library import litellm
+from tasks.llm.library import can_follow_schema
 from tasks.rules.identity import call_key, config_hash
 
 Messages = Sequence[Mapping[str, str]]
@@ -71,7 +71,7 @@ class Target:
     @property
     def can_follow_schema(self) -> bool:
         """Whether the model is known to support structured output."""
-        return self.is_embedded or bool(litellm().supports_response_schema(model=self.name))
+        return self.is_embedded or can_follow_schema(self.name)
 
     @property
     def last_resort(self) -> Mapping[str, Any] | None:

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tasks.crew import crew_for, crew_of
+from tasks.crew import crew_for, crew_of, n_processes
 from tasks.desk import calling
 from tasks.judge import judge_batch, plan_verdicts
 from tasks.prompts import load_template
@@ -153,9 +153,11 @@ async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], firs
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
+    together = n_processes(job, len(batches) * VERDICTS_A_BATCH)
+
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False, place=place))
+            report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False, place=place // together))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):
