@@ -157,7 +157,8 @@ async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], firs
 
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
-            report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False, place=place // together))
+            options = {"retry_failed": False, "place": place // together}
+            report.add(await crew_of(job).run(judge_batch, job, judging, ids, **options))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):
