@@ -71,6 +71,8 @@ def test_an_entry_has_the_request_its_headers_its_number_and_its_times() -> None
         before_s = time.monotonic()
         for request in (chat("a", seed=1), chat("b"), dict(reversed(chat("a", seed=1).items()))):
             httpx.post(f"{server.api_base}/chat/completions", json=request, headers={"X-Cell": "Seven"})
+        # The server notes the time when it has sent the answer, which its client may have by then.
+        wait_for(lambda: server.in_hand == 0)
         after_s = time.monotonic()
     first, other, second = server.entries
     assert [entry.request for entry in server.entries] == server.book == [chat("a", seed=1), chat("b"), first.request]
