@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 
 from tasks.calls import judge_target
-from tasks.conversations import conversations_of
 from tasks.desk import run_desk_of
-from tasks.judge.live import judge_call
+from tasks.judge.live import judge_call, owed_work
 from tasks.judge.verdicts import id_of
 from tasks.llm.batching import Batching
 from tasks.llm.permits import Outcome
 from tasks.reports import StageReport
 from tasks.rules.conversation import fill_template, transcript
-from tasks.scope import Judging, open_scope, owed_criteria
+from tasks.scope import Judging
 from tasks.settings import Job
-from warehouse import Warehouse
 
 
 async def look_after_batches(
@@ -25,10 +23,7 @@ async def look_after_batches(
     ends stay missing until a later run.
     """
     desk, target = run_desk_of(job), judge_target(judging.judge)
-    with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
-        owed = owed_criteria(job, scope, reader, judging, response_ids, retry_failed=retry_failed)
-        conversations = conversations_of(reader, scope, (row["task_id"] for row in owed))
+    _, owed, conversations = owed_work(job, judging, response_ids, retry_failed=retry_failed)
     calls = []
     for criterion in owed:
         conversation = transcript(conversations[criterion["task_id"]].messages, criterion["text"])

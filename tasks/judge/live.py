@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from tasks.calls import PartWriter, judge_target
-from tasks.conversations import conversations_of
+from tasks.conversations import Conversation, conversations_of
 from tasks.desk import desk_of
 from tasks.endpoints import Judge
 from tasks.judge.verdicts import id_of, read_verdict, verdict_row
@@ -19,7 +19,7 @@ from tasks.progress import advance
 from tasks.reports import StageReport
 from tasks.rules.conversation import fill_template, transcript
 from tasks.rules.verdict import PARSE_ERROR, Verdict, reply_format
-from tasks.scope import Judging, judgings, missing_verdicts, open_scope, owed_criteria
+from tasks.scope import Judging, Scope, judgings, missing_verdicts, open_scope, owed_criteria
 from tasks.settings import Job
 from warehouse import Warehouse
 
@@ -37,6 +37,16 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[t
         ]
 
 
+def owed_work(
+    job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
+) -> tuple[Scope, list[dict[str, Any]], dict[str, Conversation]]:
+    """The scope, the criteria that some responses are owed verdicts on, and the conversations of their tasks."""
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        owed = owed_criteria(job, scope, reader, judging, response_ids, retry_failed=retry_failed)
+        return scope, owed, conversations_of(reader, scope, (row["task_id"] for row in owed))
+
+
 async def judge_batch(
     job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool, place: int = 0
 ) -> StageReport:
@@ -47,10 +57,7 @@ async def judge_batch(
     first, so that calls about one conversation follow each other.
     """
     warehouse, desk = Warehouse(job.warehouse), desk_of(job)
-    with warehouse.reader() as reader:
-        scope = open_scope(job, reader)
-        owed = owed_criteria(job, scope, reader, judging, response_ids, retry_failed=retry_failed)
-        conversations = conversations_of(reader, scope, (row["task_id"] for row in owed))
+    scope, owed, conversations = owed_work(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
     asking = _Asking(desk.gateway("judge"), judge_target(judging.judge), judging)
     with PartWriter(warehouse, "verdicts", desk.ledger) as writer:

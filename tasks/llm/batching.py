@@ -10,12 +10,12 @@ from typing import Any
 from tasks.llm.batch_api import BatchApi, BatchState, Result
 from tasks.llm.budget import Budget, BudgetSpent, Usage
 from tasks.llm.entries import Entry, as_text
-from tasks.llm.failures import Failure, failure_of, failure_of_status
+from tasks.llm.failures import Failure, failure_of, failure_of_status, is_final
 from tasks.llm.ledger import Ledger
 from tasks.llm.library import litellm
 from tasks.llm.permits import Outcome
 from tasks.llm.prices import batch_prices_of, cost_usd, most_of
-from tasks.llm.replies import EMPTY, Reply, from_chat
+from tasks.llm.replies import Reply, from_chat
 from tasks.llm.submissions import Submission, Submissions, SubmittedCall
 from tasks.llm.targets import Call, Target
 from tasks.rules.errors import PipelineError
@@ -141,11 +141,10 @@ class Batching:
 
     async def _record(self, call: SubmittedCall, result: Result) -> Reply:
         reply, failure = self._read(result)
-        passes = failure.passes if failure else reply.status == EMPTY
-        is_final = not passes and not (failure and failure.is_fatal)
         number = self._ledger.history(call.call_key).next_attempt
         where = (self._target.name, self._target.endpoint)
-        entry = Entry(call.call_key, number, call.cell, self._run_id, *where, call.parameters, reply, is_final)
+        is_answer = is_final(reply.status, failure)
+        entry = Entry(call.call_key, number, call.cell, self._run_id, *where, call.parameters, reply, is_answer)
         await self._ledger.record(entry)
         if call.call_key in self._reserved:
             self._budget.settle(self._reserved.pop(call.call_key), Outcome.of(reply, failure).used)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tasks.llm.replies import CONTEXT_LENGTH, PROVIDER_ERROR, REFUSED, TIMEOUT
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT
 from tasks.llm.secrets import safe
 from tasks.rules.errors import PipelineError
 
@@ -49,6 +49,16 @@ class Failure:
     def is_fatal(self) -> bool:
         """Whether no other request to this model will be answered either."""
         return self.kind is Kind.FATAL
+
+
+def may_pass(status: str, failure: Failure | None) -> bool:
+    """Whether the same request, that came to this status, may be answered later."""
+    return failure.passes if failure else status == EMPTY
+
+
+def is_final(status: str, failure: Failure | None) -> bool:
+    """Whether an attempt answers its call, for good or ill; one that may pass, or that stops the model, does not."""
+    return not may_pass(status, failure) and not (failure and failure.is_fatal)
 
 
 _CONTEXT_LENGTH = re.compile(

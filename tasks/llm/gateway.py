@@ -9,11 +9,11 @@ from typing import Any
 
 from tasks.llm.budget import NotCalled
 from tasks.llm.entries import Entry, as_text, total_usd
-from tasks.llm.failures import Failure
+from tasks.llm.failures import Failure, is_final, may_pass
 from tasks.llm.ledger import Ledger
 from tasks.llm.permits import Ask, Outcome, Permits
 from tasks.llm.prices import most_of, most_prompt_tokens
-from tasks.llm.replies import EMPTY, Reply
+from tasks.llm.replies import Reply
 from tasks.llm.sending import send
 from tasks.llm.targets import Call
 
@@ -78,10 +78,10 @@ class Gateway:
                     raise
                 break
             replies.append(reply)
-            passes = failure.passes if failure else reply.status == EMPTY
             asked_s = (failure and failure.retry_after_s) or 0.0
             wait_s = asked_s or _backoff_s(number)
-            if not passes or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
+            is_over = not may_pass(reply.status, failure)
+            if is_over or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
                 break
             if not asked_s:  # a wait that was asked for is kept by the lane, for all calls
                 await asyncio.sleep(wait_s)
@@ -124,10 +124,9 @@ class Gateway:
     ) -> tuple[Reply, Failure | None, Outcome]:
         """Send the request and write down what came of it."""
         reply, failure = await send(call, parameters)
-        passes = failure.passes if failure else reply.status == EMPTY
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            is_final=not passes and not (failure and failure.is_fatal),
+            is_final(reply.status, failure),
         )  # fmt: skip
         await self._ledger.record(entry)
         return replace(reply, paid=((key, number),)), failure, Outcome.of(reply, failure)
