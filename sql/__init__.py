@@ -1,5 +1,6 @@
 """The SQL of the project, found from this folder: models (`staging/`, `marts/`) and the frames that checks look at."""
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,11 @@ class Model:
     query: str
     meaning: str
     columns: dict[str, str]
+
+    @property
+    def sources(self) -> set[str]:
+        """The names behind `from` and `join`: tables, models, and the query's own steps."""
+        return set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", self.query))
 
 
 @cache
@@ -40,6 +46,17 @@ def models() -> list[Model]:
         )
         for name, entry in schema()["models"].items()
     ]
+
+
+def behind(changed: set[str]) -> list[Model]:
+    """The models that come out differently when these stored tables change, in the order of building."""
+    reached = set(changed)
+    found = []
+    for model in models():
+        if model.sources & reached:
+            reached.add(model.name)
+            found.append(model)
+    return found
 
 
 def read(name: str) -> str:

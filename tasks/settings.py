@@ -93,10 +93,14 @@ class Coverage(Strict):
 
 
 class HardSubset(Strict):
-    """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count."""
+    """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count.
+
+    `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null: `coverage.min`.
+    """
 
     share: Share | dict[str, Size] = 0.5
     panel: Literal["all"] | tuple[str, ...] = "all"
+    min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
 
 
 class Settings(Strict):

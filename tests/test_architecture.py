@@ -17,7 +17,7 @@ PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 STAGES = ("check", "ingest", "assemble", "sample", "judge", "aggregate", "hard_subset", "imports", "plan", "report")
 
 ONLY: dict[str, set[str]] = {
-    "tasks.rules": {"tasks.rules", "numpy"},
+    "tasks.rules": {"tasks.rules", "numpy", "scipy"},
     "tasks.benchmarks": {"tasks.benchmarks", "tasks.rules"},
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
     "warehouse": {"warehouse", "sql", "duckdb", "polars", "pyarrow"},

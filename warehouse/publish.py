@@ -23,6 +23,9 @@ STORAGE_VERSION = "v1.2.0"
 """The oldest DuckDB that can open the published file."""
 _LEDGER = "published_parts"
 _STAMP = "published_from"
+_MEMORY = "1200MB"
+"""What publishing may take, since it runs beside everything else; what is larger goes by way of the disk."""
+_DECIDED = f"status in ({', '.join(map(quoted, DECIDED_STATUSES))})"
 
 
 def publish(store: PartStore, database: Path) -> bool:
@@ -44,9 +47,9 @@ def publish(store: PartStore, database: Path) -> bool:
         # Contracts or models that changed, parts that went away or turned up late ask for a build from the parts alone.
         if known is not None and _continues(known, present):
             shutil.copyfile(database, building)
+            _build(store, building, present - known, is_copy=True)
         else:
-            known = set()
-        _build(store, building, present - known)
+            _build(store, building, present, is_copy=False)
         _sync(building)
         building.replace(database)
     except (duckdb.Error, OSError) as error:
@@ -68,7 +71,7 @@ def _continues(known: set[tuple[str, str]], present: set[tuple[str, str]]) -> bo
 def _remove_leftovers(database: Path) -> None:
     """Remove what unfinished publishing left behind: under the lock, nobody else is building."""
     for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
-        leftover.unlink()
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
 def _published(database: Path) -> set[tuple[str, str]] | None:
@@ -86,14 +89,16 @@ def _published(database: Path) -> set[tuple[str, str]] | None:
 
 
 def _stamp() -> str:
-    """Changes when a contract or a model does."""
+    """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
     described = repr([(t, [(c, str(COLUMNS[c])) for c in t.columns]) for t in TABLES.values()])
-    return hashlib.sha256((described + repr(sql.models())).encode()).hexdigest()
+    return hashlib.sha256((duckdb.__version__ + described + repr(sql.models())).encode()).hexdigest()
 
 
-def _build(store: PartStore, building: Path, missing: set[tuple[str, str]]) -> None:
+def _build(store: PartStore, building: Path, missing: set[tuple[str, str]], *, is_copy: bool) -> None:
     with duckdb.connect() as connection:
         quieten(connection)
+        connection.execute(f"set memory_limit = {quoted(_MEMORY)}")
+        connection.execute(f"set temp_directory = {quoted(building.with_suffix('.tmp.spill'))}")
         connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
         connection.execute("use building")
         # One transaction: a statement that commits by itself costs more than the work it does.
@@ -105,7 +110,8 @@ def _build(store: PartStore, building: Path, missing: set[tuple[str, str]]) -> N
             if parts:
                 _load(connection, table, [str(store.path(table.name, part)) for part in parts])
                 connection.executemany(f"insert into {_LEDGER} values (?, ?)", [[table.name, p] for p in parts])
-        _build_models(connection)
+        # In a new file all are missing; in a copy of the last one, what stands on tables that took nothing in is right.
+        _build_models(connection, sql.behind({name for name, _ in missing}) if is_copy else sql.models())
         _describe(connection)
         connection.execute(f"create or replace table {_STAMP} as select {quoted(_stamp())} as stamp")
         connection.execute("commit")
@@ -124,32 +130,48 @@ def _definition(table: Table) -> str:
 def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> None:
     """Take in new parts so that one row a key stands (see `Table.keeps`)."""
     key = ", ".join(table.key)
-    decided = "false"
-    order = "part desc, part_row"
-    if table.keeps == "decided":
-        decided = f"status in ({', '.join(map(quoted, DECIDED_STATUSES))})"
-        # Of decided rows the first one stands, of failed ones the last.
-        order = f"{decided} desc, if({decided}, part, null), part desc, part_row"
     files = ", ".join(map(quoted, paths))
     connection.execute(f"""
-        create or replace temp table incoming as
-        select * exclude (part, part_row) from (
-            select * exclude (filename, file_row_number), filename as part, file_row_number as part_row
-            from read_parquet([{files}], union_by_name = true, filename = true, file_row_number = true)
-        )
-        qualify row_number() over (partition by {key} order by {order}) = 1
+        create or replace temp view arriving as
+        select * exclude (filename, file_row_number), filename as part, file_row_number as part_row
+        from read_parquet([{files}], union_by_name = true, filename = true, file_row_number = true)
     """)
+    rows = "select * exclude (part, part_row) from arriving"
+    # Looking at the keys alone is cheap, sorting whole rows is not, and twice is rare.
+    if _holds(connection, f"select 1 from arriving group by {key} having count(*) > 1"):
+        rows += f" qualify row_number() over (partition by {key} order by {_standing_order(table)}) = 1"
+    if _holds(connection, f"select 1 from {table.name}"):
+        connection.execute(f"create or replace temp table incoming as {rows}")
+        _make_way(connection, table)
+        rows = "select * from incoming"
+    connection.execute(f"insert into {table.name} by name {rows}")
+    connection.execute("drop table if exists temp.incoming")
+    connection.execute("drop view temp.arriving")
+
+
+def _holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
+    """Whether a query has a row."""
+    return connection.execute(f"{query} limit 1").fetchone() is not None
+
+
+def _standing_order(table: Table) -> str:
+    """The order of rows with one key, the one that stands first: of decided rows the first, of failed ones the last."""
+    if table.keeps == "latest":
+        return "part desc, part_row"
+    return f"{_DECIDED} desc, if({_DECIDED}, part, null), part desc, part_row"
+
+
+def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Remove from the stored rows what the incoming ones replace, and from those what does not replace a decision."""
     same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
     if table.keeps == "decided":
-        stands = f"select 1 from {table.name} as stored where {same} and stored.{decided}"
+        stands = f"select 1 from {table.name} as stored where {same} and stored.{_DECIDED}"
         connection.execute(f"delete from incoming where exists ({stands})")
     connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
-    connection.execute(f"insert into {table.name} by name select * from incoming")
-    connection.execute("drop table incoming")
 
 
-def _build_models(connection: duckdb.DuckDBPyConnection) -> None:
-    for model in sql.models():
+def _build_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
+    for model in models:
         other = "table" if model.kind == "view" else "view"
         stands = connection.execute(
             "select 1 from information_schema.tables where table_catalog = 'building' and table_name = ? "

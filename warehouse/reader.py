@@ -47,6 +47,10 @@ class Reader:
         row = self._connection.execute(query, parameters).fetchone()
         return row[0] if row else None
 
+    def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
+        """The columns of a query as NumPy arrays, by name."""
+        return dict(self._connection.execute(query, parameters).fetchnumpy())
+
     def frame(self, query: str, parameters: Parameters = None) -> Any:
         """The rows of a query as a pandas frame."""
         return self._connection.execute(query, parameters).df()

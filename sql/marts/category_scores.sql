@@ -12,7 +12,7 @@ select
     series.template_hash,
     series.grading,
     series.judge_trial,
-    score_parts.category,
+    score_parts.label as category,
     score_parts.score_name,
     score_parts.value,
     score_parts.value_lower,
@@ -23,4 +23,4 @@ select
     score_parts.n_wanted
 from score_parts
 inner join series using (series_id)
-where not score_parts.is_overall
+where score_parts.cut = 'category'

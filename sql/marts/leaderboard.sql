@@ -1,3 +1,3 @@
-select * exclude (is_own_hard)
+select * exclude (is_own_hard, cut, label)
 from board_figures
-where not is_own_hard
+where not is_own_hard and cut = 'all'

@@ -22,4 +22,4 @@ select
     score_parts.n_wanted
 from score_parts
 inner join series using (series_id)
-where score_parts.is_overall
+where score_parts.cut = 'all'

@@ -1,5 +1,5 @@
--- Every criterion of every response in every series, decided or not: the ground that scores, coverage and details
--- stand on. A response that failed is here too: its criteria are wanted and not decided.
+-- Every criterion of every response in every series, decided or not: the ground that coverage and details stand on.
+-- A response that failed is here too: its criteria are wanted and not decided.
 with wanted as (
     select
         responses.response_id,
@@ -8,7 +8,8 @@ with wanted as (
         responses.dataset_revision,
         responses.task_id,
         responses.trial,
-        series.series_id
+        series.series_id,
+        series.judging_id
     from responses
     inner join series
         using (benchmark, dataset_revision, model, model_config_hash, vintage)
@@ -39,12 +40,18 @@ final as (
         end as status
     from wanted
     inner join criteria using (benchmark, dataset_revision, task_id)
-    left join keyed_verdicts as verdicts
+    left join verdicts
         on
-            wanted.series_id = verdicts.series_id
-            and wanted.response_id = verdicts.response_id
+            wanted.response_id = verdicts.response_id
             and criteria.criterion_id = verdicts.criterion_id
             and criteria.content_hash = verdicts.criterion_hash
+            and wanted.judging_id = hash(
+                verdicts.judge,
+                verdicts.judge_config_hash,
+                verdicts.template_hash,
+                verdicts.grading,
+                verdicts.judge_trial
+            )
 )
 
 select * from final

@@ -1,16 +1,18 @@
--- Ranks compare the tasks that are complete for every ranked model of a panel on a board. Ranked is who has at least
+-- Ranks compare the tasks that are complete for every ranked model of a panel under a label on a board. Ranked is who has at least
 -- half as many complete tasks as the fullest: a model that has hardly begun does not shrink what all are compared on.
 with task_values as (
     select
         boards.board_id,
-        task_scores.panel_id,
-        task_scores.series_id,
-        task_scores.score_name,
-        task_scores.task_id,
-        task_scores.value
-    from task_scores
+        cut_values.panel_id,
+        cut_values.series_id,
+        cut_values.cut,
+        cut_values.label,
+        cut_values.score_name,
+        cut_values.task_id,
+        cut_values.value
+    from cut_values
     inner join boards using (benchmark, dataset_revision, task_id)
-    where task_scores.is_complete
+    where cut_values.is_complete
 ),
 
 counted as (
@@ -18,6 +20,8 @@ counted as (
         board_id,
         panel_id,
         series_id,
+        cut,
+        label,
         score_name,
         count(*) as n_tasks
     from task_values
@@ -29,17 +33,21 @@ ranked_series as (
         board_id,
         panel_id,
         series_id,
+        cut,
+        label,
         score_name
     from counted
     qualify
         2 * n_tasks
-        >= max(n_tasks) over (partition by board_id, panel_id, score_name)
+        >= max(n_tasks) over (partition by board_id, panel_id, cut, label, score_name)
 ),
 
 panel_sizes as (
     select
         board_id,
         panel_id,
+        cut,
+        label,
         score_name,
         count(*) as n_ranked
     from ranked_series
@@ -50,12 +58,14 @@ shared_tasks as (
     select
         task_values.*,
         panel_sizes.n_ranked,
-        count(*) over (partition by board_id, panel_id, score_name, task_id)
+        count(*) over (
+                partition by board_id, panel_id, cut, label, score_name, task_id
+            )
             as n_complete
     from task_values
     inner join ranked_series
-        using (board_id, panel_id, series_id, score_name)
-    inner join panel_sizes using (board_id, panel_id, score_name)
+        using (board_id, panel_id, series_id, cut, label, score_name)
+    inner join panel_sizes using (board_id, panel_id, cut, label, score_name)
 ),
 
 means as (
@@ -63,6 +73,8 @@ means as (
         board_id,
         panel_id,
         series_id,
+        cut,
+        label,
         score_name,
         count(*) as n_tasks_ranked,
         favg(value) as mean_value
@@ -75,10 +87,12 @@ final as (
     select
         board_id,
         series_id,
+        cut,
+        label,
         score_name,
         n_tasks_ranked,
         rank() over (
-            partition by board_id, panel_id, score_name
+            partition by board_id, panel_id, cut, label, score_name
             order by mean_value desc
         ) as rank
     from means

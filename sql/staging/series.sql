@@ -1,41 +1,46 @@
-with trials as (
+-- A series is one configured model, sampled in one vintage, under one judging.
+with judged_trials as (
     select
-        series_id,
-        list(distinct trial) as trials,
-        any_value(verdict_id) as verdict_id
-    from keyed_verdicts
-    group by series_id
+        responses.benchmark,
+        responses.dataset_revision,
+        responses.model,
+        responses.model_config_hash,
+        responses.vintage,
+        decided_parts.judging_id,
+        list_sort(list(distinct responses.trial)) as trials
+    from decided_parts
+    inner join responses using (response_id)
+    where decided_parts.cut = 'all'
+    group by all
 ),
 
 final as (
     select
-        trials.series_id,
-        -- What is compared with each other: all series that differ in nothing but the model.
         hash(
-            verdicts.benchmark,
-            verdicts.dataset_revision,
-            verdicts.vintage,
-            verdicts.judge,
-            verdicts.judge_config_hash,
-            verdicts.template_hash,
-            verdicts.grading,
-            verdicts.judge_trial
-        ) as panel_id,
-        verdicts.benchmark,
-        verdicts.dataset_revision,
-        verdicts.judge,
-        verdicts.judge_config_hash,
-        verdicts.template_hash,
-        verdicts.grading,
-        verdicts.judge_trial,
-        verdicts.vintage,
-        verdicts.model,
-        responses.model_config_hash,
-        trials.trials,
-        len(trials.trials) as n_trials
-    from trials
-    inner join verdicts using (verdict_id)
-    inner join responses using (response_id)
+            benchmark,
+            dataset_revision,
+            model,
+            model_config_hash,
+            vintage,
+            judging_id
+        ) as series_id,
+        -- What is compared with each other: all series that differ in nothing but the model.
+        hash(benchmark, dataset_revision, vintage, judging_id) as panel_id,
+        judging_id,
+        judged_trials.benchmark,
+        judged_trials.dataset_revision,
+        judgings.judge,
+        judgings.judge_config_hash,
+        judgings.template_hash,
+        judgings.grading,
+        judgings.judge_trial,
+        judged_trials.vintage,
+        judged_trials.model,
+        judged_trials.model_config_hash,
+        judged_trials.trials,
+        len(judged_trials.trials) as n_trials
+    from judged_trials
+    inner join judgings using (judging_id)
 )
 
 select * from final

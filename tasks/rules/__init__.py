@@ -1,1 +1,1 @@
-"""Pure rules: standard library and NumPy only."""
+"""Pure rules: standard library, NumPy and the special functions of SciPy only."""

@@ -1,7 +1,8 @@
-"""Bootstrap intervals, against a resampling written out task by task."""
+"""Intervals over tasks, against resampling written out task by task."""
 
+import math
 import random
-from statistics import fmean, quantiles
+from statistics import NormalDist, fmean, stdev
 
 import numpy as np
 import pytest
@@ -9,89 +10,260 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tasks.rules.statistics import bootstrap_intervals
+from tasks.rules.statistics import (
+    WIDEST,
+    draws,
+    expanded_tails,
+    mean_intervals,
+    quantile_pairs,
+    ratio_intervals,
+    repeated_interval,
+)
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.floats(-1, 1, allow_subnormal=False)
 )
+GRADED = arrays.arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.integers(-8, 20))
 FEW = 400
 """Resamples enough for a law that holds for every number of them."""
 
 
-def made_up(n_tasks: int, n_figures: int) -> np.ndarray:
-    return np.random.default_rng(7).normal(0.4, 0.2, size=(n_tasks, n_figures))
+def made_up(n_tasks: int, n_figures: int, missing: float = 0.0) -> np.ndarray:
+    dice = np.random.default_rng(7)
+    values = dice.normal(0.4, 0.2, size=(n_tasks, n_figures))
+    values[dice.random(values.shape) < missing] = np.nan
+    return values
+
+
+def by_hand(numerators: list[float], denominators: list[float], resamples: int) -> tuple[float, float]:
+    """The studentised bootstrap of a ratio of sums, one drawn task after the other."""
+    pairs = list(zip(numerators, denominators, strict=True))
+
+    def ratio_and_error(some: list[tuple[float, float]]) -> tuple[float, float]:
+        under = sum(d for _, d in some)
+        ratio = sum(n for n, _ in some) / under
+        return ratio, math.sqrt(sum((n - ratio * d) ** 2 for n, d in some)) / under
+
+    dice = random.Random(1)
+    ratio, error = ratio_and_error(pairs)
+    resampled = [ratio_and_error(dice.choices(pairs, k=len(pairs))) for _ in range(resamples)]
+    steps = sorted((each - ratio) / spread for each, spread in resampled)
+    return ratio - steps[int(0.975 * resamples)] * error, ratio - steps[int(0.025 * resamples)] * error
+
+
+@pytest.mark.parametrize("n_tasks", [2, 40])
+def test_every_resample_draws_as_many_tasks_as_there_are(n_tasks: int) -> None:
+    drawn = draws(n_tasks, resamples=2_500)
+
+    assert (2_500, n_tasks) == drawn.shape
+    assert np.float32 == drawn.dtype
+    assert (drawn.sum(axis=1) == n_tasks).all()
+    assert drawn.mean(axis=0) == pytest.approx(1.0, abs=0.1)
+    assert not (drawn[:1_000] == drawn[1_000:2_000]).all(axis=1).all()
+
+
+def test_no_tasks_are_drawn_from_none() -> None:
+    assert (10, 0) == draws(0, resamples=10).shape
+
+
+def test_another_seed_draws_other_tasks() -> None:
+    assert (draws(20, FEW, seed=1) == draws(20, FEW, seed=1)).all()
+    assert (draws(20, FEW, seed=1) != draws(20, FEW, seed=2)).any()
 
 
 @settings(max_examples=30)
 @given(SCORES)
 def test_the_same_scores_give_the_same_intervals(scores: np.ndarray) -> None:
-    assert bootstrap_intervals(scores, resamples=FEW) == bootstrap_intervals(scores.copy(), resamples=FEW)
+    assert (mean_intervals(scores, resamples=FEW) == mean_intervals(scores.copy(), resamples=FEW)).all()
 
 
-@settings(max_examples=30)
+@settings(max_examples=50)
 @given(SCORES)
-def test_an_interval_lies_within_the_scores_and_in_order(scores: np.ndarray) -> None:
-    for column, interval in zip(scores.T, bootstrap_intervals(scores, resamples=FEW) or [], strict=True):
-        low, high = interval
-        assert column.min() - 1e-12 <= low <= high <= column.max() + 1e-12
+def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray) -> None:
+    low, high = mean_intervals(scores, resamples=FEW).T
+
+    assert (scores.min(axis=0) - 1e-12 <= low).all()
+    assert (low <= scores.mean(axis=0) + 1e-12).all()
+    assert (scores.mean(axis=0) - 1e-12 <= high).all()
+    assert (high <= scores.max(axis=0) + 1e-12).all()
 
 
 @pytest.mark.parametrize("n_tasks", [2, 3, 30, 300])
-def test_an_interval_holds_the_mean(n_tasks: int) -> None:
+def test_scores_that_differ_have_an_interval_with_width(n_tasks: int) -> None:
     scores = made_up(n_tasks, 4)
-    intervals = bootstrap_intervals(scores) or []
-    found = [(low, mean, high) for (low, high), mean in zip(intervals, scores.mean(axis=0), strict=True)]
+    low, high = mean_intervals(scores).T
 
-    assert [] == [(low, mean, high) for low, mean, high in found if not low < mean < high]
+    assert (low < scores.mean(axis=0)).all()
+    assert (scores.mean(axis=0) < high).all()
 
 
 @settings(max_examples=20)
 @given(SCORES, st.data())
 def test_permuted_figures_have_the_same_intervals_permuted(scores: np.ndarray, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(scores.shape[1])))
-    plain = bootstrap_intervals(scores, resamples=FEW) or []
-    permuted = bootstrap_intervals(scores[:, order], resamples=FEW) or []
 
-    assert [pytest.approx(plain[i], abs=1e-12) for i in order] == permuted
+    assert mean_intervals(scores[:, order], resamples=FEW) == pytest.approx(
+        mean_intervals(scores, resamples=FEW)[order], abs=1e-9
+    )
 
 
-def test_a_figure_has_the_same_interval_alone_and_among_others() -> None:
-    scores = made_up(50, 3)
-    among = bootstrap_intervals(scores) or []
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> None:
+    scores, drawn = made_up(50, 230, missing), draws(50, 1_000)
+    among = mean_intervals(scores, drawn=drawn)
+    alone = [mean_intervals(scores[:, i : i + 1], drawn=drawn)[0] for i in (0, 101, 229)]
 
-    assert [pytest.approx(among[1], abs=1e-12)] == bootstrap_intervals(scores[:, 1:2])
+    assert np.array(alone) == pytest.approx(among[[0, 101, 229]], abs=1e-9)
+
+
+def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
+    scores, drawn = made_up(60, 3), draws(60)
+    scores[40:, 1] = np.nan
+    among = mean_intervals(scores, drawn=drawn)[1]
+
+    assert mean_intervals(scores[:40, [1]], drawn=drawn[:, :40])[0] == pytest.approx(among, abs=1e-9)
+    assert mean_intervals(scores[:40, [1]])[0] == pytest.approx(among, abs=0.05 * (among[1] - among[0]))
+
+
+def test_a_resample_without_any_of_its_tasks_is_left_out_for_a_figure() -> None:
+    scores = np.array([[0.1], [0.5], [0.4]])
+    drawn = draws(3, FEW)
+    with_nothing = np.concatenate([drawn, np.zeros((300, 3), dtype=np.float32)])
+
+    assert (mean_intervals(scores, drawn=drawn) == mean_intervals(scores, drawn=with_nothing)).all()
 
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
 def test_fewer_than_two_tasks_have_no_interval(n_tasks: int) -> None:
-    assert bootstrap_intervals(np.full((n_tasks, 2), 0.5)) is None
+    assert np.isnan(mean_intervals(np.full((n_tasks, 2), 0.5), resamples=FEW)).all()
+    padded = np.concatenate([np.full((n_tasks, 2), 0.5), np.full((5, 2), np.nan)])
+    assert np.isnan(mean_intervals(padded, resamples=FEW)).all()
 
 
-def test_equal_scores_have_an_interval_without_width() -> None:
-    assert [pytest.approx((0.3, 0.3), abs=1e-12)] == bootstrap_intervals(np.full((10, 1), 0.3))
+def test_a_board_without_figures_has_no_intervals() -> None:
+    assert (0, 2) == mean_intervals(np.empty((5, 0)), resamples=FEW).shape
 
 
-def test_an_interval_shifts_and_stretches_with_the_scores() -> None:
-    scores = made_up(40, 1)
-    ((low, high),) = bootstrap_intervals(scores) or []
+@given(st.floats(-1, 1), st.integers(2, 40))
+def test_equal_scores_have_an_interval_without_width(score: float, n_tasks: int) -> None:
+    assert mean_intervals(np.full((n_tasks, 1), score), resamples=FEW) == pytest.approx(
+        np.full((1, 2), score), abs=1e-12
+    )
 
-    assert [pytest.approx((2 * low + 1, 2 * high + 1), abs=1e-12)] == bootstrap_intervals(2 * scores + 1)
+
+@pytest.mark.parametrize(("stretch", "shift"), [(2.0, 1.0), (0.01, -3.0), (-1.0, 0.5)])
+def test_an_interval_shifts_and_stretches_with_the_scores(stretch: float, shift: float) -> None:
+    scores = made_up(40, 2)
+    moved = np.sort(stretch * mean_intervals(scores) + shift, axis=1)
+
+    assert mean_intervals(stretch * scores + shift) == pytest.approx(moved, abs=1e-9)
 
 
 def test_a_wider_level_gives_a_wider_interval() -> None:
-    ((low_80, high_80),) = bootstrap_intervals(made_up(40, 1), level=0.8) or []
-    ((low_99, high_99),) = bootstrap_intervals(made_up(40, 1), level=0.99) or []
+    ((low_80, high_80),) = mean_intervals(made_up(40, 1), level=0.8)
+    ((low_99, high_99),) = mean_intervals(made_up(40, 1), level=0.99)
 
     assert low_99 < low_80 < high_80 < high_99
 
 
-@pytest.mark.parametrize("n_tasks", [5, 60])
+@pytest.mark.parametrize("n_tasks", [8, 60])
 def test_an_interval_is_what_drawing_whole_tasks_gives(n_tasks: int) -> None:
     scores = made_up(n_tasks, 1)
-    dice = random.Random(1)
-    values = scores[:, 0].tolist()
-    means = [fmean(dice.choices(values, k=n_tasks)) for _ in range(8_000)]
-    cuts = quantiles(means, n=40, method="inclusive")  # the first of 40 is 2.5 %, the last 97.5 %
-    width = cuts[-1] - cuts[0]
+    low, high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
 
-    assert [pytest.approx((cuts[0], cuts[-1]), abs=0.05 * width)] == bootstrap_intervals(scores)
+    assert mean_intervals(scores)[0] == pytest.approx((low, high), abs=0.06 * (high - low))
+
+
+@pytest.mark.parametrize("outlier", [1.0, 100.0])
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-3])
+def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlier: float, spread: float) -> None:
+    # Many resamples miss the one task and have next to no spread of their own.
+    scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1)) if spread else np.zeros((100, 1))
+    scores[0] = outlier
+    ((low, high),) = mean_intervals(scores)
+
+    error = scores.std(ddof=1) / 10
+    assert scores.mean() + error < high < scores.mean() + 2 * WIDEST * error
+    assert scores.mean() - 2 * WIDEST * error < low <= scores.mean()
+
+
+@pytest.mark.parametrize("n_tasks", [30, 200])
+def test_the_interval_of_well_behaved_scores_is_near_that_of_students_t(n_tasks: int) -> None:
+    scores = made_up(n_tasks, 1)
+    mean, low, high = repeated_interval(scores[:, 0].tolist()) or (0, 0, 0)
+
+    assert scores.mean() == pytest.approx(mean)
+    assert mean_intervals(scores)[0] == pytest.approx((low, high), abs=0.12 * (high - low))
+
+
+def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> None:
+    dice = np.random.default_rng(2)
+    cases = dice.integers(0, 12, size=(50, 1)).astype(float)
+    met = dice.binomial(cases.astype(int), 0.3).astype(float)
+    low, high = by_hand(met[:, 0].tolist(), cases[:, 0].tolist(), 6_000)
+
+    assert ratio_intervals(met, cases)[0] == pytest.approx((low, high), abs=0.06 * (high - low))
+
+
+@settings(max_examples=40)
+@given(GRADED)
+def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None:
+    shares = ratio_intervals(3 * values, np.full(values.shape, 3.0), resamples=FEW)
+
+    assert shares == pytest.approx(mean_intervals(values, resamples=FEW), abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(GRADED, st.data())
+def test_the_interval_of_a_pooled_share_lies_around_it(denominators: np.ndarray, data: st.DataObject) -> None:
+    cases = np.maximum(denominators, 0.0)
+    met = np.floor(cases * data.draw(arrays.arrays(np.float64, cases.shape, elements=st.floats(0, 1))))
+    low, high = ratio_intervals(met, cases, resamples=FEW).T
+    for column in range(cases.shape[1]):
+        if (cases[:, column] > 0).sum() < 2:
+            assert np.isnan(low[column])
+            assert np.isnan(high[column])
+        else:
+            share = met[:, column].sum() / cases[:, column].sum()
+            assert -1e-12 <= low[column] <= share + 1e-12
+            assert share - 1e-12 <= high[column] <= 1 + 1e-12
+
+
+def test_a_share_of_everything_has_an_interval_without_width() -> None:
+    cases = np.array([[3.0], [0.0], [7.0], [1.0]])
+
+    assert ratio_intervals(cases, cases, resamples=FEW) == pytest.approx(np.ones((1, 2)))
+
+
+@given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))
+def test_quantiles_are_those_of_numpy_without_the_missing(rows: np.ndarray, tail: float) -> None:
+    rows[1, ::3] = np.nan
+    rows = rows[:, ::-1].copy()
+    expected = [np.quantile(row[~np.isnan(row)], [tail, 1 - tail]) for row in rows]
+
+    assert quantile_pairs(rows, np.full(2, tail)) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_a_row_of_nothing_has_no_quantiles() -> None:
+    assert np.isnan(quantile_pairs(np.full((1, 5), np.nan), np.array([0.1]))).all()
+
+
+def test_expanded_tails_are_wider_for_few_tasks_and_nominal_for_many() -> None:
+    # Student's t is 12.706, 2.776 and 2.262 with 1, 4 and 9 degrees of freedom, and 1.960 with many.
+    normal = NormalDist()
+    expected = [normal.cdf(-math.sqrt(n / (n - 1)) * t) for n, t in ((2, 12.7062), (5, 2.77645), (10, 2.26216))]
+
+    assert expanded_tails(np.array([2.0, 5.0, 10.0, 1e9]), 0.95) == pytest.approx([*expected, 0.025], abs=1e-6)
+
+
+def test_three_repetitions_have_the_interval_of_the_tables() -> None:
+    # Student's t with two degrees of freedom: 4.303 for 95 %.
+    scores = [0.50, 0.52, 0.51]
+    half = 4.302653 * stdev(scores) / math.sqrt(3)
+
+    assert repeated_interval(scores) == pytest.approx((fmean(scores), 0.51 - half, 0.51 + half), abs=1e-6)
+
+
+@pytest.mark.parametrize("scores", [[], [0.5]])
+def test_fewer_than_two_repetitions_have_no_interval(scores: list[float]) -> None:
+    assert repeated_interval(scores) is None

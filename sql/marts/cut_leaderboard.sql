@@ -1,0 +1,3 @@
+select *
+from board_figures
+where cut <> 'all'

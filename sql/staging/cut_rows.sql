@@ -1,0 +1,105 @@
+-- Equations 2 and 4: a model's mean over the tasks that are complete for it, clipped (where the score says so) after
+-- the mean and never before. One row a board, series, label of a cut, and score; cut `all` is the whole board.
+with means as (
+    select
+        boards.board_id,
+        cut_values.series_id,
+        cut_values.cut,
+        cut_values.label,
+        cut_values.score_name,
+        count(value) as n_tasks,
+        favg(value) as unclipped_mean,
+        fsum(value_lower) as sum_lower,
+        fsum(value_upper) as sum_upper,
+        fsum(lowest) as sum_lowest_seen,
+        fsum(highest) as sum_highest_seen,
+        sum(n_decided) as n_decided,
+        sum(n_met) filter (where is_complete) as n_met,
+        sum(n_wanted) filter (where is_complete) as n_judged,
+        -- Changes when a value, a trial of it, or a task does.
+        bit_xor(hash(cut_values.task_id, trial_values))
+            filter (where is_complete) as basis
+    from cut_values
+    inner join boards using (benchmark, dataset_revision, task_id)
+    group by all
+),
+
+bounded as (
+    select
+        means.*,
+        cut_sizes.* exclude (board_id, cut, label, score_name),
+        -- A task without any response could still be anything.
+        (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted
+            as lower_bound,
+        (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted
+            as upper_bound
+    from means
+    inner join cut_sizes using (board_id, cut, label, score_name)
+),
+
+final as (
+    select
+        bounded.board_id,
+        bounded.series_id,
+        bounded.benchmark,
+        bounded.dataset_revision,
+        bounded.split,
+        bounded.is_own_hard,
+        bounded.cut,
+        bounded.label,
+        series.judge,
+        series.judge_config_hash,
+        series.template_hash,
+        series.grading,
+        series.judge_trial,
+        series.vintage,
+        series.model,
+        series.model_config_hash,
+        bounded.score_name,
+        definitions.is_primary,
+        definitions.clips_mean,
+        bounded.n_tasks,
+        bounded.n_tasks_wanted,
+        bounded.n_tasks = bounded.n_tasks_wanted as is_complete,
+        series.n_trials,
+        bounded.unclipped_mean,
+        if(clips_mean, greatest(lower_bound, 0), lower_bound) as lower_bound,
+        if(clips_mean, greatest(upper_bound, 0), upper_bound) as upper_bound,
+        bounded.n_decided / (bounded.n_criteria_wanted * series.n_trials)
+            as coverage,
+        bounded.n_met / bounded.n_judged as met_share,
+        bounded.n_judged,
+        bounded.basis::varchar as basis
+    from bounded
+    inner join series using (series_id)
+    inner join score_definitions as definitions
+        on
+            bounded.benchmark = definitions.benchmark
+            and bounded.score_name = definitions.score_name
+)
+
+select
+    *,
+    md5(
+        concat_ws(
+            chr(31),
+            benchmark,
+            dataset_revision,
+            split,
+            cut,
+            label,
+            judge,
+            judge_config_hash,
+            template_hash,
+            grading,
+            judge_trial,
+            vintage,
+            model,
+            model_config_hash,
+            score_name
+        )
+    ) as figure_id,
+    if(clips_mean and unclipped_mean < 0, 0, unclipped_mean) as mean_score,
+    if(is_complete, mean_score, lower_bound) as mean_lower,
+    if(is_complete, mean_score, upper_bound) as mean_upper
+from final

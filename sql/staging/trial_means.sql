@@ -1,0 +1,30 @@
+-- The mean of each trial over the tasks that are complete in all of them, not yet clipped.
+with trial_values as (
+    select
+        boards.board_id,
+        cut_values.series_id,
+        cut_values.cut,
+        cut_values.label,
+        cut_values.score_name,
+        unnest(series.trials) as trial,
+        unnest(cut_values.trial_values) as value
+    from cut_values
+    inner join series using (series_id)
+    inner join boards
+        on
+            cut_values.benchmark = boards.benchmark
+            and cut_values.dataset_revision = boards.dataset_revision
+            and cut_values.task_id = boards.task_id
+    where cut_values.is_complete
+)
+
+select
+    board_id,
+    series_id,
+    cut,
+    label,
+    score_name,
+    trial,
+    favg(value) as trial_mean
+from trial_values
+group by all

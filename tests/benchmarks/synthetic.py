@@ -1,0 +1,167 @@
+"""A made-up warehouse of any size: 1,100 tasks with 19,356 criteria, models x trials x nights of verdicts.
+
+The parts are written by DuckDB, which takes seconds where making the rows one by one in Python takes minutes. They
+carry the contracts' columns and types, and the published file is made of them by the project's own publishing.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from tests.builders import row
+from warehouse import Warehouse
+from warehouse.contracts import COLUMNS, TABLES
+
+FIELDS = {"Finance": ("finance", 600, 10_264), "Legal": ("legal", 500, 9_092)}
+"""Field -> split, tasks and criteria, as in the paper's table 1."""
+_SQL_TYPES = {"string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean"}
+_REVISION = "a-revision"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is: every model answers every task in every trial of every vintage, and all is judged."""
+
+    models: int = 20
+    trials: int = 3
+    vintages: int = 1
+
+    @property
+    def verdicts(self) -> int:
+        """How many verdicts that makes."""
+        return self.models * self.trials * self.vintages * sum(criteria for _, _, criteria in FIELDS.values())
+
+
+def fill(warehouse: Warehouse, size: Size) -> None:
+    """Write the parts; nothing is published yet."""
+    with duckdb.connect() as connection:
+        _tasks(connection)
+        for table_name in ("task_rows", "split_members", "criteria", "checks"):
+            _copy(connection, warehouse, table_name, f"select * from made_{table_name}")
+        for model, vintage in _series(size):
+            _answers(connection, warehouse, size, model, vintage)
+    scores = {"numerator_negative": 0.0, "denominator_positive": 1.0, "denominator_negative": 0.0}
+    warehouse.write("score_definitions", [
+        row("score_definitions", score_name="score", clips_mean=True, is_primary=True, **scores),
+        row("score_definitions", score_name="min_normalized", clips_mean=False, is_primary=False,
+            numerator_negative=-1.0, denominator_positive=1.0, denominator_negative=-1.0),
+    ])  # fmt: skip
+    bands = [("critically important", 8, 10), ("important", 4, 7), ("slightly important", 1, 3),
+             ("slightly detrimental", -3, -1), ("detrimental", -7, -4), ("critically detrimental", -10, -8)]  # fmt: skip
+    warehouse.write("severities", [
+        row("severities", severity=name, min_weight=float(low), max_weight=float(high)) for name, low, high in bands
+    ])  # fmt: skip
+
+
+def _series(size: Size) -> Iterator[tuple[str, str]]:
+    for night in range(size.vintages):
+        vintage = "base" if night == 0 else f"night-{night:02d}"
+        for number in range(size.models):
+            yield f"model-{number:02d}", vintage
+
+
+def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
+    """Tasks and criteria, with a difficulty each that the verdicts depend on."""
+    fields = " union all ".join(
+        f"select '{field}' as field, '{split}' as split, {tasks} as n_tasks, {criteria} as n_all"
+        for field, (split, tasks, criteria) in FIELDS.items()
+    )
+    connection.execute(f"""
+        create table made_tasks as
+        select field, split, md5(split || i)[:24] as task_id, i as position, hash(split, i) % 1000 / 1000 as difficulty,
+            n_all // n_tasks + (i < n_all % n_tasks)::int as n_criteria
+        from ({fields}) cross join range(600) as numbers(i) where i < n_tasks;
+        create table made_criteria as
+        select 'prbench' as benchmark, '{_REVISION}' as dataset_revision, task_id, md5(task_id || j) as criterion_id,
+            j as position, 'The answer says what is asked for in point ' || j || ' of ' || task_id as title,
+            'Category ' || ((hash(task_id) + j) % 11 + if(field = 'Legal', 5, 0)) as category,
+            case when j % 14 = 13 then -1 - (hash(task_id, j) % 10)::int else 1 + (hash(task_id, j) % 10)::int end
+                ::double as weight,
+            null::varchar as weight_text, md5('title' || task_id || j)[:32] as content_hash, difficulty,
+            case when weight >= 8 then 'critically important' when weight >= 4 then 'important'
+                when weight > 0 then 'slightly important' when weight >= -3 then 'slightly detrimental'
+                when weight >= -7 then 'detrimental' else 'critically detrimental' end as severity
+        from made_tasks cross join range(30) as numbers(j) where j < n_criteria;
+        create table made_task_rows as
+        select 'prbench' as benchmark, '{_REVISION}' as dataset_revision, task_id, field,
+            field || ' topic ' || position % 12 as topic, if(position % 3 = 0, 'Non-Expert', 'Expert') as expert,
+            1 + position % 4 as turns, 'u' as turn_pattern, ['Decision ' || position % 9, 'Decision ' || position % 7]
+            as decision_types, ['Pathway ' || position % 8] as economic_pathways, n_criteria,
+            positive_weight, negative_weight, position % 30 = 0 as has_reference_texts, 1 as n_rows,
+            md5(task_id || 'c') as conversation_id, md5(task_id || 'h') as content_hash
+        from made_tasks inner join (
+            select task_id, sum(weight) filter (weight > 0) as positive_weight,
+                coalesce(sum(weight) filter (weight < 0), 0) as negative_weight
+            from made_criteria group by task_id
+        ) using (task_id);
+        create table made_split_members as
+        select 'prbench' as benchmark, '{_REVISION}' as dataset_revision, split, task_id, position, 'c' as canary
+        from made_tasks;
+        create table made_checks as
+        select 'a-run' as run_id, 'prbench' as benchmark, '{_REVISION}' as dataset_revision, 'ingest' as suite,
+            'none' as check_name, 'none' as expectation, 'rubrics' as table_name, 'warn' as severity, true as success,
+            count(*) as n_evaluated, 0 as n_failed, []::varchar[] as failing_keys, now() as created_at from made_tasks
+    """)
+
+
+def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str) -> None:
+    """The responses of a model in a vintage, and their verdicts."""
+    skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
+    connection.execute(f"""
+        create or replace table made_responses as
+        select md5(concat(task_id, trial, '{model}{vintage}')) as response_id, 'prbench' as benchmark,
+            '{_REVISION}' as dataset_revision, task_id, md5(task_id || 'c') as conversation_id, '{model}' as model,
+            '{model} as configured' as model_config_hash, trial, '{vintage}' as vintage, 'sampled' as source,
+            'ok' as status, repeat(md5(task_id) || ' words of an answer ', 40) as text,
+            (800 + 2400 * (hash(task_id, trial, '{model}') % 1000 / 1000))::bigint as chars_alnum, 'stop' as finish_reason, false as degraded,
+            900 as prompt_tokens, 500 as completion_tokens, 0.01 as cost_usd, 12.0 as latency_s, 1 as attempts,
+            'a-run' as run_id, now() as created_at, difficulty + 0.2 * (hash(trial, task_id, '{model}') % 1000 / 1000) as difficulty
+        from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
+    """)
+    _copy(connection, warehouse, "responses", "select * exclude (difficulty) from made_responses")
+    _copy(connection, warehouse, "verdicts", f"""
+        select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
+            answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
+            vintage, 'a-judge' as judge, 'a-judge as configured' as judge_config_hash, 'a-template' as template_hash,
+            'binary' as grading, 1 as judge_trial, 'judged' as source,
+            -- One in 2,000 failed; the others depend on the model's skill and the task's difficulty.
+            case when hash(criterion_id, response_id) % 2000 > 0 then
+                (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * answers.difficulty < {skill} + 0.3)::int
+            end as value,
+            case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,
+            'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see ' || criterion_id as explanation,
+            2000 as prompt_tokens, 1800 as cached_tokens, 90 as completion_tokens, 0.001 as cost_usd,
+            2.0 as latency_s, 1 as attempts, 'a-run' as run_id, now() as created_at
+        from made_responses as answers inner join made_criteria as criteria using (task_id)
+        order by response_id, criteria.position
+    """)  # fmt: skip
+
+
+def _copy(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str) -> None:
+    """Write the rows of a query as one part, with the contract's columns in its order and types."""
+    folder = warehouse.store.root / table_name
+    folder.mkdir(parents=True, exist_ok=True)
+    connection.execute(f"create or replace temp view given as {query}")
+    given = {name for name, *_ in connection.execute("describe given").fetchall()}
+    columns = ", ".join(
+        f"{name if name in given else 'null'}::{_SQL_TYPES.get(str(COLUMNS[name][0]), _other(name))} as {name}"
+        for name in TABLES[table_name].columns
+    )
+    name = f"{len(warehouse.store.parts(table_name)) + 1:015d}-{hashlib.sha256(f'{table_name}{len(warehouse.store.parts(table_name))}'.encode()).hexdigest()[:24]}.parquet"
+    connection.execute(f"copy (select {columns} from given) to '{folder / name}' (compression zstd)")
+
+
+def _other(column: str) -> str:
+    return "timestamptz" if "timestamp" in str(COLUMNS[column][0]) else "varchar[]"
+
+
+def made_up(folder: Path, size: Size) -> Warehouse:
+    """A filled warehouse in a folder, as it stands if it is there already."""
+    warehouse = Warehouse(folder)
+    if not (folder / "filled").exists():
+        fill(warehouse, size)
+        (folder / "filled").touch()
+    return warehouse

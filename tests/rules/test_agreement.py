@@ -1,0 +1,186 @@
+"""Agreement between graders, against scikit-learn and against pairs written out."""
+
+import itertools
+import random
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from sklearn.metrics import cohen_kappa_score, f1_score
+
+from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics import draws
+
+MEASURES = [kappa, macro_f1, raw_agreement]
+LABELLED = st.integers(2, 4).flatmap(
+    lambda k: st.tuples(
+        st.just(k), st.lists(st.tuples(st.integers(0, k - 1), st.integers(0, k - 1)), min_size=1, max_size=60)
+    )
+)
+TABLES = arrays.arrays(np.float64, (4, 3, 3), elements=st.integers(0, 9))
+FEW = 500
+
+Units = Sequence[Sequence[int]]
+TEXTBOOK: Units = [
+    (1, 1, 1), (2, 2, 3, 2), (3, 3, 3, 3), (3, 3, 3, 3), (2, 2, 2, 2), (1, 2, 3, 4), (4, 4, 4, 4), (1, 1, 2, 1),
+    (2, 2, 2, 2), (5, 5, 5), (1, 1), (3,),
+]  # fmt: skip
+"""Twelve units by four observers, some absent: example C of "Computing Krippendorff's Alpha-Reliability"."""
+
+
+def table_of(pairs: Sequence[tuple[int, int]], k: int) -> np.ndarray:
+    table = np.zeros((k, k))
+    for first, second in pairs:
+        table[first, second] += 1
+    return table
+
+
+def coincidences_of(units: Units, k: int) -> np.ndarray:
+    matrix = np.zeros((k, k))
+    for unit in units:
+        for first, second in itertools.permutations(unit, 2):
+            matrix[first, second] += 1 / (len(unit) - 1)
+    return matrix
+
+
+def alpha_by_pairs(units: Units) -> float:
+    """One minus the disagreement within units by that between any two values, from the definition."""
+    pairable = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in pairable for value in unit]
+    within = sum(
+        sum(a != b for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1) for unit in pairable
+    ) / len(values)  # fmt: skip
+    between = [a != b for a, b in itertools.permutations(values, 2)]
+    return 1 - within / (sum(between) / len(between))
+
+
+def task_tables(n_tasks: int, n_figures: int = 1, accuracy: float = 0.8) -> np.ndarray:
+    dice = np.random.default_rng(4)
+    truth = dice.integers(0, 2, size=(n_tasks, n_figures, 15))
+    answer = np.where(dice.random(truth.shape) < accuracy, truth, 1 - truth)
+    return np.stack([((truth == a) & (answer == b)).sum(axis=2) for a in (0, 1) for b in (0, 1)], axis=2).reshape(
+        n_tasks, n_figures, 2, 2
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@given(LABELLED)
+def test_agreement_is_that_of_scikit_learn(labelled: tuple[int, list[tuple[int, int]]]) -> None:
+    k, pairs = labelled
+    first, second = map(list, zip(*pairs, strict=True))
+    table = table_of(pairs, k)
+    one_label = len({*first, *second}) == 1
+
+    assert np.mean(np.array(first) == second) == pytest.approx(raw_agreement(table))
+    assert f1_score(first, second, average="macro") == pytest.approx(macro_f1(table))
+    assert f1_score(second, first, average="macro") == pytest.approx(macro_f1(table))
+    assert (np.nan if one_label else cohen_kappa_score(first, second)) == pytest.approx(kappa(table), nan_ok=True)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_kappa_and_f1_of_many_random_labels_are_those_of_scikit_learn(k: int) -> None:
+    dice = np.random.default_rng(k)
+    first = dice.integers(0, k, 2_000)
+    second = np.where(dice.random(2_000) < 0.7, first, dice.integers(0, k, 2_000))
+    table = table_of(list(zip(first, second, strict=True)), k)
+
+    assert cohen_kappa_score(first, second) == pytest.approx(float(kappa(table)))
+    assert f1_score(first, second, average="macro") == pytest.approx(float(macro_f1(table)))
+
+
+@pytest.mark.parametrize("measure", [*MEASURES, krippendorff_alpha])
+def test_nothing_to_agree_on_has_no_agreement(measure) -> None:
+    assert np.isnan(measure(np.zeros((2, 2))))
+    assert (0,) == measure(np.zeros((0, 2, 2))).shape
+
+
+def test_one_label_alone_leaves_chance_nothing_to_explain() -> None:
+    only = np.array([[7, 0], [0, 0]])
+
+    assert np.isnan(kappa(only))
+    assert np.isnan(krippendorff_alpha(2 * only))
+    assert 1.0 == macro_f1(only) == raw_agreement(only)
+
+
+@given(TABLES)
+def test_leading_axes_are_figures_of_their_own(tables: np.ndarray) -> None:
+    for measure in (*MEASURES, krippendorff_alpha):
+        one_by_one = [float(measure(table)) for table in tables]
+        assert one_by_one == pytest.approx(measure(tables), nan_ok=True)
+        assert measure(tables.reshape(2, 2, 3, 3)).ravel() == pytest.approx(one_by_one, nan_ok=True)
+
+
+@given(TABLES, st.permutations(range(3)))
+def test_agreement_knows_neither_the_order_of_graders_nor_of_labels(tables: np.ndarray, order: list[int]) -> None:
+    for measure in MEASURES:
+        found = measure(tables)
+        assert measure(tables.swapaxes(1, 2)) == pytest.approx(found, nan_ok=True)
+        assert measure(tables[:, order][:, :, order]) == pytest.approx(found, nan_ok=True)
+
+
+def test_full_agreement_is_one_and_independence_is_nothing() -> None:
+    full, independent = np.diag([5, 3]), np.outer([2, 6], [3, 9])
+
+    assert 1.0 == kappa(full) == macro_f1(full) == raw_agreement(full) == krippendorff_alpha(2 * full)
+    assert kappa(independent) == pytest.approx(0.0)
+
+
+def test_alpha_of_the_textbook_is_found() -> None:
+    assert krippendorff_alpha(coincidences_of(TEXTBOOK, 6)) == pytest.approx(0.743, abs=5e-4)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=4), min_size=1, max_size=12))
+def test_alpha_is_one_minus_observed_by_expected_disagreement(units: list[list[int]]) -> None:
+    several = {value for unit in units if len(unit) > 1 for value in unit}
+    expected = alpha_by_pairs(units) if len(several) > 1 else np.nan
+
+    assert krippendorff_alpha(coincidences_of(units, 3)) == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("n_tasks", "student"), [(8, 2.3646), (30, 2.0452)])
+def test_an_interval_of_agreement_is_what_drawing_whole_tasks_gives(n_tasks: int, student: float) -> None:
+    # `student` is the 97.5 % quantile of Student's t with one degree of freedom fewer than tasks.
+    tables = task_tables(n_tasks)
+    dice = random.Random(2)
+    found = sorted(float(kappa(sum(dice.choices(list(tables[:, 0]), k=n_tasks)))) for _ in range(8_000))
+    tail = NormalDist().cdf(-((n_tasks / (n_tasks - 1)) ** 0.5) * student)
+    low, high = found[int(tail * 8_000)], found[int((1 - tail) * 8_000)]
+
+    assert agreement_intervals(tables, kappa)[0] == pytest.approx((low, high), abs=0.06 * (high - low))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_an_interval_of_agreement_holds_that_of_all_tasks(measure) -> None:
+    tables = task_tables(40, 3)
+    low, high = agreement_intervals(tables, measure, resamples=FEW).T
+
+    assert (low < measure(tables.sum(axis=0))).all()
+    assert (measure(tables.sum(axis=0)) < high).all()
+
+
+def test_agreement_has_the_same_interval_alone_and_among_many() -> None:
+    tables, drawn = task_tables(20, 230), draws(20, FEW)
+    among = agreement_intervals(tables, kappa, drawn=drawn)
+
+    assert agreement_intervals(tables[:, [205]], kappa, drawn=drawn) == pytest.approx(among[[205]], abs=1e-9)
+    assert (agreement_intervals(tables, kappa, resamples=FEW) == among).all()
+
+
+def test_a_resample_without_agreement_to_speak_of_is_left_out() -> None:
+    tables = np.zeros((6, 1, 2, 2))
+    tables[:3, 0] = [[3, 1], [1, 3]]
+    low, high = agreement_intervals(tables, kappa, resamples=FEW)[0]
+
+    assert (low, high) == pytest.approx((0.5, 0.5))
+
+
+def test_agreement_on_fewer_than_two_tasks_has_no_interval() -> None:
+    tables = np.zeros((5, 2, 2, 2))
+    tables[0, 0] = [[3, 1], [1, 3]]
+
+    assert np.isnan(agreement_intervals(tables, kappa, resamples=FEW)).all()
+    assert np.isnan(agreement_intervals(tables[:0], kappa, resamples=FEW)).all()
