@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flows.cli_analysis import ANALYSIS_COMMANDS
+from flows.cli_boards import leaderboard, leaderboard_records, show_leaderboard
+from flows.cli_diff import diff
 from flows.cli_plan import capped, plan
-from flows.cli_reading import READING_COMMANDS, leaderboard_records, show_leaderboard
+from flows.cli_reading import READING_COMMANDS
+from flows.cli_sql import sql
 from flows.options import Context, examples, shared_options
 from flows.output import show_json, show_rows
 
@@ -135,7 +139,7 @@ def import_verdicts(context: Context, file: Path, as_model: str | None) -> int:
     return _finish(context, execute(job, lambda: [bring_in(job, file, as_model)]))
 
 
-for reading_command in (plan, *READING_COMMANDS):
+for reading_command in (plan, leaderboard, *ANALYSIS_COMMANDS, *READING_COMMANDS, diff, sql):
     cli.add_command(reading_command)
 
 

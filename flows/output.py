@@ -5,7 +5,10 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 _WIDEST_CELL = 60
@@ -14,28 +17,72 @@ _MACHINE_WIDTH = 500
 Rows = Sequence[Sequence[Any]]
 
 
-def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None) -> None:
-    """A table for people; numbers stand on the right, long texts are cut."""
+def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True) -> None:
+    """A table for people; numbers stand on the right, long texts are cut unless told otherwise.
+
+    On a terminal that is too narrow for it: a block a row, a line a column.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for index, column in enumerate(columns):
-        is_number = bool(rows) and all(isinstance(row[index], int | float | None) for row in rows)
-        table.add_column(column, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_short(_cell(value))) for value in row))
+    cells = [[_short(_cell(value)) if is_cut else _cell(value) for value in row] for row in rows]
+    are_numbers = [
+        bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
+    ]
     console = Console()
     if not console.is_terminal:
         console = Console(width=_MACHINE_WIDTH)
+    elif _narrowest(columns, cells, are_numbers) > console.width:
+        _print_records(console, columns, cells, title)
+        return
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for column, is_number in zip(columns, are_numbers, strict=True):
+        table.add_column(column, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
     console.print(table)
 
 
-def show(columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None) -> None:
-    """Rows in a text format, to a file or to standard output."""
+def _narrowest(columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool]) -> int:
+    """The width below which a table breaks the words of its cells; a text's header may be folded once."""
+    widths = [
+        max(
+            [
+                len(column) if is_number else (len(column) + 1) // 2,
+                *(len(word) for row in cells for word in row[index].split()),
+            ]
+        )
+        for index, (column, is_number) in enumerate(zip(columns, are_numbers, strict=True))
+    ]
+    # Beside its text a column has two blanks and a line.
+    return sum(widths) + 3 * len(columns) + 1
+
+
+def _print_records(
+    console: "Console", columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if title:
+        console.print(title)
+    for number, row in enumerate(cells, start=1):
+        block = Table.grid(padding=(0, 2))
+        block.add_column(style="bold", no_wrap=True)
+        block.add_column(overflow="fold")
+        for column, cell in zip(columns, row, strict=True):
+            block.add_row(Text(column), Text(cell))
+        console.rule(Text(f"row {number}"), align="left", style="dim")
+        console.print(block)
+
+
+def show(
+    columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None, *, is_cut: bool = True
+) -> None:
+    """Rows in a text format, to a file or to standard output; only a table cuts long texts."""
     if file_format == "table" and output is None:
-        show_table(columns, rows)
+        show_table(columns, rows, is_cut=is_cut)
         return
     if file_format == "table":
         file_format = "markdown"

@@ -1,6 +1,8 @@
 """SQL on the published database, read-only."""
 
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,8 @@ class Table:
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
+    n_more: int = 0
+    """Rows that were left out, counted up to `MOST_COUNTED`."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -24,16 +28,47 @@ class Table:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def run_sql(database: Path, query: str) -> Table:
-    """The result of a query on the published database, which it can neither change nor leave.
+MOST_COUNTED = 10_000
+"""How many of the rows that are left out get counted: each has to be computed and fetched."""
+
+
+def run_sql(database: Path, query: str, at_most: int | None = None) -> Table:
+    """The result of a query on the published database, which it can neither change nor leave; or its first rows.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is its own.
     """
     with _opened(database, query) as connection:
-        cursor = connection.execute(query)
-        columns = _unique([column[0] for column in cursor.description or []])
-        return Table(columns, cursor.fetchall() if columns else [])
+        return _interruptible(connection, lambda: _fetched(connection.execute(query), at_most))
+
+
+def _fetched(cursor: duckdb.DuckDBPyConnection, at_most: int | None) -> Table:
+    columns = _unique([column[0] for column in cursor.description or []])
+    if not columns:
+        return Table([], [])
+    if at_most is None:
+        return Table(columns, cursor.fetchall())
+    # Counted batch by batch, so that a large result never stands in memory.
+    rows, n_more = cursor.fetchmany(at_most), 0
+    while n_more < MOST_COUNTED and (batch := cursor.fetchmany(1000)):
+        n_more += len(batch)
+    return Table(columns, rows, n_more)
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Table]) -> Table:
+    """What `work` returns. DuckDB does not look for Ctrl-C while it computes rows, so it does so in a thread."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            # A second one would come between the thread and its end.
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            # Again and again, since an interruption before the query has begun is lost.
+            while wait([future], timeout=0.1).not_done:
+                connection.interrupt()
+            signal.signal(signal.SIGINT, before)
+            raise
 
 
 def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:

@@ -13,7 +13,10 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Model:
-    """One view or table: its name, `view` or `table`, its query, what a row is, and its described columns."""
+    """One view or table: its name, its kind, its query, what a row is, and its described columns.
+
+    The kind is `view`, `table`, or `step`: a table that is of use only while others are built.
+    """
 
     name: str
     kind: str
@@ -49,14 +52,18 @@ def models() -> list[Model]:
 
 
 def behind(changed: set[str]) -> list[Model]:
-    """The models that come out differently when these stored tables change, in the order of building."""
+    """The models to build again when these stored tables changed, in the order of building.
+
+    They are those that come out differently, and the steps to them, since those are not kept.
+    """
     reached = set(changed)
-    found = []
     for model in models():
         if model.sources & reached:
             reached.add(model.name)
-            found.append(model)
-    return found
+    for model in reversed(models()):
+        if model.name in reached:
+            reached |= {step.name for step in models() if step.kind == "step" and step.name in model.sources}
+    return [model for model in models() if model.name in reached]
 
 
 def read(name: str) -> str:

@@ -104,7 +104,10 @@ class HardSubset(Strict):
 
 
 class Settings(Strict):
-    """The configuration."""
+    """The configuration.
+
+    `majorities` name sets of at least three judges whose majority vote is a grader of its own.
+    """
 
     benchmark: str = "prbench"
     dataset: Dataset
@@ -115,6 +118,7 @@ class Settings(Strict):
     quality: Quality = Quality()
     coverage: Coverage = Coverage()
     hard_subset: HardSubset = HardSubset()
+    majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _labels_are_unique(self) -> Self:

@@ -39,7 +39,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "weight_text": (_TEXT, "What stood in the place of a weight that is no number."),
     "severity": (_TEXT, "Weight class of a criterion; on checks the policy: quarantine, warn or fail."),
     "content_hash": (_TEXT, "Hash of the content: of a task all but its canary, of a criterion its title."),
-    "kind": (_TEXT, "Kind of label (category, decision_type, economic_pathway), or of comparison (leave_one_out, official)."),
+    "kind": (_TEXT, "Kind of label (category, decision_type, ...), or of comparison (leave_one_out, official)."),
     "label": (_TEXT, "A label that the benchmark knows."),
     "min_weight": (_REAL, "Lowest weight of the class."),
     "max_weight": (_REAL, "Highest weight of the class."),
@@ -105,15 +105,16 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_failed": (_INT, "Rows that failed."),
     "failing_keys": (_TEXTS, "Keys of the failing rows."),
     "detail": (_TEXT, "What was found, for people."),
-    # selections, intervals, runs
+    # selections and intervals
     "selection_id": (_TEXT, "Hash of what a hard subset was selected from and how."),
     "rank": (_INT, "Place in the order, from 1."),
     "mean_score": (_REAL, "Mean score; of a model over its tasks, of a selected task over the panel's models."),
     "n_models": (_INT, "Models in the panel."),
     "panel": (_TEXTS, "Labels of the panel's models."),
+    "majority": (_TEXT, "Name under which the majority of several judges is a grader."),
     "selected_at": (_TIME, "When the subset was selected (UTC)."),
     "is_selected": (_FLAG, "Whether the task is in the selection."),
-    "inclusion_probability": (_REAL, "Share of resampled panels (models, and trials within them) that select the task."),
+    "inclusion_probability": (_REAL, "Share of resampled panels (models, trials within them) that select the task."),
     "is_border": (_FLAG, "Whether the panel's chance decides on the task: inclusion between 5 and 95 %."),
     "compared_with": (_TEXT, "What is compared with: a model that is left out, or the data set's own hard split."),
     "n_selected": (_INT, "Tasks of the selection; beside an official split, those that it could have held."),
@@ -131,6 +132,21 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "trials_ci_high": (_REAL, "Upper end of the 95 % interval over the repeated evaluations (Student's t)."),
     "met_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval of the share of criteria met."),
     "met_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval of the share of criteria met."),
+    # agreement
+    "members": (_TEXTS, "Names of the graders that vote."),
+    "kappa": (_REAL, "Cohen's kappa, not weighted; NULL where chance alone agrees always."),
+    "kappa_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
+    "kappa_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    "macro_f1": (_REAL, "Mean of the F1 of each decision (met, unmet, partial) that either grader made."),
+    "macro_f1_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
+    "macro_f1_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    "agreement": (_REAL, "Share of criteria on which both decide the same."),
+    "agreement_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
+    "agreement_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    "alpha": (_REAL, "Krippendorff's alpha for nominal decisions; NULL where all decisions are the same."),
+    "alpha_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
+    "alpha_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    # runs
     "command": (_TEXT, "What was run."),
     "config": (_TEXT, "The configuration as JSON; secrets are never part of it."),
     "git_commit": (_TEXT, "Commit of the pipeline's checkout, if it is one."),
@@ -157,7 +173,7 @@ class Table:
     """A stored table: what one row is, its columns in order, its key, and which of two rows with one key stands.
 
     `keeps` is `latest` (the newer part's row stands) or `decided` (a row with a usable status stands; a failed one
-    gives way to a newer).
+    gives way to a newer). `indexes` are the columns by which single rows are looked up.
     """
 
     name: str
@@ -165,6 +181,7 @@ class Table:
     columns: tuple[str, ...]
     key: tuple[str, ...]
     keeps: Literal["latest", "decided"] = "latest"
+    indexes: tuple[str, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -172,8 +189,10 @@ class Table:
         return pa.schema([pa.field(column, COLUMNS[column][0]) for column in self.columns])
 
 
-def _table(name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest") -> Table:
-    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps)
+def _table(
+    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = ""
+) -> Table:
+    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()))
 
 
 _TABLES = (
@@ -199,12 +218,12 @@ _TABLES = (
     _table("responses", "One model's answer to one task in one trial and vintage.",
            f"response_id {_TASK} conversation_id model model_config_hash served_model served_fingerprint trial vintage "
            f"source import_batch status text chars_alnum finish_reason degraded {_USAGE} reasoning_tokens {_OUTCOME}",
-           "response_id", "decided"),
+           "response_id", "decided", indexes="response_id"),
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
            f"explanation {_USAGE} {_OUTCOME}",
-           "verdict_id", "decided"),
+           "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("checks", "One expectation of one run.",
            "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
            "n_failed failing_keys created_at",
@@ -221,8 +240,15 @@ _TABLES = (
            "selection_id benchmark dataset_revision field kind compared_with n_selected n_compared n_shared jaccard",
            "selection_id kind compared_with"),
     _table("intervals", "The intervals of a leaderboard figure, with a fingerprint of the values they belong to.",
-           "figure_id basis method ci_low ci_high is_small trials_mean trials_ci_low trials_ci_high met_ci_low met_ci_high "
-           "created_at", "figure_id"),
+           "figure_id basis method ci_low ci_high is_small trials_mean trials_ci_low trials_ci_high met_ci_low "
+           "met_ci_high created_at", "figure_id"),
+    _table("grader_panels", "Judges whose majority is a grader of its own, as configured.",
+           "benchmark majority members created_at", "benchmark majority"),
+    _table("agreement_measures", "Agreement of two graders, with a fingerprint of the decisions it belongs to.",
+           "figure_id basis method kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high "
+           "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
+    _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
+           "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
     _table("runs", "One execution.",
            "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made "
            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",

@@ -110,6 +110,8 @@ def _build(store: PartStore, building: Path, missing: set[tuple[str, str]], *, i
             if parts:
                 _load(connection, table, [str(store.path(table.name, part)) for part in parts])
                 connection.executemany(f"insert into {_LEDGER} values (?, ?)", [[table.name, p] for p in parts])
+            for column in table.indexes:
+                connection.execute(f"create index if not exists {table.name}_{column} on {table.name} ({column})")
         # In a new file all are missing; in a copy of the last one, what stands on tables that took nothing in is right.
         _build_models(connection, sql.behind({name for name, _ in missing}) if is_copy else sql.models())
         _describe(connection)
@@ -172,6 +174,9 @@ def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 
 def _build_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
     for model in models:
+        if model.kind == "step":
+            connection.execute(f"create or replace temp table {model.name} as {model.query}")
+            continue
         other = "table" if model.kind == "view" else "view"
         stands = connection.execute(
             "select 1 from information_schema.tables where table_catalog = 'building' and table_name = ? "
@@ -187,6 +192,8 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     for table in TABLES.values():
         connection.execute(f"comment on table {table.name} is {quoted(table.meaning)}")
     for model in sql.models():
+        if model.kind == "step":
+            continue
         connection.execute(f"comment on {model.kind} {model.name} is {quoted(model.meaning)}")
     described = {name: meaning for name, (_, meaning) in COLUMNS.items()}
     own = {model.name: model.columns for model in sql.models()}

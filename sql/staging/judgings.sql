@@ -7,6 +7,7 @@ select
     template_hash,
     grading,
     judge_trial,
-    bool_and(source = 'imported') as is_imported
+    bool_and(source = 'imported') as is_imported,
+    list_sort(list(distinct benchmark)) as benchmarks
 from verdicts
 group by judge, judge_config_hash, template_hash, grading, judge_trial

@@ -1,22 +1,51 @@
 """Aggregate: scores and leaderboards are SQL, built at every publishing; here what takes resampling is added."""
 
+from datetime import UTC, datetime
+from typing import Any
+
+from tasks.aggregate.agreement import stale_agreement, stale_reliability
 from tasks.aggregate.intervals import stale_intervals
 from tasks.reports import StageReport
 from tasks.settings import Job
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 __all__ = ["aggregate"]
 
 
 def aggregate(job: Job) -> StageReport:
-    """Publish what is stored and give every leaderboard figure whose values are new its intervals."""
+    """Publish what is stored, and measure what has changed: intervals of figures, agreement of graders."""
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
+        warehouse.write("grader_panels", _new_majorities(reader, job))
+    warehouse.publish()
+    with warehouse.reader() as reader:
         intervals = stale_intervals(reader)
+        agreement = stale_agreement(reader)
+        reliability = stale_reliability(reader)
     warehouse.write("intervals", intervals)
+    warehouse.write("agreement_measures", agreement)
+    warehouse.write("reliability_measures", reliability)
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
     note = f"{n_rows} leaderboard rows, {len(intervals)} intervals drawn"
-    return StageReport("aggregate", rows=n_rows, notes=[note])
+    return StageReport("aggregate", rows=n_rows, notes=[note, *_agreement_note(agreement)])
+
+
+def _agreement_note(agreement: list[dict[str, Any]]) -> list[str]:
+    return [f"{len(agreement)} figures of agreement measured"] if agreement else []
+
+
+def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:
+    """The configured majorities that are not stored yet, or with other members."""
+    benchmark = job.settings.benchmark
+    stored = {
+        row["majority"]: row["members"]
+        for row in reader.rows("select majority, members from grader_panels where benchmark = ?", [benchmark])
+    }
+    return [
+        {"benchmark": benchmark, "majority": name, "members": sorted(members), "created_at": datetime.now(UTC)}
+        for name, members in sorted(job.settings.majorities.items())
+        if stored.get(name) != sorted(members)
+    ]

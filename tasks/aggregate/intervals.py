@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.aggregate.rows import Row, known
 from tasks.rules.statistics import METHOD, SMALL, draws, mean_intervals, ratio_intervals, repeated_interval
 from warehouse import Reader
 
-Row = dict[str, Any]
 Columns = dict[str, NDArray[Any]]
 
 _STALE = """
@@ -106,16 +106,12 @@ def _row(figure: Row, means: NDArray[Any], shares: NDArray[Any], scores: list[fl
         "figure_id": figure["figure_id"],
         "basis": figure["basis"],
         "method": METHOD,
-        "ci_low": _known(means[0]),
-        "ci_high": _known(means[1]),
+        "ci_low": known(means[0]),
+        "ci_high": known(means[1]),
         "is_small": figure["n_tasks"] < SMALL,
         "trials_mean": trials_mean,
         "trials_ci_low": trials_low,
         "trials_ci_high": trials_high,
-        "met_ci_low": _known(shares[0]),
-        "met_ci_high": _known(shares[1]),
+        "met_ci_low": known(shares[0]),
+        "met_ci_high": known(shares[1]),
     }
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

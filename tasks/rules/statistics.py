@@ -6,12 +6,13 @@ section 12.5), held within bounds where it is known to run wild. README.md tells
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Draws = NDArray[np.float32]
+Draws = NDArray[np.floating[Any]]
 
 RESAMPLES = 10_000
 SEED = 20251114

@@ -6,11 +6,12 @@ carry the contracts' columns and types, and the published file is made of them b
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import duckdb
 
+from tasks.benchmarks.prbench import SCORES, SEVERITIES
 from tests.builders import row
 from warehouse import Warehouse
 from warehouse.contracts import COLUMNS, TABLES
@@ -43,16 +44,9 @@ def fill(warehouse: Warehouse, size: Size) -> None:
             _copy(connection, warehouse, table_name, f"select * from made_{table_name}")
         for model, vintage in _series(size):
             _answers(connection, warehouse, size, model, vintage)
-    scores = {"numerator_negative": 0.0, "denominator_positive": 1.0, "denominator_negative": 0.0}
-    warehouse.write("score_definitions", [
-        row("score_definitions", score_name="score", clips_mean=True, is_primary=True, **scores),
-        row("score_definitions", score_name="min_normalized", clips_mean=False, is_primary=False,
-            numerator_negative=-1.0, denominator_positive=1.0, denominator_negative=-1.0),
-    ])  # fmt: skip
-    bands = [("critically important", 8, 10), ("important", 4, 7), ("slightly important", 1, 3),
-             ("slightly detrimental", -3, -1), ("detrimental", -7, -4), ("critically detrimental", -10, -8)]  # fmt: skip
+    warehouse.write("score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES])
     warehouse.write("severities", [
-        row("severities", severity=name, min_weight=float(low), max_weight=float(high)) for name, low, high in bands
+        row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
     ])  # fmt: skip
 
 
@@ -116,12 +110,13 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
             '{_REVISION}' as dataset_revision, task_id, md5(task_id || 'c') as conversation_id, '{model}' as model,
             '{model} as configured' as model_config_hash, trial, '{vintage}' as vintage, 'sampled' as source,
             'ok' as status, repeat(md5(task_id) || ' words of an answer ', 40) as text,
-            (800 + 2400 * (hash(task_id, trial, '{model}') % 1000 / 1000))::bigint as chars_alnum, 'stop' as finish_reason, false as degraded,
+            hash(trial, task_id, '{model}') % 1000 / 1000 as luck, (800 + 2400 * luck)::bigint as chars_alnum,
+            'stop' as finish_reason, false as degraded,
             900 as prompt_tokens, 500 as completion_tokens, 0.01 as cost_usd, 12.0 as latency_s, 1 as attempts,
-            'a-run' as run_id, now() as created_at, difficulty + 0.2 * (hash(trial, task_id, '{model}') % 1000 / 1000) as difficulty
+            'a-run' as run_id, now() as created_at, difficulty + 0.2 * luck as difficulty
         from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
     """)
-    _copy(connection, warehouse, "responses", "select * exclude (difficulty) from made_responses")
+    _copy(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
     _copy(connection, warehouse, "verdicts", f"""
         select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
             answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
@@ -132,7 +127,8 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
                 (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * answers.difficulty < {skill} + 0.3)::int
             end as value,
             case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,
-            'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see ' || criterion_id as explanation,
+            'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see '
+            || criterion_id as explanation,
             2000 as prompt_tokens, 1800 as cached_tokens, 90 as completion_tokens, 0.001 as cost_usd,
             2.0 as latency_s, 1 as attempts, 'a-run' as run_id, now() as created_at
         from made_responses as answers inner join made_criteria as criteria using (task_id)
@@ -150,7 +146,8 @@ def _copy(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_nam
         f"{name if name in given else 'null'}::{_SQL_TYPES.get(str(COLUMNS[name][0]), _other(name))} as {name}"
         for name in TABLES[table_name].columns
     )
-    name = f"{len(warehouse.store.parts(table_name)) + 1:015d}-{hashlib.sha256(f'{table_name}{len(warehouse.store.parts(table_name))}'.encode()).hexdigest()[:24]}.parquet"
+    number = len(warehouse.store.parts(table_name)) + 1
+    name = f"{number:015d}-{hashlib.sha256(f'{table_name} {number}'.encode()).hexdigest()[:24]}.parquet"
     connection.execute(f"copy (select {columns} from given) to '{folder / name}' (compression zstd)")
 
 

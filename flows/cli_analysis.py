@@ -1,0 +1,142 @@
+"""The commands that look behind the leaderboard: graders, criteria, lengths."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from flows.options import Context, examples, shared_options
+from flows.output import show_json, show_table
+
+_CUTS = ("category", "severity", "field", "model", "length")
+_KINDS = {
+    "never-met": "that no response meets",
+    "always-met": "that every response meets",
+    "disagreed": "that graders disagree on most",
+    "suspect": "that go against the rest of their task: the weight or its sign may be wrong",
+}
+Records = list[dict[str, Any]]
+
+
+@click.command(epilog=examples(
+    "prbench judges", "prbench judges --judge expert-1 --by category", "prbench judges --json",
+))  # fmt: skip
+@click.option("--by", type=click.Choice(_CUTS), help="One row a pair of graders and label.")
+@shared_options
+def judges(context: Context, by: str | None) -> int:
+    """Compare graders: judges, imported labels of people, repetitions, majorities. `--judge` names one to compare."""
+    cut = {"cut": by or "all"}
+    pairs = _asked(context, "judges", cut | {"graders": list(context.asked.judges)})
+    sets = _asked(context, "reliability", cut) if by in {None, "category", "severity"} else []
+    leniency = [] if by else _asked(context, "leniency", {})
+    if context.as_json:
+        show_json({"pairs": pairs, "sets": sets, "leniency": leniency})
+        return 0
+    if not pairs:
+        click.echo("No criterion of a response was decided by two graders yet.")
+        return 0
+    label = {by: "label"} if by else {}
+    apart = [pair for pair in pairs if not pair["is_member"]]
+    _show("Pairs of graders (a majority and its own voters: --json)", apart, {
+        "a": "grader_a", "b": "grader_b", **label, "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
+        "macro-F1": ("macro_f1", "macro_f1_ci_low", "macro_f1_ci_high"),
+        "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"), "n": "n", "tasks": "n_tasks",
+        "met by a": "met_share_a", "met by b": "met_share_b",
+    })  # fmt: skip
+    _show("Sets of graders", sets, {
+        "set": "grader_set", **label, "graders": "n_graders",
+        "Krippendorff's alpha": ("alpha", "alpha_ci_low", "alpha_ci_high"), "unanimous": "unanimous_share", "n": "n",
+    })  # fmt: skip
+    _show("Leniency: share met, less that of the others on the same criteria", leniency, {
+        "grader": "grader", "kind": "kind", "leniency": "leniency", "met": "met_share", "others": "others_met_share",
+        "n": "n",
+    })  # fmt: skip
+    return 0
+
+
+@click.command(epilog=examples("prbench criteria suspect", "prbench criteria never-met -n 50 --json"))
+@click.argument("which", type=click.Choice(list(_KINDS)))
+@click.option("-n", "n_rows", type=click.IntRange(min=1), default=20, help="How many.  [default: 20]")
+@shared_options
+def criteria(context: Context, which: str, n_rows: int) -> int:
+    """Find criteria worth a second look: never-met, always-met, disagreed, suspect."""
+    asked = {
+        "which": which, "n_rows": n_rows, "judges": list(context.asked.judges), "vintage": context.asked.vintage,
+    }  # fmt: skip
+    records = _asked(context, "criteria", asked)
+    if context.as_json:
+        show_json(records)
+        return 0
+    if not records:
+        click.echo(f"There are no criteria {_KINDS[which]}.")
+        return 0
+    _show(f"Criteria {_KINDS[which]}", records, {
+        "task": "task_id", "category": "category", "weight": "weight", "met": "met_share", "answers": "n_responses",
+        "with the rest": "rest_correlation", "at most": "rest_correlation_high", "disagreement": "disagreement",
+        "judge": "judge", "title": "title",
+    })  # fmt: skip
+    return 0
+
+
+@click.command(epilog=examples("prbench lengths", "prbench lengths --hard --model gpt-5-high"))
+@click.option("--hard", "is_hard", is_flag=True, help="On the latest own hard selection.")
+@click.option("--score", metavar="NAME", help="Which score.  [default: the benchmark's main one]")
+@shared_options
+def lengths(context: Context, is_hard: bool, score: str | None) -> int:
+    """Show how length goes with score: Spearman's rank correlation (figure 7 of the paper)."""
+    asked = {
+        "splits": list(context.job.settings.dataset.splits), "models": list(context.asked.models),
+        "judges": list(context.asked.judges), "vintage": context.asked.vintage, "is_hard": is_hard,
+    }  # fmt: skip
+    records = _asked(context, "lengths", asked, score=score)
+    if context.as_json:
+        show_json(records)
+        return 0
+    if not records:
+        click.echo("No model has a complete task here yet.")
+        return 0
+    _show("Rank correlation of length and score", records, {
+        "split": "split", "model": "model", "length in": "measure", "correlation": "rank_correlation", "n": "n",
+        "judge": "judge", "vintage": "vintage",
+    })  # fmt: skip
+    return 0
+
+
+def _asked(context: Context, question: str, asked: Mapping[str, Any], **names: str | None) -> Records:
+    """The answer to a question under sql/questions/ on the job's data-set revision."""
+    import sql
+    from tasks.rules.errors import UsageError
+    from tasks.sources import source_of
+    from warehouse import Warehouse
+
+    job = context.job
+    benchmark, source = source_of(job)
+    given = {**asked, "benchmark": benchmark.name, "revision": source.revision}
+    if "score" in names:
+        known = [definition.score_name for definition in benchmark.scores]
+        given["score"] = names["score"] or benchmark.primary_score.score_name
+        if given["score"] not in known:
+            raise UsageError(f"--score {given['score']}: {benchmark.name} has {', '.join(known)}")
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(sql.read(f"questions/{question}"), given)
+
+
+def _show(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:
+    """A table of some columns under titles of their own; three names are a figure with its interval."""
+    if not records:
+        return
+    used = {name: column for name, column in columns.items() if any(_cell(r, column) is not None for r in records)}
+    show_table(list(used), [[_cell(record, column) for column in used.values()] for record in records], title=title)
+
+
+def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
+    if isinstance(column, str):
+        value = record[column]
+        return f"{value:.3f}" if isinstance(value, float) and column != "weight" else value
+    value, low, high = (record[name] for name in column)
+    if value is None:
+        return None
+    return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
+ANALYSIS_COMMANDS = (judges, criteria, lengths)

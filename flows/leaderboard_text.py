@@ -1,0 +1,118 @@
+"""A leaderboard as people read it: the columns that tell something, marks, and what must be known beside them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flows.query import Table
+from tasks.llm.embedded import is_embedded
+from tasks.settings import Job
+
+Record = dict[str, Any]
+_OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
+BELOW_BAR, SMALL = "*", "°"
+
+
+def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:
+    """Titles and cells of the columns that one looks at."""
+    records = table.records
+    shown = [name for name in _COLUMNS if name in table.columns and _tells(name, records)]
+    # What the rows are cut by stands behind the split.
+    cut = [name for name in table.columns[1:2] if name not in _COLUMNS]
+    names = [*shown[:1], *cut, *shown[1:]]
+    titles = {"mean_score": records[0].get("score_name", "score")} | _TITLES
+    return (
+        [titles.get(name, name) for name in names],
+        [[_COLUMNS[name](record) if name in _COLUMNS else record[name] for name in names] for record in records],
+    )
+
+
+def caveats(job: Job, records: Sequence[Record]) -> list[str]:
+    """What must be known beside the figures."""
+    lines = []
+    low = sorted({r["model"] for r in records if r.get("is_below_bar")})
+    if low:
+        bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
+        lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
+    if any(r.get("is_small") and r["ci_low"] is not None for r in records):
+        from tasks.rules.statistics import SMALL as FEW
+
+        lines.append(f"{SMALL} fewer than {FEW} tasks: the interval may be too narrow")
+    embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
+    if embedded & {r["judge"] for r in records}:
+        lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
+    return lines
+
+
+def _tells(name: str, records: Sequence[Record]) -> bool:
+    """Whether a column says something in these rows."""
+    values = {r[name] for r in records}
+    if name in {"cost_usd", "n_trials"}:
+        return bool(values - {None, 1})
+    if name in _OWNERS:
+        # A hash tells something where one label was configured in several ways.
+        owners = [(r[_OWNERS[name]], r[name]) for r in records]
+        return len(set(owners)) > len({owner for owner, _ in owners})
+    if name in {"judge_trial", "vintage"}:
+        return len(values) > 1
+    if name == "mean_lower":
+        return not all(r["is_complete"] for r in records)
+    return values != {None}
+
+
+def _span(low: str, high: str, form: str = ".3f", mark: str = "") -> Callable[[Record], str | None]:
+    def shown(record: Record) -> str | None:
+        if record[low] is None:
+            return None
+        small = SMALL if mark and record.get(mark) else ""
+        return f"{record[low]:{form}} to {record[high]:{form}}{small}"
+
+    return shown
+
+
+def _number(name: str, form: str) -> Callable[[Record], str | None]:
+    return lambda record: None if record[name] is None else format(record[name], form)
+
+
+def _score(record: Record) -> str | None:
+    if record["mean_score"] is None:
+        return None
+    return f"{record['mean_score']:.3f}{BELOW_BAR if record['is_below_bar'] else ''}"
+
+
+_TITLES = {
+    "ci_low": "95 % interval", "trials_ci_low": "over trials", "mean_lower": "could be",
+    "mean_chars_alnum": "letters+digits", "critical_met_share": "critical met", "critical_met_ci_low": "95 % interval",
+    "mistake_share": "critical mistakes", "mistake_ci_low": "95 % interval",
+    "responses_with_mistake_share": "answers with one",
+}  # fmt: skip
+_COLUMNS: dict[str, Callable[[Record], Any]] = {
+    "split": lambda r: r["split"],
+    "rank": lambda r: r["rank"],
+    "model": lambda r: r["model"],
+    "mean_score": _score,
+    "ci_low": _span("ci_low", "ci_high", mark="is_small"),
+    "trials_ci_low": _span("trials_ci_low", "trials_ci_high"),
+    "mean_lower": _span("mean_lower", "mean_upper"),
+    "critical_met_share": lambda r: (
+        None
+        if r["critical_met_share"] is None
+        else f"{r['critical_met_share']:.1%} of {r['n_critical']}{BELOW_BAR if r['is_below_bar'] else ''}"
+    ),
+    "critical_met_ci_low": _span("critical_met_ci_low", "critical_met_ci_high", ".1%"),
+    "mistake_share": lambda r: (
+        None if r["mistake_share"] is None else f"{r['mistake_share']:.1%} of {r['n_mistakes_possible']}"
+    ),
+    "mistake_ci_low": _span("mistake_ci_low", "mistake_ci_high", ".1%"),
+    "responses_with_mistake_share": _number("responses_with_mistake_share", ".1%"),
+    "n_tasks": lambda r: f"{r['n_tasks']} of {r['n_tasks_wanted']}",
+    "coverage": _number("coverage", ".1%"),
+    "n_trials": lambda r: r["n_trials"],
+    "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),
+    "cost_usd": _number("cost_usd", ".2f"),
+    "judge": lambda r: r["judge"],
+    "judge_trial": lambda r: r["judge_trial"],
+    "judge_config_hash": lambda r: r["judge_config_hash"][:8],
+    "template_hash": lambda r: r["template_hash"][:8],
+    "model_config_hash": lambda r: r["model_config_hash"][:8],
+    "vintage": lambda r: r["vintage"],
+}

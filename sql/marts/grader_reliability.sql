@@ -1,0 +1,40 @@
+with counted as (
+    select
+        benchmark,
+        dataset_revision,
+        grader_set,
+        cut,
+        label,
+        max(n_graders) as n_graders,
+        sum(n) as n,
+        count(distinct task_id) as n_tasks,
+        sum(n_unanimous) / sum(n) as unanimous_share,
+        md5(
+            concat_ws(
+                chr(31), benchmark, dataset_revision, grader_set, cut, label
+            )
+        ) as figure_id,
+        bit_xor(
+            hash(
+                task_id,
+                n,
+                unmet_unmet,
+                unmet_partial,
+                unmet_met,
+                partial_partial,
+                partial_met,
+                met_met
+            )
+        )::varchar as basis
+    from reliability_counts
+    group by all
+)
+
+select
+    counted.*,
+    measures.* exclude (figure_id, basis, method, created_at)
+from counted
+left join reliability_measures as measures
+    on
+        counted.figure_id = measures.figure_id
+        and counted.basis = measures.basis

@@ -1,0 +1,29 @@
+-- How much more often a grader says "met" than the others do on the same criteria.
+with first_trials as (
+    select graded.*, graders.grader, graders.kind
+    from graded
+    inner join graders using (grader_id)
+    where graders.kind <> 'majority' and graders.judge_trial = 1
+),
+
+beside_others as (
+    select
+        *,
+        sum(value) over same - value as others_sum,
+        count(*) over same - 1 as n_others
+    from first_trials
+    window same as (partition by response_id, criterion_id)
+)
+
+select
+    benchmark,
+    dataset_revision,
+    grader,
+    kind,
+    count(*) as n,
+    avg(value) as met_share,
+    avg(others_sum / n_others) as others_met_share,
+    avg(value - others_sum / n_others) as leniency
+from beside_others
+where n_others > 0
+group by all

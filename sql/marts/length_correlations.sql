@@ -1,0 +1,124 @@
+-- Spearman's rank correlation (tied values share the mean of their ranks) of length and score: over the tasks of a
+-- model, and over the models of a board.
+with of_tasks as (
+    select
+        boards.board_id,
+        task_parts.panel_id,
+        task_parts.series_id,
+        task_parts.score_name,
+        'tasks' as level,
+        task_parts.value as score,
+        task_lengths.mean_chars_alnum as chars,
+        task_lengths.mean_completion_tokens as tokens
+    from task_parts
+    inner join task_lengths using (series_id, task_id)
+    inner join boards
+        on
+            task_parts.benchmark = boards.benchmark
+            and task_parts.dataset_revision = boards.dataset_revision
+            and task_parts.task_id = boards.task_id
+    where task_parts.cut = 'all' and task_parts.is_complete
+),
+
+of_models as (
+    select
+        board_id,
+        panel_id,
+        null::ubigint as series_id,
+        score_name,
+        'models' as level,
+        avg(score) as score,
+        avg(chars) as chars,
+        avg(tokens) as tokens
+    from of_tasks
+    group by board_id, panel_id, of_tasks.series_id, score_name
+),
+
+lengths as (
+    unpivot (
+        select * from of_tasks
+        union all by name
+        select * from of_models
+    )
+    on chars as chars_alnum, tokens as completion_tokens
+    into name measure value length
+),
+
+ranked as (
+    select
+        *,
+        rank() over by_score + (count(*) over same_score - 1) / 2 as score_rank,
+        rank() over by_length + (count(*) over same_length - 1) / 2 as length_rank
+    from lengths
+    window
+        by_score as (
+            partition by board_id, panel_id, series_id, score_name, level, measure
+            order by score
+        ),
+        same_score as (
+            partition by
+                board_id, panel_id, series_id, score_name, level, measure, score
+        ),
+        by_length as (
+            partition by board_id, panel_id, series_id, score_name, level, measure
+            order by length
+        ),
+        same_length as (
+            partition by
+                board_id, panel_id, series_id, score_name, level, measure, length
+        )
+),
+
+correlated as (
+    select
+        board_id,
+        panel_id,
+        series_id,
+        score_name,
+        level,
+        measure,
+        count(*) as n,
+        if(
+            stddev_pop(score_rank) > 0 and stddev_pop(length_rank) > 0,
+            corr(score_rank, length_rank),
+            null
+        ) as rank_correlation
+    from ranked
+    group by all
+),
+
+named_boards as (
+    select distinct board_id, benchmark, dataset_revision, split, is_own_hard
+    from boards
+),
+
+panels as (
+    select distinct
+        panel_id,
+        judge,
+        judge_config_hash,
+        template_hash,
+        grading,
+        judge_trial,
+        vintage
+    from series
+),
+
+final as (
+    select
+        named_boards.* exclude (board_id),
+        panels.* exclude (panel_id),
+        correlated.level,
+        series.model,
+        series.model_config_hash,
+        correlated.score_name,
+        correlated.measure,
+        correlated.n,
+        correlated.rank_correlation
+    from correlated
+    inner join named_boards using (board_id)
+    inner join panels using (panel_id)
+    left join series using (series_id)
+)
+
+select * from final

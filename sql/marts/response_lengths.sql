@@ -1,0 +1,14 @@
+-- How long an answer is, beside its scores (figure 7 counts letters and digits only).
+select
+    scores.*,
+    tasks.field,
+    responses.chars_alnum,
+    responses.completion_tokens
+from scores
+inner join responses using (response_id)
+inner join tasks
+    on
+        responses.benchmark = tasks.benchmark
+        and responses.dataset_revision = tasks.dataset_revision
+        and responses.task_id = tasks.task_id
+where responses.status = 'ok'

@@ -1,0 +1,39 @@
+-- Criteria worth a second look.
+select
+    task_id,
+    criterion_id,
+    category,
+    weight,
+    met_share,
+    n_models_met,
+    n_models,
+    n_responses,
+    rest_correlation,
+    rest_correlation_high,
+    disagreement,
+    n_graded,
+    judge,
+    judge_trial,
+    vintage,
+    title
+from criterion_statistics
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and ($vintage::varchar is null or vintage = $vintage)
+    and case $which
+        when 'never-met' then is_never_met
+        when 'always-met' then is_always_met
+        when 'disagreed' then disagreement > 0
+        when 'suspect' then rest_correlation < 0
+    end
+order by
+    case $which
+        when 'disagreed' then -disagreement
+        when 'suspect' then coalesce(rest_correlation_high, 1)
+        else -abs(weight)
+    end,
+    if($which = 'suspect', rest_correlation, 0),
+    task_id, criterion_id, judge, judge_trial, vintage
+limit $n_rows

@@ -1,0 +1,37 @@
+-- Why did the judge decide so, on both sides of these criteria, trial by trial?
+with wanted as (
+    select unnest($cells::struct(
+        side int, series_id ubigint, task_id varchar, criterion_id varchar
+    )[], recursive := true)
+),
+
+answers as (
+    select response_id, model_config_hash from responses
+),
+
+final as (
+    select
+        wanted.side,
+        verdicts.task_id,
+        verdicts.criterion_id,
+        list(verdicts.explanation order by verdicts.trial) as explanations
+    from wanted
+    inner join series using (series_id)
+    inner join verdicts
+        using (
+            benchmark, dataset_revision, task_id, criterion_id, model, vintage,
+            judge, judge_config_hash, template_hash, grading, judge_trial
+        )
+    inner join answers using (response_id, model_config_hash)
+    inner join criteria
+        on
+            verdicts.benchmark = criteria.benchmark
+            and verdicts.dataset_revision = criteria.dataset_revision
+            and verdicts.task_id = criteria.task_id
+            and verdicts.criterion_id = criteria.criterion_id
+            and verdicts.criterion_hash = criteria.content_hash
+    where list_contains(series.trials, verdicts.trial)
+    group by all
+)
+
+select * from final

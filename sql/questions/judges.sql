@@ -1,0 +1,32 @@
+-- How far pairs of graders agree, over all or under each label of a cut.
+select
+    grader_a,
+    grader_b,
+    label,
+    kappa,
+    kappa_ci_low,
+    kappa_ci_high,
+    macro_f1,
+    macro_f1_ci_low,
+    macro_f1_ci_high,
+    agreement,
+    agreement_ci_low,
+    agreement_ci_high,
+    n,
+    n_tasks,
+    met_share_a,
+    met_share_b,
+    kind_a,
+    kind_b,
+    is_member
+from judge_agreement
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and cut = $cut
+    and (
+        len($graders::varchar[]) = 0
+        or list_contains($graders::varchar[], grader_a)
+        or list_contains($graders::varchar[], grader_b)
+    )
+order by label, kappa desc nulls last, grader_a, grader_b

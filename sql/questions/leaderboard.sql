@@ -1,0 +1,52 @@
+-- The leaderboard on chosen splits, whole (cut `all`) or under each label of a cut.
+select
+    split,
+    label,
+    rank,
+    model,
+    mean_score,
+    ci_low,
+    ci_high,
+    is_small,
+    trials_mean,
+    trials_ci_low,
+    trials_ci_high,
+    mean_lower,
+    mean_upper,
+    n_tasks,
+    n_tasks_wanted,
+    is_complete,
+    coverage,
+    coverage < $bar as is_below_bar,
+    n_trials,
+    n_tasks_ranked,
+    met_share,
+    met_ci_low,
+    met_ci_high,
+    mean_chars_alnum,
+    mean_completion_tokens,
+    cost_usd,
+    judge,
+    judge_trial,
+    judge_config_hash,
+    template_hash,
+    model_config_hash,
+    vintage,
+    score_name
+from board_figures
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and score_name = $score
+    and cut = $cut
+    and is_own_hard = $is_hard
+    and (
+        len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split)
+        or $is_hard
+    )
+    and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and ($vintage::varchar is null or vintage = $vintage)
+order by
+    split, cut, try_cast(label as integer), label, judge, judge_trial, vintage,
+    rank nulls last, model

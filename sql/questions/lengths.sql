@@ -1,0 +1,28 @@
+-- Rank correlation of length and score: of each model over its tasks, and over the models.
+select
+    split,
+    coalesce(model, '(over the models)') as model,
+    measure,
+    rank_correlation,
+    n,
+    judge,
+    judge_trial,
+    vintage,
+    score_name
+from length_correlations
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and score_name = $score
+    and is_own_hard = $is_hard
+    and (
+        len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split)
+        or $is_hard
+    )
+    and (
+        model is null or len($models::varchar[]) = 0
+        or list_contains($models::varchar[], model)
+    )
+    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and ($vintage::varchar is null or vintage = $vintage)
+order by split, judge, judge_trial, vintage, level, measure, model

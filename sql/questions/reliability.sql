@@ -1,0 +1,14 @@
+-- How far all graders agree, and each judge with itself.
+select
+    grader_set,
+    label,
+    n_graders,
+    alpha,
+    alpha_ci_low,
+    alpha_ci_high,
+    unanimous_share,
+    n,
+    n_tasks
+from grader_reliability
+where benchmark = $benchmark and dataset_revision = $revision and cut = $cut
+order by label, grader_set

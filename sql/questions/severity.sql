@@ -1,0 +1,37 @@
+-- Critical criteria met and critical mistakes made, the fewest mistakes first.
+select
+    split,
+    model,
+    critical_met_share,
+    critical_met_ci_low,
+    critical_met_ci_high,
+    n_critical,
+    critical_coverage,
+    mistake_share,
+    mistake_ci_low,
+    mistake_ci_high,
+    n_mistakes_possible,
+    mistake_coverage,
+    least(critical_coverage, mistake_coverage) < $bar as is_below_bar,
+    responses_with_mistake_share,
+    n_responses_at_risk,
+    n_trials,
+    judge,
+    judge_trial,
+    judge_config_hash,
+    template_hash,
+    model_config_hash,
+    vintage
+from severity_leaderboard
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and is_own_hard = $is_hard
+    and (
+        len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split)
+        or $is_hard
+    )
+    and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and ($vintage::varchar is null or vintage = $vintage)
+order by split, judge, judge_trial, vintage, mistake_share, model

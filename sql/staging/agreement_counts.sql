@@ -1,0 +1,78 @@
+-- How often two graders decided what on the same criteria, by task: what agreement is computed from. Compared are
+-- graders with each other, each in its first repetition, and the repetitions of one judge.
+with pairs as (
+    select
+        a.grader_id as a_id,
+        b.grader_id as b_id,
+        a.grader as grader_a,
+        b.grader as grader_b,
+        a.kind as kind_a,
+        b.kind as kind_b,
+        -- A majority agrees with its own members by making.
+        list_has_any(a.members, b.members) as is_member
+    from graders as a
+    inner join graders as b
+        on
+            a.grader < b.grader
+            and (
+                (a.judge_trial = 1 and b.judge_trial = 1)
+                or a.configured = b.configured
+            )
+),
+
+compared as (
+    select
+        a.benchmark,
+        a.dataset_revision,
+        a.task_id,
+        pairs.grader_a,
+        pairs.grader_b,
+        pairs.kind_a,
+        pairs.kind_b,
+        pairs.is_member,
+        a.value as value_a,
+        b.value as value_b,
+        graded_cuts.*
+    from graded as a
+    inner join pairs on a.grader_id = pairs.a_id
+    inner join graded as b
+        on
+            pairs.b_id = b.grader_id
+            and a.response_id = b.response_id
+            and a.criterion_id = b.criterion_id
+    inner join graded_cuts
+        on
+            a.response_id = graded_cuts.response_id
+            and a.criterion_id = graded_cuts.criterion_id
+),
+
+final as (
+    select
+        benchmark,
+        dataset_revision,
+        grader_a,
+        grader_b,
+        kind_a,
+        kind_b,
+        is_member,
+        case
+            when grouping(category) = 0 then 'category'
+            when grouping(severity) = 0 then 'severity'
+            when grouping(field) = 0 then 'field'
+            when grouping(model) = 0 then 'model'
+            when grouping(length) = 0 then 'length'
+            else 'all'
+        end as cut,
+        coalesce(category, severity, field, model, length, '') as label,
+        task_id,
+        value_a,
+        value_b,
+        count(*) as n
+    from compared
+    group by
+        benchmark, dataset_revision, grader_a, grader_b, kind_a, kind_b,
+        is_member, task_id, value_a, value_b,
+        grouping sets ((), (category), (severity), (field), (model), (length))
+)
+
+select * from final

@@ -1,0 +1,84 @@
+-- What became of each criterion over all models and trials under one judging, and how it goes with the rest of its task.
+with complete_responses as (
+    select
+        response_parts.response_id,
+        response_parts.points,
+        series.panel_id,
+        series.judging_id,
+        series.model
+    from response_parts
+    inner join series using (series_id)
+    where
+        response_parts.cut = 'all'
+        and response_parts.n_decided = response_parts.n_wanted
+),
+
+cells as (
+    select
+        complete_responses.panel_id,
+        complete_responses.model,
+        criteria.benchmark,
+        criteria.dataset_revision,
+        criteria.task_id,
+        criteria.criterion_id,
+        criteria.weight,
+        verdicts.value,
+        complete_responses.points - criteria.weight * verdicts.value
+            as rest_points
+    from verdicts
+    inner join criteria
+        on
+            verdicts.benchmark = criteria.benchmark
+            and verdicts.dataset_revision = criteria.dataset_revision
+            and verdicts.task_id = criteria.task_id
+            and verdicts.criterion_id = criteria.criterion_id
+            and verdicts.criterion_hash = criteria.content_hash
+    inner join complete_responses
+        on
+            verdicts.response_id = complete_responses.response_id
+            and complete_responses.judging_id = hash(
+                verdicts.judge,
+                verdicts.judge_config_hash,
+                verdicts.template_hash,
+                verdicts.grading,
+                verdicts.judge_trial
+            )
+),
+
+grouped as (
+    select
+        panel_id,
+        benchmark,
+        dataset_revision,
+        task_id,
+        criterion_id,
+        count(distinct model) as n_models,
+        count(distinct model) filter (where value > 0) as n_models_met,
+        count(*) as n_responses,
+        avg(value) as met_share,
+        -- The points that the criterion gives against the points of all others.
+        if(
+            stddev_pop(value) > 0 and stddev_pop(rest_points) > 0,
+            corr(sign(weight) * value, rest_points),
+            null
+        ) as rest_correlation
+    from cells
+    group by panel_id, benchmark, dataset_revision, task_id, criterion_id
+),
+
+final as (
+    select
+        *,
+        -- Fisher's z. The trials of a model are much alike, so models are what is counted.
+        if(
+            n_models > 3,
+            tanh(
+                atanh(greatest(least(rest_correlation, 0.999999), -0.999999))
+                + 1.96 / sqrt(n_models - 3)
+            ),
+            null
+        ) as rest_correlation_high
+    from grouped
+)
+
+select * from final

@@ -1,0 +1,100 @@
+"""How far graders agree, measured where their decisions have changed since the last time."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.aggregate.rows import Row, known
+from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics import draws
+from warehouse import Reader
+
+METHOD = "expanded-percentile-1"
+_LABELS = 3
+"""Decisions that there are: unmet, partial, met."""
+
+_STALE_PAIRS = """
+    select benchmark, dataset_revision, grader_a, grader_b, cut, label, figure_id, basis
+    from judge_agreement
+    anti join (select * from agreement_measures where method = $method) as measured using (figure_id, basis)
+"""
+_PAIR_COUNTS = f"""
+    select figure_id, task_id, 2 * value_a as a, 2 * value_b as b, n
+    from agreement_counts
+    inner join ({_STALE_PAIRS}) using (benchmark, dataset_revision, grader_a, grader_b, cut, label)
+    where benchmark = $benchmark and dataset_revision = $revision and grader_a = $a and grader_b = $b
+"""
+_STALE_SETS = """
+    select benchmark, dataset_revision, grader_set, cut, label, figure_id, basis
+    from grader_reliability
+    anti join (select * from reliability_measures where method = $method) as measured using (figure_id, basis)
+"""
+_COINCIDENCES = f"""
+    with counts as (
+        select reliability_counts.*, figure_id
+        from reliability_counts
+        inner join ({_STALE_SETS}) using (benchmark, dataset_revision, grader_set, cut, label)
+        where benchmark = $benchmark and dataset_revision = $revision and grader_set = $set
+    )
+    select figure_id, task_id, cells.a, cells.b, cells.n from counts, lateral (values
+        (0, 0, unmet_unmet), (0, 1, unmet_partial), (1, 0, unmet_partial), (0, 2, unmet_met), (2, 0, unmet_met),
+        (1, 1, partial_partial), (1, 2, partial_met), (2, 1, partial_met), (2, 2, met_met)
+    ) as cells(a, b, n)
+"""
+
+
+def stale_agreement(reader: Reader) -> list[Row]:
+    """The rows of `agreement_measures` for every pair of graders whose decisions are new."""
+    pair = ("benchmark", "dataset_revision", "grader_a", "grader_b")
+    measures = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
+    found = []
+    for key, figures in _groups(reader, _STALE_PAIRS, pair):
+        given = dict(zip(("benchmark", "revision", "a", "b"), key, strict=True))
+        tables = _tables(reader, _PAIR_COUNTS, given, figures)
+        found += _measured(figures, tables, measures)
+    return found
+
+
+def stale_reliability(reader: Reader) -> list[Row]:
+    """The rows of `reliability_measures` for every set of graders whose decisions are new."""
+    found = []
+    for key, figures in _groups(reader, _STALE_SETS, ("benchmark", "dataset_revision", "grader_set")):
+        given = dict(zip(("benchmark", "revision", "set"), key, strict=True))
+        tables = _tables(reader, _COINCIDENCES, given, figures)
+        found += _measured(figures, tables, {"alpha": krippendorff_alpha})
+    return found
+
+
+def _groups(reader: Reader, query: str, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
+    """The stale figures of graders that were compared, with the key of the comparison."""
+    stale = reader.rows(f"from ({query}) order by {', '.join(names)}, cut, label", {"method": METHOD})
+    for key, run in groupby(stale, key=itemgetter(*names)):
+        yield key, list(run)
+
+
+def _tables(reader: Reader, query: str, given: Row, figures: list[Row]) -> NDArray[np.float64]:
+    """How often which decisions meet, of shape (n_tasks, n_figures, labels, labels)."""
+    cells = reader.arrays(query, {"method": METHOD, **given})
+    places = {figure["figure_id"]: place for place, figure in enumerate(figures)}
+    figure = np.array([places[name] for name in cells["figure_id"]], dtype=np.int64)
+    tasks, task = np.unique(cells["task_id"].astype(str), return_inverse=True)
+    tables = np.zeros((len(tasks), len(figures), _LABELS, _LABELS))
+    np.add.at(tables, (task, figure, cells["a"].astype(np.int64), cells["b"].astype(np.int64)), cells["n"])
+    return tables
+
+
+def _measured(figures: list[Row], tables: NDArray[np.float64], measures: dict[str, Any]) -> list[Row]:
+    """A row for each figure, with each measure and its interval, all from the same draws."""
+    drawn, now = draws(len(tables)), datetime.now(UTC)
+    rows = [{"figure_id": f["figure_id"], "basis": f["basis"], "method": METHOD, "created_at": now} for f in figures]
+    for name, measure in measures.items():
+        values = measure(tables.sum(axis=0))
+        intervals = agreement_intervals(tables, measure, drawn=drawn)
+        for row, value, (low, high) in zip(rows, values, intervals, strict=True):
+            row |= {name: known(value), f"{name}_ci_low": known(low), f"{name}_ci_high": known(high)}
+    return rows
