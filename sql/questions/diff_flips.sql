@@ -69,7 +69,7 @@ cells as (
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
         rubrics.weight / nullif(denominators.points, 0) as worth,
-        if(decisions.n_decided = sides.n_trials, decisions.value, null)
+        decisions.value
             as value
     from sides
     inner join rubrics using (benchmark, dataset_revision)

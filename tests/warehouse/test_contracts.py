@@ -34,10 +34,14 @@ PROMISED = {
     "leaderboard": "benchmark dataset_revision split judge judge_config_hash template_hash grading judge_trial vintage "
                    "model model_config_hash score_name is_primary n_tasks n_tasks_wanted n_trials mean_score ci_low "
                    "ci_high coverage mean_chars_alnum cost_usd rank n_tasks_ranked",
+    "judge_agreement": "grader_a grader_b n kappa macro_f1 agreement",
     "hard_subset": "selection_id benchmark dataset_revision field task_id rank mean_score n_models selected_at",
     "runs": "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made cost_usd",
 }  # fmt: skip
 """Table -> the columns that others rely on (the public interface, copied here as facts)."""
+
+KEPT = [model for model in sql.models() if model.kind != "step"]
+"""Models that are in the published file."""
 
 INTERNAL = {"published_parts", "published_from"}
 """Tables by which the publisher knows what a file holds."""
@@ -89,7 +93,15 @@ def test_every_table_and_model_is_in_the_database(published: Reader) -> None:
         )
     }
 
-    assert {*TABLES, *(model.name for model in sql.models()), *INTERNAL} == present
+    assert {*TABLES, *(model.name for model in KEPT), *INTERNAL} == present
+
+
+def test_every_step_says_what_it_is_and_names_only_columns_of_its_query() -> None:
+    steps = [model for model in sql.models() if model.kind == "step"]
+
+    assert steps
+    assert [] == [step.name for step in steps if not step.meaning.strip()]
+    assert [] == [(step.name, column) for step in steps for column in step.columns if column not in step.query]
 
 
 def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
@@ -111,7 +123,7 @@ def test_a_key_is_made_of_the_tables_own_columns_and_no_column_stands_twice(tabl
 def test_every_column_that_schema_yml_describes_exists(published: Reader) -> None:
     gone = [
         (model.name, column)
-        for model in sql.models()
+        for model in KEPT
         for column in model.columns
         if column not in columns_of(published, model.name)
     ]

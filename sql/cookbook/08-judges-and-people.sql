@@ -1,0 +1,24 @@
+-- How far do judges agree with people, taking imported graders for people (table 3 of the paper)?
+with sides as (
+    select kind_a, kind_b, grader_a as judge, kappa, macro_f1, n
+    from judge_agreement
+    where cut = 'all' and kind_a = 'judge' and kind_b = 'imported'
+    union all
+    select kind_a, kind_b, grader_b as judge, kappa, macro_f1, n
+    from judge_agreement
+    where cut = 'all' and kind_b = 'judge' and kind_a = 'imported'
+    union all
+    select kind_a, kind_b, '(people with each other)' as judge, kappa, macro_f1, n
+    from judge_agreement
+    where cut = 'all' and kind_a = 'imported' and kind_b = 'imported'
+)
+
+select
+    judge,
+    round(avg(kappa), 3) as kappa,
+    round(avg(macro_f1), 3) as macro_f1,
+    count(*) as pairs,
+    sum(n) as decisions
+from sides
+group by judge
+order by kappa desc nulls last
