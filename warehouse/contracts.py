@@ -117,7 +117,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "inclusion_probability": (_REAL, "Share of resampled panels (models, trials within them) that select the task."),
     "is_border": (_FLAG, "Whether the panel's chance decides on the task: inclusion between 5 and 95 %."),
     "compared_with": (_TEXT, "What is compared with: a model that is left out, or the data set's own hard split."),
-    "n_selected": (_INT, "Tasks of the selection; beside an official split, those that it could have held."),
+    "n_selected": (_INT, "Tasks of the selection."),
     "n_compared": (_INT, "Tasks of the other selection that this one could have held."),
     "n_shared": (_INT, "Tasks in both."),
     "jaccard": (_REAL, "Tasks in both / tasks in either."),

@@ -69,9 +69,10 @@ class Reader:
 
 
 def quieten(connection: duckdb.DuckDBPyConnection) -> None:
-    """Keep DuckDB from looking for extensions on the network, which costs seconds a time."""
+    """Keep DuckDB from looking for extensions on the network, which costs seconds, and from drawing bars."""
     connection.execute("set autoinstall_known_extensions = false")
     connection.execute("set autoload_known_extensions = false")
+    connection.execute("set enable_progress_bar = false")
 
 
 def quoted(text: object) -> str:

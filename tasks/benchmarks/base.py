@@ -17,7 +17,7 @@ class Benchmark:
 
     `columns` are those that the rows must have. `vocabularies` say, for each field and kind of label (`category`,
     `decision_type`, `economic_pathway`), what the label may be. `severities` give each weight class its lowest and
-    highest weight.
+    highest weight. `hard_splits` name, by field, the split of the data set that holds its own choice of hard tasks.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Benchmark:
     default_dataset_id: str
     severities: Mapping[str, tuple[float, float]]
     vocabularies: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    hard_splits: Mapping[str, str] = field(default_factory=dict)
 
     def missing_columns(self, present: set[str]) -> list[str]:
         """The declared columns that a data set lacks, in their declared order."""

@@ -163,4 +163,5 @@ BENCHMARK = Benchmark(
     default_dataset_id="ScaleAI/PRBench",
     severities=SEVERITIES,
     vocabularies=PRBENCH_VOCABULARIES,
+    hard_splits={"Finance": "finance_hard", "Legal": "legal_hard"},
 )

@@ -1,0 +1,144 @@
+"""What a hard selection chooses from: the tasks of a field that are complete for a panel of models, with their scores.
+
+The panel is all models, or the named ones, under one judging.
+"""
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.benchmarks.base import Benchmark
+from tasks.rules.hardness import HardSubsetError
+from tasks.scope import judgings
+from tasks.settings import Job, Settings
+from warehouse import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class TaskScore:
+    """A model's score of a task, the mean over its trials, beside the score in each of them."""
+
+    value: float
+    by_trial: tuple[float, ...]
+
+
+Panel = Mapping[str, Mapping[str, TaskScore]]
+"""Model label -> task id -> score, of the tasks that are complete for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Universe:
+    """The tasks of a field that are complete for every model of a panel.
+
+    `models` are sorted. `scores` has, for each task in the order of the ids, one score a model; `trials` the scores
+    in each trial, shape (n_tasks, n_models, n_trials), NaN where a model has fewer trials than another.
+    """
+
+    field: str
+    models: tuple[str, ...]
+    scores: Mapping[str, tuple[float, ...]]
+    trials: NDArray[np.float64]
+
+
+def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[str, ...]) -> dict[str, set[str]]:
+    """The ids of the admitted tasks of the splits, by field."""
+    fields: dict[str, set[str]] = defaultdict(set)
+    for row in reader.rows(
+        "select field, task_id from tasks where benchmark = ? and dataset_revision = ? and is_admitted "
+        "and list_has_any(splits, ?) and field is not null",
+        [benchmark, revision, list(splits)],
+    ):
+        fields[row["field"]].add(row["task_id"])
+    return fields
+
+
+def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> Panel:
+    """The primary scores of the panel's models under the judging that selects.
+
+    Of a label that was configured in several ways, the way that was sampled last counts.
+
+    Raises:
+        HardSubsetError: the judging to select by is not clear, or a model of the panel has no complete task.
+    """
+    panel_id = _panel_id(reader, job, benchmark, revision)
+    panel = job.settings.hard_subset.panel
+    scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
+    for row in reader.rows(
+        """
+        with latest as (
+            select model, arg_max(series_id, created_at) as series_id
+            from responses
+            inner join series using (benchmark, dataset_revision, model, model_config_hash)
+            where series.panel_id = $panel
+            group by model
+        )
+        select model, task_id, value, trial_values
+        from task_parts inner join latest using (series_id)
+        where cut = 'all' and score_name = $score and is_complete
+        """,
+        {"panel": panel_id, "score": benchmark.primary_score.score_name},
+    ):
+        scores[row["model"]][row["task_id"]] = TaskScore(row["value"], tuple(row["trial_values"]))
+    if panel == "all":
+        return scores
+    unknown = [model for model in panel if model not in scores]
+    if unknown:
+        raise HardSubsetError(f"{unknown[0]!r} of hard_subset.panel has no complete task; known: {', '.join(scores)}")
+    return {model: scores[model] for model in panel}
+
+
+def _panel_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
+    """The key of the judging that selects: the first configured judge's, or the only one that there is."""
+    found = reader.rows(
+        "select distinct panel_id, judge, judge_config_hash, template_hash, grading, judge_trial from series "
+        "where benchmark = ? and dataset_revision = ? and vintage = ?",
+        [benchmark.name, revision, job.vintage],
+    )
+    configured = judgings(job, benchmark)
+    if job.named_judges:
+        found = [row for row in found if row["judge"] in job.named_judges]
+    elif configured:
+        wanted = configured[0].columns
+        found = [row for row in found if all(row[name] == value for name, value in wanted.items())]
+    if not found:
+        raise HardSubsetError("no verdict of the configured judge is stored; run `prbench judge` first")
+    if len(found) > 1:
+        names = ", ".join(sorted({row["judge"] for row in found}))
+        raise HardSubsetError(f"verdicts of several judges are stored ({names}); name the one to use with --judge")
+    return int(found[0]["panel_id"])
+
+
+def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:
+    """Those of a field's admitted tasks that are complete for the whole panel.
+
+    Raises:
+        HardSubsetError: there is no panel, or too few of the tasks are complete.
+    """
+    models = tuple(sorted(panel))
+    if not models:
+        raise HardSubsetError("no model of the panel has a complete task")
+    complete = sorted(task_ids.intersection(*(panel[model] for model in models)))
+    coverage = len(complete) / len(task_ids)
+    own_bar = settings.hard_subset.min_coverage
+    name, bar = ("coverage.min", settings.coverage.min) if own_bar is None else ("hard_subset.min_coverage", own_bar)
+    if coverage < bar:
+        raise HardSubsetError(
+            f"{len(complete)} of {len(task_ids)} tasks are complete for all {len(models)} models "
+            f"({coverage:.1%}, {name} is {bar:.1%})"
+        )
+    scores = {task: tuple(panel[model][task].value for model in models) for task in complete}
+    return Universe(field, models, scores, _trials(panel, models, complete))
+
+
+def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[np.float64]:
+    of_each = [[panel[model][task].by_trial for model in models] for task in tasks]
+    most = max(map(len, itertools.chain.from_iterable(of_each)), default=0)
+    trials = np.full((len(tasks), len(models), most), np.nan)
+    for i, by_model in enumerate(of_each):
+        for j, values in enumerate(by_model):
+            trials[i, j, : len(values)] = values
+    return trials

@@ -1,0 +1,140 @@
+"""Publishing, aggregating and asking at full size: 20 models x 3 trials x 19,356 criteria a night, and many nights.
+
+The figures of the warehouse stand beside those of a bare DuckDB file that holds the same rows and nothing else.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tasks.aggregate import aggregate
+from tests.benchmarks.bench import Clock, in_process_of_its_own, table
+from tests.benchmarks.synthetic import Size, made_up
+from tests.builders import job_on
+from warehouse import Warehouse
+
+_SCORES = """
+    with sums as (
+        select response_id, responses.model, responses.task_id, sum(weight * value) as points,
+            sum(weight) filter (weight > 0) as positive, count(value) = count(*) as is_complete
+        from verdicts inner join responses using (response_id)
+        inner join criteria on verdicts.task_id = criteria.task_id and verdicts.criterion_id = criteria.criterion_id
+        group by all
+    ),
+    of_tasks as (
+        select model, task_id, avg(points / positive) as value from sums group by all having bool_and(is_complete)
+    )
+    select model, avg(value) from of_tasks group by model
+"""
+_STATUS = "select model, status, count(*) from verdicts group by all"
+_LOOK_UP = "select status, explanation from verdicts where verdict_id = ?"
+_DETAILS = "select * from verdict_details where verdict_id = ?"
+_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Build:
+    """What it took to make the database of a size: seconds, peak memory of the process, size of the file."""
+
+    verdicts: int
+    aggregate_s: float
+    again_s: float
+    peak_mb: float
+    database_mb: float
+
+
+def build(folder: Path, size: Size) -> Build:
+    """Publish a made-up warehouse, all marts and intervals, from its parts."""
+    warehouse = Warehouse(folder)
+    warehouse.database.unlink(missing_ok=True)
+    for table_name in ("intervals", "agreement_measures", "reliability_measures"):
+        for part in warehouse.store.parts(table_name):
+            warehouse.store.path(table_name, part).unlink()
+    job = job_on("sample", folder)
+    clock = Clock()
+    aggregate(job)
+    first = clock.figures(1)
+    began_s = time.monotonic()
+    aggregate(job)
+    again_s = time.monotonic() - began_s
+    return Build(size.verdicts, first.seconds, again_s, first.peak_mb[0], warehouse.database.stat().st_size / 1e6)
+
+
+def bare_copy(folder: Path) -> Path:
+    """A DuckDB file with the same verdicts, responses and criteria, and nothing else."""
+    bare = folder / "bare.duckdb"
+    bare.unlink(missing_ok=True)
+    store = Warehouse(folder).store
+    with duckdb.connect(str(bare)) as connection:
+        for name in ("verdicts", "responses", "criteria"):
+            connection.execute(f"create table {name} as from read_parquet('{store.root / name}/*.parquet')")
+    return bare
+
+
+def asked(database: Path, query: str, *parameters: Any) -> float:
+    """The median of some runs in milliseconds, each on a connection of its own, as a person's is."""
+    found = []
+    for _ in range(_RUNS):
+        with duckdb.connect(str(database), read_only=True) as connection:
+            began_s = time.monotonic()
+            connection.execute(query, list(parameters)).fetchall()
+            found.append(1000 * (time.monotonic() - began_s))
+    return sorted(found)[_RUNS // 2]
+
+
+def queries(folder: Path) -> list[tuple[str, float, float | None]]:
+    """Milliseconds on the published database, and of the same or an equal question on the bare file."""
+    published, bare = Warehouse(folder).database, bare_copy(folder)
+    with duckdb.connect(str(published), read_only=True) as connection:
+        (verdict,) = connection.execute("select verdict_id from verdicts limit 1 offset 500000").fetchone() or ("",)
+    from_scratch = asked(bare, _SCORES)
+    return [
+        ("leaderboard", asked(published, "select * from leaderboard order by split, rank"), from_scratch),
+        ("leaderboard by category", asked(published, "select * from cut_leaderboard where cut = 'category'"), None),
+        ("severity_leaderboard", asked(published, "select * from severity_leaderboard"), None),
+        ("scores from scratch", asked(published, _SCORES), from_scratch),
+        ("verdicts by status", asked(published, _STATUS), asked(bare, _STATUS)),
+        ("one verdict", asked(published, _LOOK_UP, verdict), asked(bare, _LOOK_UP, verdict)),
+        ("one verdict, all beside it", asked(published, _DETAILS, verdict), None),
+    ]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_warehouse", description=__doc__)
+    parser.add_argument("--vintages", type=int, nargs="+", default=[1], help="nights of verdicts, one build each")
+    parser.add_argument("--models", type=int, default=20)
+    parser.add_argument("--folder", type=Path, help="keep the made-up warehouses here and use them again")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        root = given.folder or Path(temporary)
+        folders = {n: root / f"{given.models}x{n}" for n in given.vintages}
+        sizes = {n: Size(given.models, 3, n) for n in folders}
+        for n, folder in folders.items():
+            in_process_of_its_own(made_up, folder, sizes[n])
+        builds = [in_process_of_its_own(build, folder, sizes[n]) for n, folder in folders.items()]
+        base = builds[0]
+        print(table(
+            ["verdicts", "aggregate s", "to linear", "again s", "peak MB", "database MB"],
+            [
+                (f"{b.verdicts:,}", f"{b.aggregate_s:.1f}",
+                 f"{b.aggregate_s / base.aggregate_s * base.verdicts / b.verdicts:.2f}", f"{b.again_s:.2f}",
+                 f"{b.peak_mb:.0f}", f"{b.database_mb:.0f}") for b in builds
+            ],
+        ))  # fmt: skip
+        for number, folder in zip(given.vintages, folders.values(), strict=True):
+            print(f"\n{number} vintages, milliseconds")
+            rows = [
+                (name, f"{ours:.1f}", *(("", "") if bare is None else (f"{bare:.1f}", f"{ours / bare:.3f}")))
+                for name, ours, bare in queries(folder)
+            ]
+            print(table(["query", "published", "bare", "ratio"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""A small world to select hard tasks in: scores in tenths, stored as verdicts, and the selection written out."""
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.settings import Job
+from tasks.sources import source_of
+from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
+from warehouse import Warehouse
+
+N_CRITERIA = 10
+Tenths = Mapping[str, Mapping[str, Sequence[int]]]
+"""Model -> task -> criteria met in each trial, of ten with weight 1."""
+
+TASKS = [f"task-{i:02}" for i in range(12)]
+OFFICIAL = TASKS[:5]
+SIZE = 6
+
+
+def random_tenths() -> Tenths:
+    dice = random.Random(5)
+    ease = {task: dice.randint(1, 8) for task in TASKS}
+    n_trials = {"gpt": 2, "kimi": 1, "opus": 2}
+    return {
+        model: {task: [ease[task] + dice.randint(-1, 2) for _ in range(n)] for task in TASKS}
+        for model, n in n_trials.items()
+    }
+
+
+TENTHS = random_tenths()
+PARTIAL = {model: {task: of[task] for task in TASKS[:9]} for model, of in TENTHS.items()} | {"gpt": TENTHS["gpt"]}
+"""Nine of the twelve tasks are complete for all models."""
+TABLES = ("hard_subset", "hard_stability", "hard_overlaps")
+
+
+def chosen(tenths: Tenths, size: int, tasks: Iterable[str] = TASKS) -> set[str]:
+    """The tasks with the lowest mean over the models of the mean over the trials, ties by name."""
+    means = {task: sum(Fraction(sum(of[task]), len(of[task])) for of in tenths.values()) for task in tasks}
+    return set(sorted(tasks, key=lambda task: (means[task], task))[:size])
+
+
+def without(tenths: Tenths, model: str) -> Tenths:
+    return {label: scores for label, scores in tenths.items() if label != model}
+
+
+def job_with(
+    folder: Path, tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str = "Finance", size: int = SIZE
+) -> Job:
+    """Tasks of a field with scores in a warehouse of their own, and the job to select so many of them."""
+    (folder / "data").mkdir()
+    for split in splits:
+        write_jsonl(folder / "data" / f"{split}.jsonl", [{"made up": split}])
+    job = job_on(folder / "data", folder / "warehouse", hard_subset={"share": {field: size}})
+    store(job, rows_of(tenths, splits, field))
+    return job
+
+
+def with_rule(job: Job, **changes: Any) -> Job:
+    rule = job.settings.hard_subset.model_copy(update=changes)
+    return job.model_copy(update={"settings": job.settings.model_copy(update={"hard_subset": rule})})
+
+
+def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
+    """Write rows as rows of the job's own revision, and publish them."""
+    warehouse = Warehouse(job.warehouse)
+    revision = source_of(job)[1].revision
+    for table_name, of_table in rows.items():
+        own = [each | {"dataset_revision": revision} if "dataset_revision" in each else each for each in of_table]
+        warehouse.write(table_name, own)
+    warehouse.publish()
+
+
+def rows_of(tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str) -> dict[str, list[dict[str, Any]]]:
+    tasks = sorted({task for members in splits.values() for task in members})
+    rows = admitted(tasks, field=field, n_criteria=N_CRITERIA) | {"split_members": members_of(splits)}
+    rubrics = {task: [criterion(task, i, 1.0) for i in range(N_CRITERIA)] for task in tasks}
+    cells = {
+        (task, model, trial): met
+        for model, scores in tenths.items()
+        for task, of_task in scores.items()
+        for trial, met in enumerate(of_task, start=1)
+    }
+    responses = {cell: response(*cell) for cell in cells}
+    verdicts = [
+        verdict(responses[cell], each, float(i < met))
+        for cell, met in cells.items()
+        for i, each in enumerate(rubrics[cell[0]])
+    ]
+    criteria = [each for rubric in rubrics.values() for each in rubric]
+    return rows | {"criteria": criteria, "responses": list(responses.values()), "verdicts": verdicts}
+
+
+def members_of(splits: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    return [
+        row("split_members", split=split, task_id=task, position=i)
+        for split, members in splits.items()
+        for i, task in enumerate(members)
+    ]
+
+
+def read(job: Job, query: str) -> list[tuple[Any, ...]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.table(query)[1]
+
+
+def overlaps(job: Job, kind: str) -> dict[str, tuple[int, int, int, float]]:
+    """What is compared with -> tasks of the selection, of the other one, of both, and the overlap."""
+    query = f"select compared_with, n_selected, n_compared, n_shared, jaccard from hard_overlaps where kind = '{kind}'"
+    return {name: figures for name, *rest in read(job, query) for figures in [tuple(rest)]}
+
+
+def expected_overlap(one: set[str], other: set[str]) -> tuple[int, int, int, Any]:
+    return len(one), len(other), len(one & other), pytest.approx(len(one & other) / len(one | other))
+
+
+def parts_of(job: Job) -> list[Path]:
+    return sorted((job.warehouse / "parts").rglob("*.parquet"))
