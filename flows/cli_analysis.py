@@ -39,8 +39,7 @@ def judges(context: Context, by: str | None) -> int:
     apart = [pair for pair in pairs if not pair["is_member"]]
     _show("Pairs of graders (a majority and its own voters: --json)", apart, {
         "a": "grader_a", "b": "grader_b", **label, "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
-        "macro-F1": ("macro_f1", "macro_f1_ci_low", "macro_f1_ci_high"),
-        "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"), "n": "n", "tasks": "n_tasks",
+        "macro-F1": "macro_f1", "agreement": "agreement", "n": "n", "tasks": "n_tasks",
         "met by a": "met_share_a", "met by b": "met_share_b",
     })  # fmt: skip
     _show("Sets of graders", sets, {

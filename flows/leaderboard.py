@@ -50,9 +50,7 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         if choice.selection is not None:
             found = _on_selection(reader, choice.selection, given | {"score": _score(benchmark, choice)}, board)
         elif choice.is_severity:
-            found = Table(
-                *reader.table(sql.read("questions/severity"), given | board | {"is_hard": choice.is_hard})
-            )
+            found = Table(*reader.table(sql.read("questions/severity"), given | board | {"is_hard": choice.is_hard}))
         else:
             found = _ranked(reader, benchmark, choice, given | board)
         if must_know and not found.rows:

@@ -28,7 +28,7 @@ def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:
 
 def caveats(job: Job, records: Sequence[Record]) -> list[str]:
     """What must be known beside the figures."""
-    lines = []
+    lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records} if not _tells("judge", records)]
     low = sorted({r["model"] for r in records if r.get("is_below_bar")})
     if low:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
@@ -52,7 +52,7 @@ def _tells(name: str, records: Sequence[Record]) -> bool:
         # A hash tells something where one label was configured in several ways.
         owners = [(r[_OWNERS[name]], r[name]) for r in records]
         return len(set(owners)) > len({owner for owner, _ in owners})
-    if name in {"judge_trial", "vintage"}:
+    if name in {"judge", "judge_trial", "vintage"}:
         return len(values) > 1
     if name == "mean_lower":
         return not all(r["is_complete"] for r in records)
@@ -80,19 +80,32 @@ def _score(record: Record) -> str | None:
 
 
 _TITLES = {
-    "ci_low": "95 % interval", "trials_ci_low": "over trials", "mean_lower": "could be",
-    "mean_chars_alnum": "letters+digits", "critical_met_share": "critical met", "critical_met_ci_low": "95 % interval",
-    "mistake_share": "critical mistakes", "mistake_ci_low": "95 % interval",
+    "ci_low": "95 % interval",
+    "trials_ci_low": "over trials",
+    "mean_lower": "could be",
+    "n_tasks": "tasks",
+    "n_trials": "trials",
+    "mean_chars_alnum": "chars",
+    "critical_met_share": "critical met",
+    "critical_met_ci_low": "95 % interval",
+    "mistake_share": "critical mistakes",
+    "mistake_ci_low": "95 % interval",
     "responses_with_mistake_share": "answers with one",
-}  # fmt: skip
+}
+N_LEAST = 5
+"""Columns without which a leaderboard is none: split, rank, model, score and interval."""
 _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
     "rank": lambda r: r["rank"],
     "model": lambda r: r["model"],
     "mean_score": _score,
     "ci_low": _span("ci_low", "ci_high", mark="is_small"),
-    "trials_ci_low": _span("trials_ci_low", "trials_ci_high"),
+    "judge": lambda r: r["judge"],
+    "vintage": lambda r: r["vintage"],
+    "n_tasks": lambda r: f"{r['n_tasks']} of {r['n_tasks_wanted']}",
+    "coverage": _number("coverage", ".1%"),
     "mean_lower": _span("mean_lower", "mean_upper"),
+    "trials_ci_low": _span("trials_ci_low", "trials_ci_high"),
     "critical_met_share": lambda r: (
         None
         if r["critical_met_share"] is None
@@ -104,15 +117,11 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     ),
     "mistake_ci_low": _span("mistake_ci_low", "mistake_ci_high", ".1%"),
     "responses_with_mistake_share": _number("responses_with_mistake_share", ".1%"),
-    "n_tasks": lambda r: f"{r['n_tasks']} of {r['n_tasks_wanted']}",
-    "coverage": _number("coverage", ".1%"),
     "n_trials": lambda r: r["n_trials"],
     "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),
     "cost_usd": _number("cost_usd", ".2f"),
-    "judge": lambda r: r["judge"],
     "judge_trial": lambda r: r["judge_trial"],
     "judge_config_hash": lambda r: r["judge_config_hash"][:8],
     "template_hash": lambda r: r["template_hash"][:8],
     "model_config_hash": lambda r: r["model_config_hash"][:8],
-    "vintage": lambda r: r["vintage"],
 }

@@ -17,10 +17,13 @@ _MACHINE_WIDTH = 500
 Rows = Sequence[Sequence[Any]]
 
 
-def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True) -> None:
+def show_table(
+    columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True, n_least: int | None = None
+) -> None:
     """A table for people; numbers stand on the right, long texts are cut unless told otherwise.
 
-    On a terminal that is too narrow for it: a block a row, a line a column.
+    On a terminal that is too narrow for it, columns behind the first `n_least` are left out, and named; where that is
+    not enough or not allowed: a block a row, a line a column.
     """
     from rich.console import Console
     from rich.table import Table
@@ -33,25 +36,40 @@ def show_table(columns: Sequence[str], rows: Rows, *, title: str | None = None, 
     console = Console()
     if not console.is_terminal:
         console = Console(width=_MACHINE_WIDTH)
-    elif _narrowest(columns, cells, are_numbers) > console.width:
-        _print_records(console, columns, cells, title)
-        return
+    n_fitting = len(columns)
+    if console.is_terminal:
+        # Where columns may go, cells stay whole; where none may, texts may be folded between words.
+        n_fitting = _fitting(columns, cells, are_numbers, console.width, is_whole=n_least is not None)
+        if n_fitting < (n_least or len(columns)):
+            _print_records(console, columns, cells, title)
+            return
     table = Table(title=title, title_justify="left", header_style="bold")
-    for column, is_number in zip(columns, are_numbers, strict=True):
+    for column, is_number in zip(columns[:n_fitting], are_numbers, strict=False):
         table.add_column(column, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in cells:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(Text, row[:n_fitting]))
     console.print(table)
+    if n_fitting < len(columns):
+        console.print(f"A wider terminal also shows: {', '.join(columns[n_fitting:])}", style="dim")
 
 
-def _narrowest(columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool]) -> int:
-    """The width below which a table breaks the words of its cells; a text's header may be folded once."""
+def _fitting(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], width: int, *, is_whole: bool
+) -> int:
+    """How many of the first columns fit side by side."""
+    numbers = range(len(columns), 0, -1)
+    return next((n for n in numbers if _narrowest(columns[:n], cells, are_numbers[:n], is_whole) <= width), 0)
+
+
+def _narrowest(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], is_whole: bool
+) -> int:
+    """The width below which a table breaks the words of its cells, or cells at all; a header may be folded once."""
     widths = [
         max(
-            [
-                len(column) if is_number else (len(column) + 1) // 2,
-                *(len(word) for row in cells for word in row[index].split()),
-            ]
+            len(column) if is_number else (len(column) + 1) // 2,
+            *(len(part) for row in cells for part in ([row[index]] if is_whole else row[index].split())),
+            0,
         )
         for index, (column, is_number) in enumerate(zip(columns, are_numbers, strict=True))
     ]

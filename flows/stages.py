@@ -97,9 +97,12 @@ async def aggregate_flow(job: Job) -> StageReport:
 
 @flow(name="select-hard")
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
-    """Select the hard subset of each field."""
+    """Select the hard subset of each field, and give the leaderboard on a new one its intervals."""
     started_s = time.monotonic()
-    return await _finished(job, await asyncio.to_thread(select_hard, job, must_select=must_select), started_s)
+    report = await asyncio.to_thread(select_hard, job, must_select=must_select)
+    if report.rows:
+        await asyncio.to_thread(aggregate, job)
+    return await _finished(job, report, started_s)
 
 
 @flow(name="check")

@@ -14,7 +14,19 @@ import sql
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
-STAGES = ("check", "ingest", "assemble", "sample", "judge", "aggregate", "hard_subset", "imports", "plan", "report")
+STAGES = (
+    "check",
+    "ingest",
+    "assemble",
+    "sample",
+    "judge",
+    "aggregate",
+    "hard_subset",
+    "compare",
+    "imports",
+    "plan",
+    "report",
+)
 
 ONLY: dict[str, set[str]] = {
     "tasks.rules": {"tasks.rules", "numpy", "scipy"},

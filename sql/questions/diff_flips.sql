@@ -69,7 +69,7 @@ cells as (
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
         rubrics.weight / nullif(denominators.points, 0) as worth,
-        decisions.value
+        if(decisions.n_decided = sides.n_trials, decisions.value, null)
             as value
     from sides
     inner join rubrics using (benchmark, dataset_revision)

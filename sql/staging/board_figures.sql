@@ -42,7 +42,12 @@ select
     ranks.n_tasks_ranked
 from cut_rows
 left join ranks using (board_id, series_id, cut, label, score_name)
-left join series_costs using (board_id, series_id)
+left join series_costs
+    on
+        cut_rows.board_id = series_costs.board_id
+        and cut_rows.series_id = series_costs.series_id
+        -- Length and cost are those of whole answers, on the whole board.
+        and cut_rows.cut = 'all'
 left join intervals
     on
         cut_rows.figure_id = intervals.figure_id

@@ -1,0 +1,197 @@
+"""The differences between paired series: task by task, with what can be said about their mean."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import sql
+from tasks.compare.pairs import pairs
+from tasks.compare.series import Kind, Pair, Question, Side
+from tasks.rules.comparison import PairedDifference, holm, paired_difference
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.statistics import SMALL
+from warehouse import Reader
+
+LEVEL = 0.95
+"""Coverage of the intervals."""
+ALPHA = 0.05
+"""What a corrected p-value must fall below."""
+
+Values = Mapping[str, float | None]
+"""The value of every task that was answered; None where it is not complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskValues:
+    """What a task is worth on both sides, each the mean over its trials."""
+
+    task_id: str
+    first: float
+    second: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How much the second side scores above the first on a set of tasks, before any clipping.
+
+    Attributes:
+        tasks: those that are complete on both sides; the figures rest on them.
+        answered: those that both sides answered, complete or not.
+        n_wanted: how many both sides could have.
+        p_adjusted: the p-value, corrected for the number of differences that are shown.
+        is_significant: whether it is below 5 %; None where there is no p-value.
+    """
+
+    pair: Pair
+    split: str
+    tasks: tuple[TaskValues, ...]
+    answered: frozenset[str]
+    n_wanted: int
+    first_mean: float
+    second_mean: float
+    paired: PairedDifference
+    p_adjusted: float | None = None
+    is_significant: bool | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def difference(self) -> float:
+        """Second minus first."""
+        assert self.paired.difference is not None
+        return self.paired.difference
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came out: what was compared, the differences by pair and split, and what must be known about all."""
+
+    kind: Kind
+    score: str
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+
+
+def compare(reader: Reader, question: Question) -> Answer:
+    """The differences that a question asks for.
+
+    Raises:
+        UsageError: the names or options do not say what to compare.
+        PipelineError: there is nothing to compare.
+    """
+    kind, found, notes = pairs(reader, question)
+    values, answered = _values(reader, question, found)
+    differences, empty = [], []
+    for pair in found:
+        for split in values:
+            difference = _difference(question, pair, split, values[split], answered[split])
+            if difference is None:
+                empty.append(f"{split}: no task is complete for both {told(kind, pair)}.")
+            else:
+                differences.append(difference)
+    if not differences:
+        raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
+    return Answer(kind, question.score, tuple(_corrected(differences)), (*notes, *empty))
+
+
+def told(kind: Kind, pair: Pair) -> str:
+    """The two sides in words, as short as they can be told apart."""
+    first, second = short(kind, pair.first), short(kind, pair.second)
+    return f"{first} and {second}"
+
+
+def short(kind: Kind, side: Side) -> str:
+    """The name of a side; a hash by its beginning."""
+    return side.name[:12] if kind in {"template", "revision"} else side.name
+
+
+_BySplit = dict[str, dict[int, dict[str, float | None]]]
+
+
+def _values(
+    reader: Reader, question: Question, found: Iterable[Pair]
+) -> tuple[_BySplit, dict[str, dict[int, frozenset[str]]]]:
+    """By split and series: the value of every wanted task, and which of them were answered."""
+    series = {side.series.series_id for pair in found for side in (pair.first, pair.second)}
+    parameters = {
+        "benchmark": question.benchmark,
+        "is_hard": question.is_hard,
+        "splits": list(question.splits),
+        "series": sorted(series),
+        "score": question.score,
+    }
+    values: _BySplit = {}
+    answered: dict[str, dict[int, set[str]]] = {}
+    for row in reader.rows(sql.read("questions/diff_values"), parameters):
+        values.setdefault(row["split"], {}).setdefault(row["series_id"], {})[row["task_id"]] = row["value"]
+        of_series = answered.setdefault(row["split"], {}).setdefault(row["series_id"], set())
+        if row["is_answered"]:
+            of_series.add(row["task_id"])
+    if not values:
+        raise _no_tasks(reader, question)
+    return values, {split: {key: frozenset(ids) for key, ids in of.items()} for split, of in answered.items()}
+
+
+def _no_tasks(reader: Reader, question: Question) -> PipelineError:
+    if question.is_hard:
+        return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
+    rows = reader.rows(
+        "select distinct split from boards where benchmark = $benchmark and not is_own_hard order by split",
+        {"benchmark": question.benchmark},
+    )
+    if not rows or not question.splits:
+        return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")
+    known = ", ".join(row["split"] for row in rows)
+    return UsageError(f"--split {question.splits[0]}: what is stored has none; it has {known}")
+
+
+def _difference(
+    question: Question,
+    pair: Pair,
+    split: str,
+    values: Mapping[int, Values],
+    answered: Mapping[int, frozenset[str]],
+) -> Difference | None:
+    """None where no task is complete on both sides."""
+    first_id, second_id = pair.first.series.series_id, pair.second.series.series_id
+    first, second = values.get(first_id, {}), values.get(second_id, {})
+    wanted = [task for task in first if task in second and pair.first.counts(task) and pair.second.counts(task)]
+    tasks = tuple(
+        TaskValues(task, a, b) for task in wanted if (a := first[task]) is not None and (b := second[task]) is not None
+    )
+    if not tasks:
+        return None
+    means = [math.fsum(side) / len(tasks) for side in ([t.first for t in tasks], [t.second for t in tasks])]
+    return Difference(
+        pair=pair,
+        split=split,
+        tasks=tasks,
+        answered=answered[first_id] & answered[second_id] & frozenset(wanted),
+        n_wanted=len(wanted),
+        first_mean=means[0],
+        second_mean=means[1],
+        paired=paired_difference(np.array([t.first for t in tasks]), np.array([t.second for t in tasks]), level=LEVEL),
+        notes=(*pair.notes, *_notes(question, pair, means, len(tasks))),
+    )
+
+
+def _notes(question: Question, pair: Pair, means: Iterable[float], n_tasks: int) -> list[str]:
+    notes = []
+    for side, mean in zip((pair.first, pair.second), means, strict=True):
+        if question.clips_mean and mean < 0:
+            notes.append(
+                f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is "
+                "of the unclipped means."
+            )
+    if n_tasks < SMALL:
+        notes.append(f"The figures rest on {n_tasks} tasks; below {SMALL} an interval is not to be relied on.")
+    return notes
+
+
+def _corrected(differences: list[Difference]) -> list[Difference]:
+    adjusted = holm([difference.paired.p_value for difference in differences])
+    return [
+        replace(difference, p_adjusted=p_value, is_significant=None if p_value is None else p_value < ALPHA)
+        for difference, p_value in zip(differences, adjusted, strict=True)
+    ]

@@ -1,0 +1,171 @@
+"""Which series stand against each other: those that are equal in everything but what is compared."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from itertools import product
+
+import sql
+from tasks.compare.names import resolved
+from tasks.compare.series import COLUMN_OF, Kind, Pair, Question, Series, Side
+from tasks.rules.errors import PipelineError, UsageError
+from warehouse import Reader
+
+_IDENTITY = (
+    "dataset_revision", "model", "model_config_hash", "vintage", "judge", "judge_config_hash", "template_hash",
+    "grading", "judge_trial",
+)  # fmt: skip
+_MAY_DIFFER: dict[Kind, frozenset[str]] = {
+    # A label stands for what was configured under it.
+    "model": frozenset({"model", "model_config_hash"}),
+    "judge": frozenset({"judge", "judge_config_hash", "template_hash"}),
+    "template": frozenset({"template_hash"}),
+    "run": frozenset({"vintage"}),
+    "vintage": frozenset({"vintage"}),
+    "revision": frozenset({"dataset_revision"}),
+}
+
+_Key = tuple[object, ...]
+
+
+def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[str]]:
+    """What is compared, the pairs of series, and what must be known about their choice.
+
+    Raises:
+        UsageError: the names do not say what to compare, or an option asks for what is not there.
+        PipelineError: no two series can be compared.
+    """
+    every = _series(reader, question)
+    kind, names = resolved(reader, question, every)
+    _refuse_options(question, kind, every)
+    of_revision = [each for each in every if kind == "revision" or each.dataset_revision == question.revision]
+    notes = []
+    if not of_revision and kind != "revision":
+        of_revision = every
+        if question.revision:
+            notes.append(f"No verdict on the configured revision {question.revision[:12]}: what is there is compared.")
+    sides = _sides(reader, question, kind, names, [each for each in of_revision if _is_asked_for(each, question)])
+    found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
+    if not found:
+        raise PipelineError(_nothing(kind, names, sides))
+    return kind, found, notes
+
+
+def _series(reader: Reader, question: Question) -> list[Series]:
+    names = [field.name for field in fields(Series)]
+    rows = reader.rows(sql.read("questions/diff_series"), {"benchmark": question.benchmark})
+    if not rows:
+        raise PipelineError(f"nothing to compare: no verdict on {question.benchmark} yet; run `prbench run` first")
+    return [Series(**{name: row[name] for name in names}) for row in rows]
+
+
+def _refuse_options(question: Question, kind: Kind, every: Sequence[Series]) -> None:
+    narrowing = {
+        "model": question.models,
+        "judge": question.judges,
+        "vintage": (question.vintage,) if question.vintage else (),
+    }
+    for option, values in narrowing.items():
+        if values and option == kind:
+            raise UsageError(f"--{option}: it is {option}s that are compared; leave the option out")
+        known = sorted({getattr(each, option) for each in every})
+        unknown = [value for value in values if value not in known]
+        if unknown:
+            raise UsageError(f"--{option} {unknown[0]}: no verdict has it; there are {', '.join(known)}")
+
+
+def _is_asked_for(series: Series, question: Question) -> bool:
+    return (
+        (not question.models or series.model in question.models)
+        and (not question.judges or series.judge in question.judges)
+        and (not question.vintage or series.vintage == question.vintage)
+    )
+
+
+def _sides(
+    reader: Reader, question: Question, kind: Kind, names: Sequence[str], every: Sequence[Series]
+) -> dict[str, list[Side]]:
+    """The series of each name."""
+    if kind != "run":
+        return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
+    by_id = {each.series_id: each for each in every}
+    sides: dict[str, list[Side]] = {name: [] for name in names}
+    parameters = {"benchmark": question.benchmark, "runs": list(names)}
+    for row in reader.rows(sql.read("questions/diff_runs"), parameters):
+        if row["series_id"] in by_id:
+            sides[row["run_id"]].append(Side(row["run_id"], by_id[row["series_id"]], frozenset(row["task_ids"])))
+    return sides
+
+
+def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
+    of_first, of_second = _grouped(kind, first), _grouped(kind, second)
+    # The order of the series, not that of their keys.
+    return [
+        pair
+        for key, group in of_first.items()
+        if key in of_second
+        for pair in _pairs_of_group(kind, group, of_second[key])
+    ]
+
+
+def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
+    groups: dict[_Key, list[Side]] = {}
+    for side in sides:
+        key = tuple(getattr(side.series, name) for name in _IDENTITY if name not in _MAY_DIFFER[kind])
+        groups.setdefault(key, []).append(side)
+    return groups
+
+
+def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[Pair]:
+    if kind == "run":
+        # Two runs that worked on the same answers have no difference to show: a verdict is stored once.
+        return [Pair(a, b) for a, b in product(first, second) if a.series.series_id != b.series.series_id]
+    if kind != "judge":
+        return [_latest(kind, first, second)]
+    # With one template for both, the judges alone differ.
+    shared = {side.series.template_hash for side in first} & {side.series.template_hash for side in second}
+    if not shared:
+        return [_latest(kind, first, second)]
+    templates = list(dict.fromkeys(side.series.template_hash for side in first if side.series.template_hash in shared))
+    return [
+        _latest(kind, *([side for side in sides if side.series.template_hash == template] for sides in (first, second)))
+        for template in templates
+    ]
+
+
+def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
+    """The newest of each; more than one there is only where a label has been configured again."""
+    chosen, notes = [], []
+    for sides in (first, second):
+        newest = max(sides, key=lambda side: _age(kind, side))
+        chosen.append(newest)
+        if len(sides) > 1:
+            notes.append(f"{newest.name} has {len(sides)} configurations; the latest counts ({_told(kind, newest)}).")
+    return Pair(chosen[0], chosen[1], tuple(notes))
+
+
+def _told(kind: Kind, side: Side) -> str:
+    if kind == "model":
+        return side.series.model_config_hash[:12]
+    return f"{side.series.judge_config_hash[:12]}, template {side.series.template_hash[:12]}"
+
+
+def _age(kind: Kind, side: Side) -> tuple[object, ...]:
+    series = side.series
+    if kind == "model":
+        return series.answered_at, series.model_config_hash
+    return series.judged_at, series.judge_config_hash, series.template_hash
+
+
+def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
+    absent = [name for name in names if not sides[name]]
+    if absent:
+        return f"nothing to compare: {absent[0]} has no verdict under these options"
+    if kind == "run":
+        same = {side.series.series_id for side in sides[names[0]]}
+        if any(side.series.series_id in same for name in names[1:] for side in sides[name]):
+            return (
+                "nothing to compare: the runs worked on the same answers under the same judging, "
+                "and a verdict is stored once; runs differ where their vintages do"
+            )
+    differing = sorted(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])
+    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(differing)}"

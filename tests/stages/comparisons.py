@@ -1,0 +1,141 @@
+"""Rows of judged answers for tests that compare, and the arithmetic of a comparison written out in fractions."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tasks.compare import Answer, Flips, Question, compare, flips_of
+from tests.builders import REVISION, admitted, criterion, response, row, verdict
+from warehouse import Reader, Warehouse
+
+Rubric = Sequence[tuple[int, str]]
+"""Weight and category of each criterion."""
+Decisions = Mapping[str, Sequence[float | None]]
+"""Task -> the value of each criterion."""
+Rows = dict[str, list[dict[str, Any]]]
+
+RUBRICS: dict[str, Rubric] = {
+    "t1": [(10, "Accuracy"), (6, "Risk"), (4, "Risk"), (-5, "Accuracy")],
+    "t2": [(8, "Accuracy"), (2, "Risk")],
+    "t3": [(3, "Accuracy"), (7, "Risk"), (5, "Clarity")],
+    "t4": [(9, "Clarity"), (-10, "Risk")],
+}
+ALL_MET: dict[str, list[float | None]] = {
+    task: [1.0 if weight > 0 else 0.0 for weight, _ in rubric] for task, rubric in RUBRICS.items()
+}
+WORSE_IN_RISK: Decisions = {"t1": [1, 0, 1, 0], "t2": [1, 0], "t3": [1, 0, 1], "t4": [1, 1]}
+"""Of what `ALL_MET` has right: four criteria of the category Risk lost, one in each task."""
+MIXED: Decisions = {"t1": [0, 1, 1, 1], "t2": [1, 1], "t3": [0, 0, 1], "t4": [0, 0]}
+
+
+def tasks_of(rubrics: Mapping[str, Rubric], split: str = "finance", revision: str = REVISION) -> Rows:
+    """The rows that make the tasks of these rubrics stand in a split."""
+    rows: Rows = dict(admitted(list(rubrics), split=split))
+    for task_row in rows["task_rows"]:
+        task_row["n_criteria"] = len(rubrics[task_row["task_id"]])
+    rows["criteria"] = [each for task, rubric in rubrics.items() for each in criteria_of(task, rubric)]
+    for name in ("task_rows", "split_members", "checks", "criteria"):
+        rows[name] = [each | {"dataset_revision": revision} for each in rows[name]]
+    return rows
+
+
+def criteria_of(task: str, rubric: Rubric) -> list[dict[str, Any]]:
+    return [criterion(task, place, weight, category) for place, (weight, category) in enumerate(rubric)]
+
+
+def judged(
+    decisions: Decisions,
+    model: str = "a",
+    *,
+    rubrics: Mapping[str, Rubric] = RUBRICS,
+    criteria: Mapping[str, Sequence[dict[str, Any]]] | None = None,
+    trial: int = 1,
+    of_response: Mapping[str, Any] | None = None,
+    **of_verdict: Any,
+) -> Rows:
+    """An answer to each task with a verdict on each criterion; more columns of both by name."""
+    given = dict(of_response or {})
+    rows: Rows = {"responses": [], "verdicts": []}
+    for task, values in decisions.items():
+        name = "/".join([task, model, str(trial), *map(str, given.values())])
+        answer = response(task, model, trial, **given) | {"response_id": name}
+        rows["responses"].append(answer)
+        rubric = criteria[task] if criteria else criteria_of(task, rubrics[task])
+        for each, value in zip(rubric, values, strict=True):
+            cell = "/".join([name, each["criterion_id"], *map(str, of_verdict.values())])
+            decided = {"explanation": f"why in {model}: {value}", **of_verdict}
+            rows["verdicts"].append(
+                verdict(answer, each, value, **decided)
+                | {"verdict_id": cell, "dataset_revision": answer["dataset_revision"]}
+            )
+    return rows
+
+
+def together(*parts: Mapping[str, Iterable[dict[str, Any]]]) -> Rows:
+    rows: Rows = {}
+    for part in parts:
+        for name, of_table in part.items():
+            rows.setdefault(name, []).extend(of_table)
+    return rows
+
+
+def own_hard(task_ids: Sequence[str]) -> Rows:
+    """The rows of an own hard selection."""
+    return {
+        "hard_subset": [
+            row("hard_subset", selection_id="one", field="Finance", task_id=task, rank=place, mean_score=0.0,
+                n_models=2, panel=["a", "b"], selected_at=row("responses")["created_at"])
+            for place, task in enumerate(task_ids, start=1)
+        ]
+    }  # fmt: skip
+
+
+def score(rubric: Rubric, values: Sequence[float | None]) -> Fraction:
+    """Equation 1, in fractions."""
+    points = sum((weight * exact(value) for (weight, _), value in zip(rubric, values, strict=True)), Fraction())
+    return points / sum(weight for weight, _ in rubric if weight > 0)
+
+
+def exact(value: float | None) -> Fraction:
+    assert value is not None
+    return Fraction(value).limit_denominator(1000)
+
+
+def changes(first: Decisions, second: Decisions) -> list[Fraction]:
+    """Second minus first of each task."""
+    return [score(RUBRICS[task], second[task]) - score(RUBRICS[task], first[task]) for task in first]
+
+
+def mean(values: Sequence[Fraction]) -> Fraction:
+    return sum(values, Fraction()) / len(values)
+
+
+def sign_flip_p(differences: Sequence[Fraction]) -> Fraction:
+    """The share of all flips of signs whose sum is as far from nothing."""
+    sums = [
+        abs(sum((sign * each for sign, each in zip(signs, differences, strict=True)), Fraction()))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    return Fraction(sum(each >= abs(sum(differences, Fraction())) for each in sums), len(sums))
+
+
+@contextmanager
+def filled(folder: Path, *parts: Rows) -> Iterator[Reader]:
+    """A fresh warehouse with these rows, published and opened."""
+    warehouse = Warehouse(folder)
+    for table_name, of_table in together(*parts).items():
+        warehouse.write(table_name, of_table)
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        yield reader
+
+
+def ask(reader: Reader, *names: str, **asked: Any) -> Answer:
+    return compare(reader, Question("prbench", names, **{"splits": ("finance",), "revision": "a-revision"} | asked))
+
+
+def apart(reader: Reader, answer: Answer) -> list[Flips]:
+    return flips_of(reader, answer.score, answer.differences)
