@@ -15,6 +15,7 @@ _KINDS = {
     "disagreed": "that graders disagree on most",
     "suspect": "that go against the rest of their task: the weight or its sign may be wrong",
 }
+_SMALL_MARK = "°"
 Records = list[dict[str, Any]]
 
 
@@ -25,6 +26,8 @@ Records = list[dict[str, Any]]
 @shared_options
 def judges(context: Context, by: str | None) -> int:
     """Compare graders: judges, imported labels of people, repetitions, majorities. `--judge` names one to compare."""
+    from tasks.rules.statistics import SMALL
+
     cut = {"cut": by or "all"}
     pairs = _asked(context, "judges", cut | {"graders": list(context.asked.judges)})
     sets = _asked(context, "reliability", cut) if by in {None, "category", "severity"} else []
@@ -46,10 +49,12 @@ def judges(context: Context, by: str | None) -> int:
         "set": "grader_set", **label, "graders": "n_graders",
         "Krippendorff's alpha": ("alpha", "alpha_ci_low", "alpha_ci_high"), "unanimous": "unanimous_share", "n": "n",
     })  # fmt: skip
-    _show("Leniency: share met, less that of the others on the same criteria", leniency, {
+    _show("Leniency: share met, less that of the others", leniency, {
         "grader": "grader", "kind": "kind", "leniency": "leniency", "met": "met_share", "others": "others_met_share",
         "n": "n",
     })  # fmt: skip
+    if any(pair["n_tasks"] < SMALL for pair in apart):
+        click.echo(f"{_SMALL_MARK} fewer than {SMALL} tasks: the interval may be too narrow")
     return 0
 
 
@@ -132,10 +137,13 @@ def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
     if isinstance(column, str):
         value = record[column]
         return f"{value:.3f}" if isinstance(value, float) and column != "weight" else value
+    from tasks.rules.statistics import SMALL
+
     value, low, high = (record[name] for name in column)
     if value is None:
         return None
-    return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
+    small = _SMALL_MARK if record["n_tasks"] < SMALL else ""
+    return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f}){small}"
 
 
 ANALYSIS_COMMANDS = (judges, criteria, lengths)

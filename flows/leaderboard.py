@@ -50,7 +50,10 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         if choice.selection is not None:
             found = _on_selection(reader, choice.selection, given | {"score": _score(benchmark, choice)}, board)
         elif choice.is_severity:
-            found = Table(*reader.table(sql.read("questions/severity"), given | board | {"is_hard": choice.is_hard}))
+            from tasks.rules.statistics import SMALL
+
+            asked = {**given, **board, "is_hard": choice.is_hard, "small": SMALL}
+            found = Table(*reader.table(sql.read("questions/severity"), asked))
         else:
             found = _ranked(reader, benchmark, choice, given | board)
         if must_know and not found.rows:

@@ -8,6 +8,11 @@ from tasks.llm.embedded import is_embedded
 from tasks.settings import Job
 
 Record = dict[str, Any]
+_SMALL_MARKS = {
+    "is_small": "ci_low",
+    "is_critical_small": "critical_met_ci_low",
+    "is_mistake_small": "mistake_ci_low",
+}
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
 BELOW_BAR, SMALL = "*", "°"
 
@@ -33,7 +38,7 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
     if low:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
         lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
-    if any(r.get("is_small") and r["ci_low"] is not None for r in records):
+    if any(r.get(mark) and r[low] is not None for r in records for mark, low in _SMALL_MARKS.items()):
         from tasks.rules.statistics import SMALL as FEW
 
         lines.append(f"{SMALL} fewer than {FEW} tasks: the interval may be too narrow")
@@ -111,11 +116,11 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
         if r["critical_met_share"] is None
         else f"{r['critical_met_share']:.1%} of {r['n_critical']}{BELOW_BAR if r['is_below_bar'] else ''}"
     ),
-    "critical_met_ci_low": _span("critical_met_ci_low", "critical_met_ci_high", ".1%"),
+    "critical_met_ci_low": _span("critical_met_ci_low", "critical_met_ci_high", ".1%", "is_critical_small"),
     "mistake_share": lambda r: (
         None if r["mistake_share"] is None else f"{r['mistake_share']:.1%} of {r['n_mistakes_possible']}"
     ),
-    "mistake_ci_low": _span("mistake_ci_low", "mistake_ci_high", ".1%"),
+    "mistake_ci_low": _span("mistake_ci_low", "mistake_ci_high", ".1%", "is_mistake_small"),
     "responses_with_mistake_share": _number("responses_with_mistake_share", ".1%"),
     "n_trials": lambda r: r["n_trials"],
     "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),

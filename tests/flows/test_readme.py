@@ -42,7 +42,7 @@ def test_every_command_has_help_with_an_example_and_is_in_no_document_under_anot
     names = set(cli.commands)
     assert names == {
         "run", "ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check", "import", "status",
-        "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan", "diff",
+        "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan",
     }  # fmt: skip
     for name, subcommand in cli.commands.items():
         assert subcommand.help, name
