@@ -133,10 +133,18 @@ def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str])
     """Take in new parts so that one row a key stands (see `Table.keeps`)."""
     key = ", ".join(table.key)
     files = ", ".join(map(quoted, paths))
+    # By name, so that a part that an earlier version wrote may lack a column or have others; without a key a row is of
+    # a table that is no more.
+    columns = ", ".join(f'"{column}"' for column in table.columns)
     connection.execute(f"""
         create or replace temp view arriving as
-        select * exclude (filename, file_row_number), filename as part, file_row_number as part_row
-        from read_parquet([{files}], union_by_name = true, filename = true, file_row_number = true)
+        select {columns}, filename as part, file_row_number as part_row
+        from (
+            select * from {table.name} where false
+            union all by name
+            select * from read_parquet([{files}], union_by_name = true, filename = true, file_row_number = true)
+        )
+        where {" and ".join(f'"{column}" is not null' for column in table.key)}
     """)
     rows = "select * exclude (part, part_row) from arriving"
     # Looking at the keys alone is cheap, sorting whole rows is not, and twice is rare.

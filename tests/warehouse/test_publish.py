@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import sql
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse, WarehouseError
@@ -329,3 +332,43 @@ def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, s
 
     assert [0, 0] == [process.wait(120) for process in processes]
     assert [f"{name}-{i}" for name in ("a", "b") for i in range(3)] == [r["run_id"] for r in state(warehouse)["runs"]]
+
+
+def test_a_part_of_an_earlier_version_is_read_by_the_names_of_its_columns(warehouse: Warehouse) -> None:
+    folder = warehouse.store.root / "runs"
+    folder.mkdir(parents=True)
+    earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
+    pq.write_table(earlier, folder / f"{1:015d}-{'0' * 24}.parquet")
+    warehouse.write("runs", [row("runs", run_id="now", command="judge")])
+    warehouse.publish()
+
+    with warehouse.reader() as reader:
+        found = reader.rows("select run_id, command, outcome from runs order by run_id")
+    assert [("now", "judge", None), ("then", "run", None)] == [tuple(each.values()) for each in found]
+
+
+def test_only_models_behind_tables_that_took_something_in_are_built_again_and_all_come_out_as_from_anew(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    warehouse.write("responses", [response("t1"), response("t2")])
+    warehouse.publish()
+    warehouse.write("runs", [row("runs", run_id="r")])
+    warehouse.write("responses", [response("t3")])
+    warehouse.publish()
+    anew = Warehouse(tmp_path / "anew")
+    shutil.copytree(warehouse.store.root, anew.store.root)
+    anew.publish()
+
+    with warehouse.reader() as kept, anew.reader() as made:
+        for model in sql.models():
+            if model.kind != "step":
+                assert made.rows(f"from {model.name} order by all") == kept.rows(f"from {model.name} order by all")
+
+
+def test_what_is_behind_a_table_is_every_model_that_reads_it_and_the_steps_to_them() -> None:
+    assert ["board_figures", "severity_leaderboard"] == [
+        model.name for model in sql.behind({"intervals"}) if model.kind != "view" or "severity" in model.name
+    ]
+    behind_verdicts = [model.name for model in sql.behind({"verdicts"})]
+    assert {"decided_parts", "scores", "leaderboard", "graded", "judge_agreement"} <= set(behind_verdicts)
+    assert [] == sql.behind({"runs"})
