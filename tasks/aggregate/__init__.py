@@ -29,12 +29,18 @@ def aggregate(job: Job) -> StageReport:
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
+        graders = {row["grader"] for row in reader.rows("select grader from graders")}
     note = f"{n_rows} leaderboard rows, {len(intervals)} intervals drawn"
-    return StageReport("aggregate", rows=n_rows, notes=[note, *_agreement_note(agreement)])
-
-
-def _agreement_note(agreement: list[dict[str, Any]]) -> list[str]:
-    return [f"{len(agreement)} figures of agreement measured"] if agreement else []
+    report = StageReport("aggregate", rows=n_rows, notes=[note])
+    if agreement:
+        report.notes.append(f"{len(agreement)} figures of agreement measured")
+    report.warnings += [
+        f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"
+        for name, members in sorted(job.settings.majorities.items())
+        for member in members
+        if member not in graders
+    ]
+    return report
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:

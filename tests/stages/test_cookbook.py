@@ -18,7 +18,7 @@ MODELS = ("ada", "bell", "curie", "dirac")
 WEIGHTS = (9.0, 5.0, 2.0, -2.0, -9.0)
 
 
-def _world(seed: int) -> dict[str, list[dict[str, Any]]]:
+def small_world(seed: int) -> dict[str, list[dict[str, Any]]]:
     dice = random.Random(seed)
     rows = admitted(TASKS, n_criteria=len(WEIGHTS), topic="A topic", positive_weight=16.0, negative_weight=-11.0)
     rubrics = {task: [_criterion(task, place, weight) for place, weight in enumerate(WEIGHTS)] for task in TASKS}
@@ -35,7 +35,8 @@ def _world(seed: int) -> dict[str, list[dict[str, Any]]]:
             for judge, source in (("a-judge", "judged"), ("b-judge", "judged"), ("expert", "imported")):
                 said = truth if item["criterion_id"] == "t00-c0" or dice.random() < 0.8 else not truth
                 verdicts.append(verdict(answer, item, float(said), judge=judge, source=source, cost_usd=0.001))
-    verdicts[-1] |= {"status": "timeout", "value": None, "error": "no answer within 60 s"}
+    for failed in (verdicts[-1], verdicts[-4]):  # the expert's last two
+        failed |= {"status": "timeout", "value": None, "error": "no answer within 60 s"}
     selected = [
         row(
             "hard_subset",
@@ -67,7 +68,7 @@ def _criterion(task: str, place: int, weight: float) -> dict[str, Any]:
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     root: Path = tmp_path_factory.mktemp("cookbook")
     warehouse = Warehouse(root)
-    for table_name, rows in _world(seed=7).items():
+    for table_name, rows in small_world(seed=7).items():
         warehouse.write(table_name, rows)
     aggregate(job_on("sample", root))
     with warehouse.reader() as opened:

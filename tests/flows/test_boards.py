@@ -1,0 +1,176 @@
+"""`prbench leaderboard`, `judges`, `criteria` and `lengths`: what people and machines see of one small world."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flows.cli import main
+from tasks.aggregate import aggregate
+from tasks.sources import source_of
+from tests.builders import job_on
+from tests.stages.test_cookbook import small_world
+from warehouse import Warehouse
+
+CUTS = (
+    "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
+    "subset",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with the small world in it, and a configuration that is about its data set."""
+    folder: Path = tmp_path_factory.mktemp("boards")
+    (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
+    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
+    job = job_on(folder / "finance.jsonl", folder / "data")
+    revision = source_of(job)[1].revision
+    warehouse = Warehouse(job.warehouse)
+    for table_name, rows in small_world(seed=7).items():
+        known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in rows]
+        warehouse.write(table_name, known)
+    aggregate(job)
+    return folder
+
+
+class Asked:
+    """The command on the folder, and what it printed."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self._where = ["--config", str(folder / "prbench.yaml"), "--warehouse", str(folder / "data")]
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        assert main([*arguments, *self._where]) == code
+        said = self._capsys.readouterr()
+        return said.err if code else said.out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self(*arguments, "--json"))
+
+
+@pytest.fixture
+def asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> Asked:
+    return Asked(folder, capsys)
+
+
+def test_the_leaderboard_says_what_every_figure_rests_on(asked: Asked) -> None:
+    rows = asked.json("leaderboard", "--judge", "a-judge")
+
+    assert [1, 2, 3, 4] == [row["rank"] for row in rows]
+    for row in rows:
+        assert row["ci_low"] <= row["mean_score"] <= row["ci_high"]
+        assert row["trials_ci_low"] <= row["trials_mean"] <= row["trials_ci_high"]
+        assert row["mean_lower"] <= row["mean_score"] <= row["mean_upper"]
+        assert (row["n_tasks_wanted"], row["n_trials"], row["is_small"]) == (12, 2, True)
+        assert row["is_below_bar"] == (row["coverage"] < 0.99)
+
+
+def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_the_marks_explained(asked: Asked) -> None:
+    shown = asked("leaderboard", "--judge", "expert")
+
+    below = [row["model"] for row in asked.json("leaderboard", "--judge", "expert") if row["is_below_bar"]]
+    assert below == ["dirac"]  # two of its verdicts failed
+    assert [line.count("*") for line in shown.splitlines() if "dirac" in line and "│" in line] == [1]
+    assert "* below the coverage bar of 99%; the figures rest on a part of the split: dirac" in shown
+    assert "° fewer than 50 tasks: the interval may be too narrow" in shown
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_every_cut_is_shown_with_its_label_behind_the_split(asked: Asked, cut: str) -> None:
+    rows = asked.json("leaderboard", "--by", cut, "--judge", "a-judge")
+    kept = {"decision_type", "economic_pathway"}  # no task of this world has such a label
+
+    assert bool(rows) == (cut not in kept)
+    assert all(list(row)[:2] == ["split", cut] for row in rows)
+    assert {row["score_name"] for row in rows} <= {"min_normalized" if cut in {"category", "severity"} else "score"}
+
+
+def test_hard_and_full_are_a_cut(asked: Asked) -> None:
+    rows = asked.json("leaderboard", "--by", "subset", "--judge", "a-judge", "--model", "ada")
+
+    assert [("full", 12), ("hard", 6)] == [(row["subset"], row["n_tasks_wanted"]) for row in rows]
+
+
+def test_risk_is_critical_criteria_met_and_critical_mistakes_made(asked: Asked) -> None:
+    rows = asked.json("leaderboard", "--risk", "--judge", "a-judge")
+
+    assert {"ada", "bell", "curie", "dirac"} == {row["model"] for row in rows}
+    assert all(row["n_critical"] == row["n_mistakes_possible"] == 24 for row in rows if not row["is_below_bar"])
+    assert [row["mistake_share"] for row in rows] == sorted(row["mistake_share"] for row in rows)
+    assert "critical mistakes" in asked("leaderboard", "--risk")
+
+
+def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
+    on_selection = {row["model"]: row for row in asked.json("leaderboard", "--selection", "s", "--judge", "a-judge")}
+    hard = {row["model"]: row for row in asked.json("leaderboard", "--hard", "--judge", "a-judge")}
+
+    assert list(on_selection) == sorted(on_selection, key=lambda model: -on_selection[model]["mean_score"])
+    for model, row in on_selection.items():
+        assert pytest.approx(hard[model]["mean_score"]) == row["mean_score"]
+        assert (hard[model]["n_tasks"], 6) == (row["n_tasks"], row["n_tasks_wanted"])
+        assert row["ci_low"] <= row["mean_score"] <= row["ci_high"]
+    assert on_selection == {
+        row["model"]: row for row in asked.json("leaderboard", "--selection", "latest", "--judge", "a-judge")
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--by", "topic", "--risk"], "--by, --risk and --selection ask for different tables"),
+        (["--selection", "s", "--hard"], "--by, --risk and --selection ask for different tables"),
+        (["--score", "nope"], "--score nope: prbench has score, min_normalized"),
+        (["--selection", "nope"], "--selection nope: is no selection of this data set; there are s"),
+        (["--model", "nope"], "--model nope: the leaderboard has none; it has ada, bell, curie, dirac"),
+    ],
+)
+def test_what_cannot_be_asked_is_told_in_one_line(asked: Asked, arguments: list[str], said: str) -> None:
+    error = asked("leaderboard", *arguments, code=2)
+
+    assert said in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_judges_compares_pairs_sets_and_leniency(asked: Asked) -> None:
+    found = asked.json("judges")
+    pairs = {(pair["grader_a"], pair["grader_b"]): pair for pair in found["pairs"]}
+
+    assert {("a-judge", "b-judge"), ("a-judge", "expert"), ("b-judge", "expert")} <= set(pairs)
+    assert all(pair["is_member"] for names, pair in pairs.items() if "majority" in names)
+    assert all(pair["kappa_ci_low"] <= pair["kappa"] <= pair["kappa_ci_high"] for pair in pairs.values())
+    assert [("all graders", 3)] == [(row["grader_set"], row["n_graders"]) for row in found["sets"]]
+    assert pytest.approx(0, abs=1e-3) == sum(row["leniency"] for row in found["leniency"])
+    assert "Krippendorff's alpha" in asked("judges")
+    assert {"ada", "bell", "curie", "dirac"} == {
+        pair["label"] for pair in asked.json("judges", "--by", "model")["pairs"]
+    }
+    named = asked.json("judges", "--judge", "expert")["pairs"]
+    assert all("expert" in (pair["grader_a"], pair["grader_b"]) for pair in named)
+
+
+@pytest.mark.parametrize("which", ["never-met", "always-met", "disagreed", "suspect"])
+def test_criteria_worth_a_look_are_found(asked: Asked, which: str) -> None:
+    rows = asked.json("criteria", which, "-n", "500")
+    fits = {
+        "never-met": lambda row: row["met_share"] == 0,
+        "always-met": lambda row: row["met_share"] == 1,
+        "disagreed": lambda row: row["disagreement"] > 0,
+        "suspect": lambda row: row["rest_correlation"] < 0,
+    }[which]
+
+    assert all(map(fits, rows))
+    assert ("t00-c0" in {row["criterion_id"] for row in rows}) == (which == "never-met")
+    assert asked("criteria", which)
+
+
+def test_lengths_shows_the_rank_correlation_of_each_model_and_over_the_models(asked: Asked) -> None:
+    rows = asked.json("lengths", "--judge", "a-judge")
+
+    assert {"ada", "bell", "curie", "dirac", "(over the models)"} == {row["model"] for row in rows}
+    assert {"chars_alnum", "completion_tokens"} == {row["measure"] for row in rows}
+    assert all(-1 <= row["rank_correlation"] <= 1 for row in rows)
+    assert "--score nope: prbench has score" in asked("lengths", "--score", "nope", code=2)
