@@ -37,6 +37,7 @@ def schema() -> dict[str, Any]:
     return document
 
 
+@cache
 def models() -> list[Model]:
     """Every model, in the order in which they are built."""
     return [

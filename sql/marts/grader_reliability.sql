@@ -18,12 +18,13 @@ with counted as (
             hash(
                 task_id,
                 n,
-                unmet_unmet,
-                unmet_partial,
-                unmet_met,
-                partial_partial,
-                partial_met,
-                met_met
+                -- Sums of thirds and the like, which depend on their order in the last digits.
+                round(unmet_unmet, 6),
+                round(unmet_partial, 6),
+                round(unmet_met, 6),
+                round(partial_partial, 6),
+                round(partial_met, 6),
+                round(met_met, 6)
             )
         )::varchar as basis
     from reliability_counts

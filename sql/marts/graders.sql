@@ -1,8 +1,23 @@
 -- Who decided on criteria: a judge (or people) in one of its repetitions, or the majority of several. The name tells
 -- configuration, template or repetition only where one label has several.
-with named as (
+with deciding as (
+    select
+        decided_parts.judging_id,
+        list_sort(
+            list(distinct hash(responses.benchmark, responses.dataset_revision))
+        ) as revision_ids,
+        list_sort(list(distinct responses.benchmark)) as benchmarks
+    from decided_parts
+    inner join responses using (response_id)
+    where decided_parts.cut = 'all'
+    group by decided_parts.judging_id
+),
+
+named as (
     select
         judgings.*,
+        deciding.revision_ids,
+        deciding.benchmarks,
         judge
         || if(
             count(distinct (judge_config_hash, template_hash, grading))
@@ -12,6 +27,7 @@ with named as (
             ''
         ) as configured
     from judgings
+    inner join deciding using (judging_id)
 ),
 
 repeated as (
@@ -33,24 +49,39 @@ judges as (
         configured,
         judge,
         judge_trial,
-        benchmarks
+        benchmarks,
+        revision_ids
     from repeated
 ),
 
 first_trials as (
-    select grader, kind, unnest(benchmarks) as benchmark
+    select grader, kind, unnest(revision_ids) as revision_id
     from judges
     where judge_trial = 1
 ),
 
 majorities as (
     -- Those that the configuration names.
-    select benchmark, majority as grader, members
+    select
+        hash('configured', benchmark, majority) as grader_id,
+        majority as grader,
+        members,
+        list_sort(
+            list_distinct(
+                flatten(
+                    (
+                        select list(revision_ids)
+                        from judges
+                        where list_contains(benchmarks, grader_panels.benchmark)
+                    )
+                )
+            )
+        ) as revision_ids
     from grader_panels
     union all
-    -- All judges of a benchmark, where there are at least three; else with those whose verdicts were imported.
+    -- All judges of a data-set revision, where there are at least three; else with those whose verdicts were imported.
     select
-        benchmark,
+        hash('majority', revision_id) as grader_id,
         'majority' as grader,
         list_sort(
             if(
@@ -58,37 +89,39 @@ majorities as (
                 list(grader) filter (where kind = 'judge'),
                 list(grader)
             )
-        ) as members
+        ) as members,
+        [revision_id] as revision_ids
     from first_trials
-    where benchmark not in (
-        select benchmark from grader_panels where majority = 'majority'
-    )
-    group by benchmark
+    where
+        'majority' not in (select majority from grader_panels)
+        and 'majority' not in (select grader from judges)
+    group by revision_id
     having count(*) >= 3
     union all
     -- The repetitions of one judge.
     select
-        unnest(any_value(benchmarks)) as benchmark,
+        hash('trials', configured) as grader_id,
         configured || ' (majority of trials)' as grader,
-        list_sort(list(grader)) as members
+        list_sort(list(grader)) as members,
+        list_sort(list_distinct(flatten(list(revision_ids)))) as revision_ids
     from judges
     group by configured
     having count(*) >= 3
 ),
 
 final as (
-    select *, [grader] as members
+    select * exclude (benchmarks), [grader] as members
     from judges
     union all by name
     select
-        hash('majority', benchmark, grader) as grader_id,
+        grader_id,
         grader,
         'majority' as kind,
         null as configured,
         null as judge,
         1 as judge_trial,
-        [benchmark] as benchmarks,
-        members
+        members,
+        revision_ids
     from majorities
 )
 

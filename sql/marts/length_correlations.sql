@@ -7,7 +7,8 @@ with of_tasks as (
         task_parts.series_id,
         task_parts.score_name,
         'tasks' as level,
-        task_parts.value as score,
+        -- What is equal but for rounding is a tie.
+        round(task_parts.value, 12) as score,
         task_lengths.mean_chars_alnum as chars,
         task_lengths.mean_completion_tokens as tokens
     from task_parts
@@ -27,9 +28,9 @@ of_models as (
         null::ubigint as series_id,
         score_name,
         'models' as level,
-        avg(score) as score,
-        avg(chars) as chars,
-        avg(tokens) as tokens
+        round(favg(score), 12) as score,
+        round(favg(chars), 9) as chars,
+        round(favg(tokens), 9) as tokens
     from of_tasks
     group by board_id, panel_id, of_tasks.series_id, score_name
 ),

@@ -71,7 +71,7 @@ final as (
         *,
         -- Fisher's z. The trials of a model are much alike, so models are what is counted.
         if(
-            n_models > 3,
+            n_models > 3 and rest_correlation is not null,
             tanh(
                 atanh(greatest(least(rest_correlation, 0.999999), -0.999999))
                 + 1.96 / sqrt(n_models - 3)

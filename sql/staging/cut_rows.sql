@@ -17,7 +17,7 @@ with means as (
         sum(n_met) filter (where is_complete) as n_met,
         sum(n_wanted) filter (where is_complete) as n_judged,
         -- Changes when a value, a trial of it, or a task does.
-        bit_xor(hash(cut_values.task_id, trial_values))
+        bit_xor(hash(cut_values.task_id, trial_values, n_met, n_wanted))
             filter (where is_complete) as basis
     from cut_values
     inner join boards using (benchmark, dataset_revision, task_id)
@@ -86,6 +86,7 @@ select
             benchmark,
             dataset_revision,
             split,
+            is_own_hard,
             cut,
             label,
             judge,

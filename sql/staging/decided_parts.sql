@@ -1,5 +1,6 @@
 -- The one pass over all verdicts: of each response under each judging, what the decided criteria add up to, over the
--- whole rubric and over each category and severity. A verdict on a criterion that has changed since is left out.
+-- whole rubric and over each category and severity. A verdict on a criterion that has changed since, or on a task
+-- that was refused, is left out.
 select
     verdicts.response_id,
     hash(judge, judge_config_hash, template_hash, grading, judge_trial)
@@ -35,6 +36,12 @@ inner join criteria
         and verdicts.task_id = criteria.task_id
         and verdicts.criterion_id = criteria.criterion_id
         and verdicts.criterion_hash = criteria.content_hash
+inner join tasks
+    on
+        criteria.benchmark = tasks.benchmark
+        and criteria.dataset_revision = tasks.dataset_revision
+        and criteria.task_id = tasks.task_id
+        and tasks.is_admitted
 group by
     verdicts.response_id, judging_id,
     grouping sets ((), (criteria.category), (criteria.severity))

@@ -40,7 +40,10 @@ votes as (
     inner join graders as panels
         on
             panels.kind = 'majority'
-            and list_contains(panels.benchmarks, decided.benchmark)
+            and list_contains(
+                panels.revision_ids,
+                hash(decided.benchmark, decided.dataset_revision)
+            )
             and list_contains(panels.members, graders.grader)
     group by all
 ),

@@ -3,21 +3,29 @@
 with lengths as (
     select
         response_id,
-        model,
+        benchmark,
+        dataset_revision,
         chars_alnum,
-        ntile(4) over (order by chars_alnum) as quarter
+        -- Answers of one length stand in one quarter.
+        1 + 4 * (rank() over same_revision - 1) // count(*) over whole_revision
+            as quarter
     from responses
     semi join graded using (response_id)
+    where chars_alnum is not null
+    window
+        same_revision as (
+            partition by benchmark, dataset_revision order by chars_alnum
+        ),
+        whole_revision as (partition by benchmark, dataset_revision)
 ),
 
 quarters as (
     select
         response_id,
-        model,
         'quarter ' || quarter || ' (' || min(chars_alnum) over same || ' to '
         || max(chars_alnum) over same || ' letters and digits)' as length
     from lengths
-    window same as (partition by quarter)
+    window same as (partition by benchmark, dataset_revision, quarter)
 ),
 
 cells as (
@@ -31,9 +39,10 @@ select
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity,
     coalesce(tasks.field, '(none)') as field,
-    quarters.model,
+    responses.model,
     coalesce(quarters.length, '(none)') as length
 from cells
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-inner join quarters using (response_id)
+inner join responses using (response_id)
+left join quarters using (response_id)

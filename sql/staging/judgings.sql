@@ -7,7 +7,6 @@ select
     template_hash,
     grading,
     judge_trial,
-    bool_and(source = 'imported') as is_imported,
-    list_sort(list(distinct benchmark)) as benchmarks
+    bool_and(source = 'imported') as is_imported
 from verdicts
 group by judge, judge_config_hash, template_hash, grading, judge_trial

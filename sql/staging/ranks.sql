@@ -1,5 +1,6 @@
--- Ranks compare the tasks that are complete for every ranked model of a panel under a label on a board. Ranked is who has at least
--- half as many complete tasks as the fullest: a model that has hardly begun does not shrink what all are compared on.
+-- Ranks compare the tasks that are complete for every ranked model of a panel under a label on a board. Ranked is who
+-- has at least half as many complete tasks as the fullest: a model that has hardly begun does not shrink what all are
+-- compared on.
 with task_values as (
     select
         boards.board_id,
@@ -39,7 +40,9 @@ ranked_series as (
     from counted
     qualify
         2 * n_tasks
-        >= max(n_tasks) over (partition by board_id, panel_id, cut, label, score_name)
+        >= max(n_tasks) over (
+            partition by board_id, panel_id, cut, label, score_name
+        )
 ),
 
 panel_sizes as (
@@ -59,9 +62,8 @@ shared_tasks as (
         task_values.*,
         panel_sizes.n_ranked,
         count(*) over (
-                partition by board_id, panel_id, cut, label, score_name, task_id
-            )
-            as n_complete
+            partition by board_id, panel_id, cut, label, score_name, task_id
+        ) as n_complete
     from task_values
     inner join ranked_series
         using (board_id, panel_id, series_id, cut, label, score_name)
@@ -77,7 +79,8 @@ means as (
         label,
         score_name,
         count(*) as n_tasks_ranked,
-        favg(value) as mean_value
+        -- What is equal but for rounding is a tie.
+        round(favg(value), 12) as mean_value
     from shared_tasks
     where n_complete = n_ranked
     group by all

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from tasks.rules.identity import digest
 
 
+_TIE_DIGITS = 12
+
+
 class HardSubsetError(ValueError):
     """The subset cannot be selected; the message says why."""
 
@@ -44,7 +47,8 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     if len(scores) < size:
         raise HardSubsetError(f"{size} tasks are asked for and only {len(scores)} are complete for every model")
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
-    hardest = sorted(means, key=lambda task: (means[task], task))[:size]
+    # A model's score of a task is a mean over trials already, so what is equal may differ in the last digits.
+    hardest = sorted(means, key=lambda task: (round(means[task], _TIE_DIGITS), task))[:size]
     return [Selected(task, rank, means[task]) for rank, task in enumerate(hardest, start=1)]
 
 

@@ -1,0 +1,548 @@
+"""Agreement of made-up graders, against scikit-learn and against decisions counted one by one."""
+
+import itertools
+import math
+import random
+import shutil
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
+
+import tasks.aggregate.agreement as measuring
+from tasks.aggregate import aggregate
+from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics import draws
+from tests.builders import admitted, criterion, job_on, response, row, verdict
+from warehouse import Reader, Warehouse
+
+TOLERANCE = 1e-9
+FEW = 200
+"""Resamples; how far graders agree does not depend on it."""
+MODELS = ("ada", "bell")
+SEVERITIES = {8: "critically important", 3: "slightly important", -4: "detrimental"}
+GRADERS = {
+    "axel": {"noise": 0.15},
+    "axel#2": {"noise": 0.2, "judge": "axel", "judge_trial": 2},
+    "axel#3": {"noise": 0.1, "judge": "axel", "judge_trial": 3},
+    "berta": {"noise": 0.3, "leaning": 0.2},
+    "people": {"noise": 0.1, "source": "imported"},
+    "tern": {"noise": 0.2, "grading": "ternary"},
+}
+"""Grader -> how it errs, and what its verdicts say of it"""
+MAJORITIES = {
+    "majority": ("axel", "berta", "tern"),
+    "panel": ("axel", "berta", "people"),
+    "four": ("axel", "berta", "people", "tern"),
+    "with a stranger": ("axel", "berta", "nobody"),
+    "axel (majority of trials)": ("axel", "axel#2", "axel#3"),
+}
+CONFIGURED = ("panel", "four", "with a stranger")
+SETS = {"all graders": ("axel", "berta", "people", "tern"), "axel (trials)": ("axel", "axel#2", "axel#3")}
+FIRST = [name for name in (*GRADERS, *MAJORITIES) if "#" not in name]
+PAIRS = sorted({*itertools.combinations(sorted(FIRST), 2), *itertools.combinations(SETS["axel (trials)"], 2)})
+MEASURES = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
+
+Rows = dict[str, list[dict[str, Any]]]
+Place = tuple[str, str]
+"""(response id, criterion id)"""
+Labels = Mapping[Place, float]
+Figure = tuple[str, str, str, str]
+"""(one grader or set, the other, cut, label)"""
+
+
+class Graded:
+    """Decisions of every grader that count, what they stand under, and the rows that say so."""
+
+    def __init__(self, seed: int) -> None:
+        dice = random.Random(seed)
+        ids = [f"t{i:02d}" for i in range(16)]
+        self.tables = admitted([*ids, "refused"])
+        for i, task_row in enumerate(self.tables["task_rows"]):
+            task_row["field"] = "Finance" if i % 3 else "Legal"
+        fields = {each["task_id"]: each["field"] for each in self.tables["task_rows"]}
+        self.tables["refusals"] = [
+            row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
+        ]
+        self.tables["criteria"] = [
+            criterion(task, i, weight, dice.choice(["Accuracy", "Utility", None])) | {"severity": SEVERITIES[weight]}
+            for task in (*ids, "refused")
+            for i, weight in enumerate(dice.choices(list(SEVERITIES), k=5))
+        ]
+        self.tables["responses"] = [
+            response(task, model, chars_alnum=dice.randint(100, 900)) for task in (*ids, "refused") for model in MODELS
+        ]
+        self.tables["verdicts"] = []
+        self.decisions: dict[str, dict[Place, float]] = {name: {} for name in (*GRADERS, *MAJORITIES)}
+        self.labels: dict[Place, dict[str, str]] = {}
+        self.task_of: dict[Place, str] = {}
+        for of_response, of_criterion in itertools.product(self.tables["responses"], self.tables["criteria"]):
+            if of_response["task_id"] == of_criterion["task_id"]:
+                self._grade(dice, of_response, of_criterion, fields)
+        for place in self.task_of:
+            self._vote(place)
+
+    def _grade(
+        self, dice: random.Random, of_response: dict[str, Any], of_criterion: dict[str, Any], fields: dict[str, str]
+    ) -> None:
+        place = (of_response["response_id"], of_criterion["criterion_id"])
+        truth = dice.random() < 0.6
+        for name, traits in GRADERS.items():
+            if dice.random() < 0.08:
+                continue
+            value = self._label(dice, truth, traits)
+            about = {key: traits[key] for key in ("judge_trial", "source", "grading") if key in traits}
+            judged = verdict(of_response, of_criterion, value, judge=traits.get("judge", name), **about)
+            is_old = dice.random() < 0.05
+            if is_old:
+                judged["criterion_hash"] = "an-older-wording"
+            self.tables["verdicts"].append(judged)
+            if value is not None and not is_old and of_response["task_id"] != "refused":
+                self.decisions[name][place] = value
+        if of_response["task_id"] != "refused":
+            self.task_of[place] = of_response["task_id"]
+            self.labels[place] = {
+                "category": of_criterion["category"] or "(none)",
+                "severity": of_criterion["severity"],
+                "field": fields[of_response["task_id"]],
+                "model": of_response["model"],
+                "all": "",
+            }
+
+    @staticmethod
+    def _label(dice: random.Random, truth: bool, traits: dict[str, Any]) -> float | None:
+        if dice.random() < 0.05:
+            return None
+        if traits.get("grading") == "ternary" and dice.random() < 0.3:
+            return 0.5
+        if dice.random() < traits.get("leaning", 0.0):
+            return 1.0
+        return float(truth ^ (dice.random() < traits["noise"]))
+
+    def _vote(self, place: Place) -> None:
+        for name, members in MAJORITIES.items():
+            votes = [self.decisions[m][place] for m in members if place in self.decisions.get(m, {})]
+            for value, count in Counter(votes).items():
+                if count > len(members) / 2:
+                    self.decisions[name][place] = value
+
+    def cuts(self) -> list[tuple[str, str]]:
+        return sorted({cell for labels in self.labels.values() for cell in labels.items()})
+
+    def shared(self, names: tuple[str, ...], cut: str, label: str) -> dict[Place, list[float]]:
+        """What the graders decided wherever at least two of them did."""
+        found = {}
+        for place, labels in self.labels.items():
+            values = [self.decisions[name][place] for name in names if place in self.decisions[name]]
+            if labels[cut] == label and len(values) >= 2:
+                found[place] = values
+        return found
+
+
+@pytest.fixture(scope="module")
+def graded() -> Graded:
+    return Graded(seed=20260303)
+
+
+@pytest.fixture(scope="module")
+def root(graded: Graded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The aggregated warehouse, which no test changes."""
+    folder = tmp_path_factory.mktemp("agreement") / "warehouse"
+    with pytest.MonkeyPatch.context() as patched:
+        few_draws(patched)
+        measured(folder, graded.tables, majorities={name: MAJORITIES[name] for name in CONFIGURED})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def reader(root: Path) -> Iterator[Reader]:
+    with Warehouse(root).reader() as opened:
+        yield opened
+
+
+@pytest.fixture
+def aggregated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Write rows and aggregate them with few draws; the warehouse's folder."""
+    few_draws(monkeypatch)
+
+    def fill(tables: Rows, **settings: Any) -> Path:
+        measured(tmp_path, tables, **settings)
+        return tmp_path
+
+    return fill
+
+
+def few_draws(patched: pytest.MonkeyPatch) -> None:
+    patched.setattr(measuring, "draws", lambda n_tasks: draws(n_tasks, FEW))
+
+
+def measured(root: Path, tables: Rows, **settings: Any) -> str:
+    for table_name, rows in tables.items():
+        Warehouse(root).write(table_name, rows)
+    return aggregate(job_on("sample", root, **settings)).line
+
+
+def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
+    rows = reader.rows("from judge_agreement where cut <> 'length'")
+    found = {(each["grader_a"], each["grader_b"], each["cut"], each["label"]): each for each in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def figures(reader: Reader) -> dict[Figure, dict[str, Any]]:
+    return figures_of(reader)
+
+
+@pytest.fixture(scope="module")
+def wanted(graded: Graded) -> dict[Figure, tuple[list[int], list[int], list[str]]]:
+    """The decisions of each pair, doubled so that they are whole, and the tasks that they are on."""
+    found = {}
+    for (a, b), (cut, label) in itertools.product(PAIRS, graded.cuts()):
+        places = [place for place, values in graded.shared((a, b), cut, label).items() if len(values) == 2]
+        if places:
+            found[a, b, cut, label] = (
+                [round(2 * graded.decisions[a][place]) for place in places],
+                [round(2 * graded.decisions[b][place]) for place in places],
+                [graded.task_of[place] for place in places],
+            )
+    return found
+
+
+def are_close(wanted: float | None, actual: float | None) -> bool:
+    if wanted is None or actual is None or math.isnan(wanted):
+        return actual is None and (wanted is None or math.isnan(wanted))
+    return abs(wanted - actual) <= TOLERANCE
+
+
+def test_every_two_graders_are_compared_once_and_repetitions_with_each_other_alone(
+    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, Any]
+) -> None:
+    assert sorted(wanted) == sorted(figures)
+    assert [] == [(a, b) for a, b, _, _ in figures if not a < b]
+
+
+@pytest.mark.parametrize("cut", ["all", "category", "severity", "field", "model"])
+def test_agreement_is_that_of_scikit_learn(
+    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]], cut: str
+) -> None:
+    different = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for key, (a, b, _) in wanted.items():
+            if key[2] != cut:
+                continue
+            measures = {
+                "kappa": cohen_kappa_score(a, b),
+                "macro_f1": f1_score(a, b, average="macro"),
+                "agreement": accuracy_score(a, b),
+            }
+            different += [
+                (key, name, value, figures[key][name])
+                for name, value in measures.items()
+                if not are_close(float(value), figures[key][name])
+            ]
+
+    assert [] == different
+
+
+def test_agreement_comes_with_the_numbers_and_the_base_rates_it_rests_on(
+    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
+) -> None:
+    different = []
+    for key, (a, b, tasks) in wanted.items():
+        expected = (len(a), len(set(tasks)), sum(a) / 2 / len(a), sum(b) / 2 / len(b))
+        actual = tuple(figures[key][name] for name in ("n", "n_tasks", "met_share_a", "met_share_b"))
+        if not all(map(are_close, expected, actual)):
+            different.append((key, expected, actual))
+
+    assert [] == different
+
+
+def test_agreement_is_the_same_whichever_grader_is_called_the_truth(
+    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
+) -> None:
+    for key, (a, b, _) in wanted.items():
+        if key[2] == "all":
+            turned = (cohen_kappa_score(b, a), f1_score(b, a, average="macro"), accuracy_score(b, a))
+            actual = [figures[key][name] for name in ("kappa", "macro_f1", "agreement")]
+            assert actual == pytest.approx(list(turned), abs=TOLERANCE)
+
+
+def test_a_majority_is_a_member_of_a_comparison_with_one_of_its_voices(figures: dict[Figure, dict[str, Any]]) -> None:
+    voices = {name: {name, *MAJORITIES.get(name, ())} - set(MAJORITIES) for name in (*GRADERS, *MAJORITIES)}
+
+    assert [] == [key[:2] for key, row in figures.items() if row["is_member"] != bool(voices[key[0]] & voices[key[1]])]
+
+
+def test_the_intervals_are_those_of_the_rules_on_whole_tasks(
+    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
+) -> None:
+    different = []
+    for key, (a, b, tasks) in wanted.items():
+        if key[2] != "all":
+            continue
+        ids = sorted(set(tasks))
+        tables = np.zeros((len(ids), 1, 3, 3))
+        for task, one, other in zip(tasks, a, b, strict=True):
+            tables[ids.index(task), 0, one, other] += 1
+        for name, measure in MEASURES.items():
+            low, high = agreement_intervals(tables, measure, drawn=draws(len(ids), FEW))[0]
+            actual = (figures[key][f"{name}_ci_low"], figures[key][f"{name}_ci_high"])
+            if not (are_close(low, actual[0]) and are_close(high, actual[1])):
+                different.append((key, name, (low, high), actual))
+
+    assert [] == different
+
+
+def test_the_length_quarters_part_the_whole_into_four(reader: Reader, figures: dict[Figure, dict[str, Any]]) -> None:
+    lengths: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for each in reader.rows("from judge_agreement where cut = 'length'"):
+        lengths[each["grader_a"], each["grader_b"]].append(each["n"])
+
+    assert {4} == {len(parts) for parts in lengths.values()}
+    assert {key[:2]: row["n"] for key, row in figures.items() if key[2] == "all"} == {
+        pair: sum(parts) for pair, parts in lengths.items()
+    }
+
+
+def test_graders_are_named_and_majorities_know_their_members(reader: Reader) -> None:
+    kinds = {"people": "imported"} | dict.fromkeys(MAJORITIES, "majority")
+    actual = {each["grader"]: (each["kind"], tuple(each["members"])) for each in reader.rows("from graders")}
+
+    assert actual == {
+        name: (kinds.get(name, "judge"), tuple(sorted(MAJORITIES.get(name, (name,)))))
+        for name in (*GRADERS, *MAJORITIES)
+    }
+
+
+# reliability and leniency
+
+
+def alpha_by_pairs(units: list[list[float]]) -> float:
+    """One minus the disagreement within units by that between any two values, from the definition."""
+    values = [value for unit in units for value in unit]
+    within = sum(
+        sum(a != b for a, b in itertools.permutations(unit, 2)) / (len(unit) - 1) for unit in units
+    ) / len(values)  # fmt: skip
+    counts = Counter(values)
+    alike = sum(n * (n - 1) for n in counts.values())
+    between = 1 - alike / (len(values) * (len(values) - 1))
+    return 1 - within / between if between else math.nan
+
+
+def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]:
+    return {(each["grader_set"], each["cut"], each["label"]): each for each in reader.rows("from grader_reliability")}
+
+
+def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, reader: Reader) -> None:
+    actual, different = reliability_of(reader), []
+    cuts = [cell for cell in graded.cuts() if cell[0] in {"all", "category", "severity"}]
+    for (name, members), (cut, label) in itertools.product(SETS.items(), cuts):
+        shared = graded.shared(members, cut, label)
+        units = list(shared.values())
+        expected = {
+            "alpha": alpha_by_pairs(units),
+            "n": len(units),
+            "n_graders": max(map(len, units)),
+            "n_tasks": len({graded.task_of[place] for place in shared}),
+            "unanimous_share": sum(len(set(unit)) == 1 for unit in units) / len(units),
+        }
+        found = actual.pop((name, cut, label))
+        different += [
+            (name, cut, label, column, value, found[column])
+            for column, value in expected.items()
+            if not are_close(value, found[column])
+        ]
+
+    assert [] == different
+    assert {} == actual
+
+
+def test_the_interval_of_reliability_is_that_of_the_rules_on_whole_tasks(graded: Graded, reader: Reader) -> None:
+    for name, members in SETS.items():
+        shared = graded.shared(members, "all", "")
+        ids = sorted({graded.task_of[place] for place in shared})
+        tables = np.zeros((len(ids), 1, 3, 3))
+        for place, unit in shared.items():
+            for a, b in itertools.permutations(unit, 2):
+                tables[ids.index(graded.task_of[place]), 0, round(2 * a), round(2 * b)] += 1 / (len(unit) - 1)
+        found = reliability_of(reader)[name, "all", ""]
+        low, high = agreement_intervals(tables, krippendorff_alpha, drawn=draws(len(ids), FEW))[0]
+
+        assert [found["alpha_ci_low"], found["alpha_ci_high"]] == pytest.approx([low, high], abs=TOLERANCE)
+
+
+def test_leniency_is_the_share_called_met_beyond_what_the_others_call_met_on_the_same_criteria(
+    graded: Graded, reader: Reader
+) -> None:
+    actual = {each["grader"]: each for each in reader.rows("from judge_leniency")}
+    members = SETS["all graders"]
+
+    assert sorted(members) == sorted(actual)
+    for name in members:
+        own, others = [], []
+        for place, value in graded.decisions[name].items():
+            beside = [graded.decisions[m][place] for m in members if m != name and place in graded.decisions[m]]
+            if beside:
+                own.append(value)
+                others.append(sum(beside) / len(beside))
+        means = [math.fsum(own) / len(own), math.fsum(others) / len(others)]
+        expected = [len(own), *means, means[0] - means[1]]
+        columns = ("n", "met_share", "others_met_share", "leniency")
+
+        assert [actual[name][column] for column in columns] == pytest.approx(expected, abs=TOLERANCE)
+
+
+# small cases
+
+DECIDED = (1.0, 0.0, 1.0, 1.0)
+
+
+def small(labels: Mapping[str, tuple[float | None, ...]], n_tasks: int = 2, **of_judge: dict[str, Any]) -> Rows:
+    """Tasks of as many criteria as each grader has labels, all tasks labelled alike."""
+    ids = [f"t{i}" for i in range(n_tasks)]
+    tables = admitted(ids)
+    n_criteria = len(next(iter(labels.values())))
+    tables["criteria"] = [criterion(task, i, 4) for task in ids for i in range(n_criteria)]
+    tables["responses"] = [response(task, chars_alnum=100) for task in ids]
+    of_task = {each["task_id"]: each for each in tables["responses"]}
+    tables["verdicts"] = [
+        verdict(of_task[each["task_id"]], each, values[each["position"]], judge=judge, **of_judge.get(judge, {}))
+        for judge, values in labels.items()
+        for each in tables["criteria"]
+    ]
+    return tables
+
+
+def read(root: Path, query: str) -> list[dict[str, Any]]:
+    with Warehouse(root).reader() as reader:
+        return reader.rows(query)
+
+
+def test_graders_who_know_one_label_have_no_kappa_and_agree_in_full(aggregated: Callable[..., Path]) -> None:
+    root = aggregated(small({"a": (1.0, 1.0), "b": (1.0, 1.0)}))
+
+    assert [{"kappa": None, "macro_f1": 1.0, "agreement": 1.0}] == read(
+        root, "select kappa, macro_f1, agreement from judge_agreement where cut = 'all'"
+    )
+    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where cut = 'all'")
+
+
+def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
+    reader = published(small({"a": (1.0, 0.0, None, 1.0), "b": (None, 0.0, None, 1.0)}))
+    rows = reader.rows("select n, met_share_a, met_share_b from judge_agreement where cut = 'all'")
+
+    assert [{"n": 4, "met_share_a": 0.5, "met_share_b": 0.5}] == rows
+    assert {("a", 4), ("b", 4)} == {
+        tuple(each.values()) for each in reader.rows("select grader, n from judge_leniency")
+    }
+
+
+def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Rows], Reader]) -> None:
+    labels = {"a": (1.0, 1.0, 0.0, 1.0), "b": (1.0, 0.0, 0.0, None), "people": (0.0, 0.0, 0.0, 0.0)}
+    reader = published(small(labels, people={"source": "imported"}))
+    # Of the fourth criterion, one says met, one unmet, and one nothing: no majority.
+    query = """
+        select grader_a, n, met_share_a, met_share_b from judge_agreement
+        where cut = 'all' and grader_b in ('majority', 'people') and 'majority' in (grader_a, grader_b) order by 1
+    """
+
+    assert [["a", "b", "people"]] == [each["members"] for each in reader.rows("from graders where kind = 'majority'")]
+    assert [("a", 6, 2 / 3, 1 / 3), ("b", 6, 1 / 3, 1 / 3), ("majority", 6, 1 / 3, 0.0)] == [
+        tuple(each.values()) for each in reader.rows(query)
+    ]
+
+
+def test_two_graders_make_no_majority(published: Callable[[Rows], Reader]) -> None:
+    assert [] == published(small({"a": DECIDED, "b": DECIDED})).rows("from graders where kind = 'majority'")
+
+
+def test_a_configured_majority_may_take_the_name_of_the_usual_one_and_change_its_members(
+    aggregated: Callable[..., Path],
+) -> None:
+    tables = small(dict.fromkeys("abcd", DECIDED))
+    query = "select members from graders where kind = 'majority'"
+
+    assert [{"members": ["a", "b", "c"]}] == read(aggregated(tables, majorities={"majority": ("c", "b", "a")}), query)
+    assert [{"members": ["b", "c", "d"]}] == read(aggregated({}, majorities={"majority": ("d", "c", "b")}), query)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_three_repetitions_of_one_judge_make_a_majority_and_two_do_not(
+    published: Callable[[Rows], Reader], n: int
+) -> None:
+    tables = small({"a": DECIDED})
+    for trial in range(2, n + 1):
+        tables["verdicts"] += small({"a": DECIDED}, a={"judge_trial": trial})["verdicts"]
+    rows = published(tables).rows("from graders where kind = 'majority'")
+
+    assert [each["members"] for each in rows] == ([["a", "a#2", "a#3"]] if n == 3 else [])
+
+
+def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(
+    aggregated: Callable[..., Path],
+) -> None:
+    tables = small({"a": DECIDED, "b": (1.0, 0.0, 0.0, 1.0), "c": (1.0, None, 0.0, 0.0)})
+    root = aggregated(tables)
+    query = "select grader_a, grader_b, n, kappa, agreement from judge_agreement where cut = 'all' order by all"
+    before = {(each["grader_a"], each["grader_b"]): each for each in read(root, query)}
+    judged = next(each for each in tables["verdicts"] if each["value"] is None)
+    Warehouse(root).write("verdicts", [judged | {"value": 1.0, "status": "met"}])
+    Warehouse(root).publish()
+    stale = {(each["grader_a"], each["grader_b"]): each for each in read(root, query)}
+
+    assert before["a", "b"] == stale["a", "b"]
+    for pair in [("a", "c"), ("b", "c"), ("a", "majority"), ("c", "majority")]:
+        is_touched = stale[pair]["n"] != before[pair]["n"]
+        assert is_touched == ("c" in pair)
+        assert (stale[pair]["kappa"] is None, stale[pair]["agreement"] is None) == (is_touched, is_touched)
+    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where cut = 'all'")
+
+    aggregate(job_on("sample", root))
+    assert [] == [each for each in read(root, query) if each["agreement"] is None]
+    assert [] == read(root, "from grader_reliability where alpha is null and cut = 'all'")
+
+
+def test_measuring_again_measures_nothing_and_a_build_from_the_parts_makes_nothing_stale(
+    root: Path, tmp_path: Path
+) -> None:
+    copied = Path(shutil.copytree(root, tmp_path / "copied"))
+    configured = {name: MAJORITIES[name] for name in CONFIGURED}
+
+    assert "measured" not in measured(copied, {}, majorities=configured)
+    (copied / "prbench.duckdb").unlink()
+    assert "measured" not in measured(copied, {}, majorities=configured)
+
+
+def test_the_order_of_the_stored_rows_makes_nothing_stale(
+    graded: Graded, reader: Reader, published: Callable[[Rows], Reader]
+) -> None:
+    turned = published({table_name: rows[::-1] for table_name, rows in graded.tables.items()})
+
+    for table_name in ("grader_reliability", "judge_agreement"):
+        query = f"select figure_id, basis from {table_name} where cut <> 'length'"
+        before = {each["figure_id"]: each["basis"] for each in reader.rows(query)}
+        after = {each["figure_id"]: each["basis"] for each in turned.rows(query)}
+
+        assert after
+        assert [] == [figure_id for figure_id, basis in after.items() if before[figure_id] != basis]
+
+
+def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published: Callable[[Rows], Reader]) -> None:
+    tables = small({"a": DECIDED, "b": DECIDED, "c": DECIDED})
+    tables["verdicts"] = [each for each in tables["verdicts"] if each["judge"] != "c" or each["task_id"] == "t1"]
+    tables["refusals"] = [row("refusals", task_id="t1", check_name="weight_range", severity="quarantine", detail="bad")]
+
+    assert ["a", "b"] == [each["grader"] for each in published(tables).rows("from graders order by grader")]
+
+
+def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
+    reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
+
+    assert 1 == reader.value("select count(*) from judge_agreement where cut = 'length'")

@@ -1,0 +1,222 @@
+"""What became of each criterion, against verdicts counted one by one and against NumPy's correlation."""
+
+import itertools
+import math
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.builders import admitted, criterion, response, row, verdict
+from warehouse import Reader, Warehouse
+
+TOLERANCE = 1e-9
+MODELS = ("ada", "bell", "curie", "dirac", "euler")
+FEW_MODELS = MODELS[:3]
+"""Who answered the last task: too few for an interval."""
+JUDGES: dict[str, dict[str, Any]] = {"axel": {}, "axel#2": {"judge": "axel", "judge_trial": 2}, "tern": {}}
+"""Judge in a repetition -> what its verdicts say of it"""
+
+Key = tuple[str, str]
+"""(judge in a repetition, criterion id)"""
+
+
+class Judged:
+    """Decisions of judges on the answers of five models, and the rows that say so."""
+
+    def __init__(self, seed: int) -> None:
+        dice = random.Random(seed)
+        self.ids = [f"t{i}" for i in range(6)]
+        self.tables = admitted([*self.ids, "refused"])
+        self.tables["refusals"] = [
+            row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
+        ]
+        self.tables["criteria"] = [
+            criterion(task, i, weight)
+            for task in (*self.ids, "refused")
+            for i, weight in enumerate([5, *dice.choices([8, 6, 2, -3, -9], k=6)])
+        ]
+        self.weights = {each["criterion_id"]: each["weight"] for each in self.tables["criteria"]}
+        self.task_of = {each["criterion_id"]: each["task_id"] for each in self.tables["criteria"]}
+        self.tables["responses"] = [
+            response(task, model, trial)
+            for task in (*self.ids, "refused")
+            for model in (FEW_MODELS if task == "t5" else MODELS)
+            for trial in (1, 2)
+        ]
+        self.model_of = {each["response_id"]: each["model"] for each in self.tables["responses"]}
+        self.tables["verdicts"] = []
+        self.decisions: dict[str, dict[str, dict[str, float | None]]] = {judge: {} for judge in JUDGES}
+        for judge, of_response in itertools.product(JUDGES, self.tables["responses"]):
+            if dice.random() < 0.9:
+                self._judge(dice, judge, of_response)
+
+    def _judge(self, dice: random.Random, judge: str, of_response: dict[str, Any]) -> None:
+        skill, decided = dice.random(), {}
+        for of_criterion in self.tables["criteria"]:
+            if of_criterion["task_id"] == of_response["task_id"]:
+                value = self._decide(dice, judge, of_criterion, skill)
+                about = {"judge": judge} | JUDGES[judge]
+                judged = verdict(of_response, of_criterion, value, **about)
+                is_old = dice.random() < 0.01
+                if is_old:
+                    judged["criterion_hash"] = "an-older-wording"
+                self.tables["verdicts"].append(judged)
+                decided[of_criterion["criterion_id"]] = None if is_old else value
+        if of_response["task_id"] != "refused":
+            self.decisions[judge][of_response["response_id"]] = decided
+
+    @staticmethod
+    def _decide(dice: random.Random, judge: str, of_criterion: dict[str, Any], skill: float) -> float | None:
+        if dice.random() < 0.01:
+            return None
+        # The first criterion of `t0` is never met and that of `t1` always, whoever judges.
+        if of_criterion["criterion_id"] in {"t0-c0", "t1-c0"}:
+            return float(of_criterion["task_id"] == "t1")
+        if judge == "tern" and dice.random() < 0.3:
+            return 0.5
+        return float(dice.random() < (skill if of_criterion["weight"] > 0 else 1 - skill))
+
+    def complete(self, judge: str, criterion_id: str) -> list[tuple[str, dict[str, float]]]:
+        """(model, decisions by criterion) of the responses to the criterion's task that are decided in full."""
+        found = []
+        for response_id, values in self.decisions[judge].items():
+            known = {name: value for name, value in values.items() if value is not None}
+            if criterion_id in known and len(known) == len(values):
+                found.append((self.model_of[response_id], known))
+        return found
+
+    def disagreement(self, criterion_id: str) -> tuple[int, float] | None:
+        """Responses that several judges graded, each in its first repetition, and the share of pairs that differ."""
+        pairs, n_graded = [], 0
+        for response_id in self.model_of:
+            values = [self.decisions[judge].get(response_id, {}).get(criterion_id) for judge in ("axel", "tern")]
+            known = [value for value in values if value is not None]
+            if len(known) > 1:
+                n_graded += 1
+                pairs += [a != b for a, b in itertools.combinations(known, 2)]
+        return (n_graded, sum(pairs) / len(pairs)) if pairs else None
+
+
+@pytest.fixture(scope="module")
+def judged() -> Judged:
+    return Judged(seed=20260304)
+
+
+@pytest.fixture(scope="module")
+def reader(judged: Judged, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    warehouse = Warehouse(tmp_path_factory.mktemp("criteria"))
+    for table_name, rows in judged.tables.items():
+        warehouse.write(table_name, rows)
+    warehouse.publish()
+    with warehouse.reader() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def statistics(reader: Reader) -> dict[Key, dict[str, Any]]:
+    rows = reader.rows("from criterion_statistics")
+    found = {(each["judge"] + ("#2" if each["judge_trial"] == 2 else ""), each["criterion_id"]): each for each in rows}
+    assert len(rows) == len(found)
+    return found
+
+
+@pytest.fixture(scope="module")
+def complete(judged: Judged) -> dict[Key, list[tuple[str, dict[str, float]]]]:
+    return {
+        (judge, name): found for judge in JUDGES for name in judged.weights if (found := judged.complete(judge, name))
+    }
+
+
+def are_close(wanted: Any, actual: Any) -> bool:
+    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
+
+
+def test_a_criterion_has_a_row_under_each_judging_that_decided_a_whole_response_of_its_task(
+    statistics: dict[Key, dict[str, Any]], complete: dict[Key, Any]
+) -> None:
+    assert sorted(complete) == sorted(statistics)
+
+
+def test_the_share_met_is_that_of_the_responses_that_are_decided_in_full(
+    statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
+) -> None:
+    different = []
+    for key, found in complete.items():
+        values = [decided[key[1]] for _, decided in found]
+        wanted = {
+            "n_models": len({model for model, _ in found}),
+            "n_models_met": len({model for model, decided in found if decided[key[1]] > 0}),
+            "n_responses": len(found),
+            "met_share": sum(values) / len(values),
+            "is_never_met": set(values) == {0.0},
+            "is_always_met": set(values) == {1.0},
+        }
+        row = statistics[key]
+        different += [
+            (key, name, value, row[name]) for name, value in wanted.items() if not are_close(value, row[name])
+        ]
+
+    assert [] == different
+    assert statistics["axel", "t0-c0"]["is_never_met"]
+    assert statistics["tern", "t1-c0"]["is_always_met"]
+
+
+def rest_correlation(judged: Judged, criterion_id: str, found: list[tuple[str, dict[str, float]]]) -> float | None:
+    """The correlation of a criterion's points, up to their size, with those of the rest of its task."""
+    own = [math.copysign(1.0, judged.weights[criterion_id]) * decided[criterion_id] for _, decided in found]
+    rest = [
+        sum(judged.weights[name] * value for name, value in decided.items() if name != criterion_id)
+        for _, decided in found
+    ]
+    if len(set(own)) == 1 or len(set(rest)) == 1:
+        return None
+    return float(np.corrcoef(own, rest)[0, 1])
+
+
+def test_the_rest_correlation_is_that_of_numpy_and_null_where_nothing_varies(
+    judged: Judged, statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
+) -> None:
+    wanted = {key: rest_correlation(judged, key[1], found) for key, found in complete.items()}
+
+    assert any(value is not None and value < -0.2 for value in wanted.values())
+    assert wanted["axel", "t0-c0"] is None
+    assert [] == [
+        (key, value, statistics[key]["rest_correlation"])
+        for key, value in wanted.items()
+        if not are_close(value, statistics[key]["rest_correlation"])
+    ]
+
+
+def test_the_upper_end_of_the_rest_correlation_is_fisher_s_over_the_models(
+    judged: Judged, statistics: dict[Key, dict[str, Any]], complete: dict[Key, list[tuple[str, dict[str, float]]]]
+) -> None:
+    different, n_with_end = [], 0
+    for key, found in complete.items():
+        correlation, n_models = rest_correlation(judged, key[1], found), len({model for model, _ in found})
+        high = None
+        if correlation is not None and n_models > 3:
+            high, n_with_end = math.tanh(math.atanh(correlation) + 1.96 / math.sqrt(n_models - 3)), n_with_end + 1
+        if not are_close(high, statistics[key]["rest_correlation_high"]):
+            different.append((key, high, statistics[key]["rest_correlation_high"]))
+
+    assert [] == different
+    assert 0 < n_with_end < len(complete)
+
+
+def test_disagreement_is_the_share_of_pairs_of_judges_that_decide_differently(
+    judged: Judged, statistics: dict[Key, dict[str, Any]]
+) -> None:
+    different = []
+    for key, found in statistics.items():
+        n_graded, share = judged.disagreement(key[1]) or (None, None)
+        if not (are_close(n_graded, found["n_graded"]) and are_close(share, found["disagreement"])):
+            different.append((key, n_graded, share, found["n_graded"], found["disagreement"]))
+
+    assert [] == different
+
+
+def test_a_refused_task_has_no_statistics(reader: Reader) -> None:
+    assert 0 == reader.value("select count(*) from criterion_statistics where task_id = 'refused'")
