@@ -69,12 +69,22 @@ cells as (
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
         rubrics.weight / nullif(denominators.points, 0) as worth,
-        if(decisions.n_decided = sides.n_trials, decisions.value, null)
+        if(decisions.n_decided = field_trials.n_trials, decisions.value, null)
             as value
     from sides
     inner join rubrics using (benchmark, dataset_revision)
     inner join denominators using (benchmark, dataset_revision, task_id)
-    left join decisions using (side, task_id, criterion_id, content_hash)
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    left join field_trials
+        on
+            sides.series_id = field_trials.series_id
+            and tasks.field is not distinct from field_trials.field
+    left join decisions
+        on
+            sides.side = decisions.side
+            and rubrics.task_id = decisions.task_id
+            and rubrics.criterion_id = decisions.criterion_id
+            and rubrics.content_hash = decisions.content_hash
 ),
 
 final as (

@@ -13,6 +13,7 @@ with means as (
         fsum(value_upper) as sum_upper,
         fsum(lowest) as sum_lowest_seen,
         fsum(highest) as sum_highest_seen,
+        max(n_trials) as n_trials,
         sum(n_decided) as n_decided,
         sum(n_met) filter (where is_complete) as n_met,
         sum(n_wanted) filter (where is_complete) as n_judged,
@@ -24,17 +25,37 @@ with means as (
     group by all
 ),
 
+sizes as (
+    select
+        cut_sizes.* exclude (
+            field, n_tasks_wanted, n_criteria_wanted, sum_lowest, sum_highest
+        ),
+        series.series_id,
+        sum(n_tasks_wanted) as n_tasks_wanted,
+        sum(n_criteria_wanted * coalesce(field_trials.n_trials, series.n_trials))
+            as n_verdicts_wanted,
+        fsum(sum_lowest) as sum_lowest,
+        fsum(sum_highest) as sum_highest
+    from cut_sizes
+    inner join series using (benchmark, dataset_revision)
+    left join field_trials
+        on
+            series.series_id = field_trials.series_id
+            and cut_sizes.field is not distinct from field_trials.field
+    group by all
+),
+
 bounded as (
     select
         means.*,
-        cut_sizes.* exclude (board_id, cut, label, score_name),
+        sizes.* exclude (board_id, series_id, cut, label, score_name),
         -- A task without any response could still be anything.
         (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted
             as lower_bound,
         (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted
             as upper_bound
     from means
-    inner join cut_sizes using (board_id, cut, label, score_name)
+    inner join sizes using (board_id, series_id, cut, label, score_name)
 ),
 
 final as (
@@ -61,12 +82,11 @@ final as (
         bounded.n_tasks,
         bounded.n_tasks_wanted,
         bounded.n_tasks = bounded.n_tasks_wanted as is_complete,
-        series.n_trials,
+        bounded.n_trials,
         bounded.unclipped_mean,
         if(clips_mean, greatest(lower_bound, 0), lower_bound) as lower_bound,
         if(clips_mean, greatest(upper_bound, 0), upper_bound) as upper_bound,
-        bounded.n_decided / (bounded.n_criteria_wanted * series.n_trials)
-            as coverage,
+        bounded.n_decided / bounded.n_verdicts_wanted as coverage,
         bounded.n_met / bounded.n_judged as met_share,
         bounded.n_judged,
         bounded.basis::varchar as basis

@@ -1,4 +1,4 @@
--- How much there is to evaluate under each label on a board, and the range of what can come out.
+-- How much there is to evaluate in each field under each label on a board, and the range of what can come out.
 with members as (
     select part_bounds.* exclude (cut, label), cut_members.cut, cut_members.label
     from part_bounds
@@ -18,10 +18,12 @@ select
     members.cut,
     members.label,
     members.score_name,
+    tasks.field,
     count(*) as n_tasks_wanted,
     sum(members.n_wanted) as n_criteria_wanted,
     fsum(members.lowest) as sum_lowest,
     fsum(members.highest) as sum_highest
 from boards
 inner join members using (benchmark, dataset_revision, task_id)
+inner join tasks using (benchmark, dataset_revision, task_id)
 group by all

@@ -14,9 +14,13 @@ with wanted as (
     inner join series
         using (benchmark, dataset_revision, model, model_config_hash, vintage)
     inner join tasks using (benchmark, dataset_revision, task_id)
+    inner join field_trials
+        on
+            series.series_id = field_trials.series_id
+            and tasks.field is not distinct from field_trials.field
     where
         tasks.is_admitted
-        and list_contains(series.trials, responses.trial)
+        and list_contains(field_trials.trials, responses.trial)
 ),
 
 final as (

@@ -12,7 +12,12 @@ with wanted as (
     from responses
     inner join series
         using (benchmark, dataset_revision, model, model_config_hash, vintage)
-    where list_contains(series.trials, responses.trial)
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    inner join field_trials
+        on
+            series.series_id = field_trials.series_id
+            and tasks.field is not distinct from field_trials.field
+    where list_contains(field_trials.trials, responses.trial)
 ),
 
 final as (

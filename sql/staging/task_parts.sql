@@ -1,4 +1,4 @@
--- A task counts in a series when every trial of the series is complete for it; its value is the mean over them. Over
+-- A task counts in a series when every trial that the series has in its field is complete for it; its value is the mean over them. Over
 -- its whole rubric (cut `all`) and over each category and severity.
 with over_trials as (
     select
@@ -30,14 +30,14 @@ final as (
         over_trials.cut,
         over_trials.label,
         over_trials.score_name,
-        if(n_complete = n_trials, mean_value, null) as value,
+        if(n_complete = field_trials.n_trials, mean_value, null) as value,
         -- A trial that was not sampled could still be anything.
-        (sum_lower + (n_trials - n_responses) * lowest) / n_trials
-            as value_lower,
-        (sum_upper + (n_trials - n_responses) * highest) / n_trials
-            as value_upper,
-        n_complete = n_trials as is_complete,
-        series.n_trials,
+        (sum_lower + (field_trials.n_trials - n_responses) * lowest)
+        / field_trials.n_trials as value_lower,
+        (sum_upper + (field_trials.n_trials - n_responses) * highest)
+        / field_trials.n_trials as value_upper,
+        n_complete = field_trials.n_trials as is_complete,
+        field_trials.n_trials,
         over_trials.n_met,
         over_trials.n_decided,
         over_trials.n_wanted,
@@ -49,6 +49,11 @@ final as (
     inner join series using (series_id)
     inner join part_bounds
         using (benchmark, dataset_revision, task_id, cut, label, score_name)
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    inner join field_trials
+        on
+            series.series_id = field_trials.series_id
+            and tasks.field is not distinct from field_trials.field
 )
 
 select * from final

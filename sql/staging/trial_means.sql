@@ -6,10 +6,14 @@ with trial_values as (
         cut_values.cut,
         cut_values.label,
         cut_values.score_name,
-        unnest(series.trials) as trial,
+        unnest(field_trials.trials) as trial,
         unnest(cut_values.trial_values) as value
     from cut_values
-    inner join series using (series_id)
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    inner join field_trials
+        on
+            cut_values.series_id = field_trials.series_id
+            and tasks.field is not distinct from field_trials.field
     inner join boards
         on
             cut_values.benchmark = boards.benchmark

@@ -323,3 +323,18 @@ def test_the_cost_is_that_of_the_responses_and_their_verdicts(published: Callabl
     reader = published(tables)
 
     assert 1.5 == value_of(reader, "cost_usd")
+
+
+def test_a_field_that_is_repeated_less_often_than_another_is_not_incomplete(
+    published: Callable[[Rows], Reader],
+) -> None:
+    finance, legal = admitted(["f"], n_criteria=1), admitted(["l"], split="legal", field="Legal", n_criteria=1)
+    asked = [criterion("f", 0, 5.0), criterion("l", 0, 5.0)]
+    answers = [response("f", trial=1), response("f", trial=2), response("l", trial=1)]
+    rows = {name: finance[name] + legal[name] for name in finance if name != "checks"}
+    rows["checks"] = [finance["checks"][0] | {"n_evaluated": 2}]
+    rows |= {"criteria": asked, "responses": answers}
+    rows["verdicts"] = [verdict(answer, asked[answer["task_id"] == "l"], 1.0) for answer in answers]
+    query = "select split, n_trials, n_tasks, mean_score, coverage from leaderboard where is_primary order by split"
+
+    assert [("finance", 2, 1, 1.0, 1.0), ("legal", 1, 1, 1.0, 1.0)] == published(rows).table(query)[1]
