@@ -8,7 +8,9 @@ with wanted as (
         responses.task_id,
         responses.trial,
         series.series_id,
-        series.judging_id
+        series.judging_id,
+        field_trials.field,
+        field_trials.n_trials
     from responses
     inner join series
         using (benchmark, dataset_revision, model, model_config_hash, vintage)
@@ -25,7 +27,9 @@ final as (
         wanted.series_id,
         wanted.response_id,
         wanted.task_id,
+        wanted.field,
         wanted.trial,
+        wanted.n_trials,
         rubric_parts.cut,
         rubric_parts.label,
         coalesce(decided_parts.points, 0) as points,

@@ -17,7 +17,9 @@ final as (
         series_id,
         response_id,
         task_id,
+        field,
         trial,
+        n_trials,
         cut,
         label,
         score_name,
@@ -29,6 +31,8 @@ final as (
             as value_lower,
         (points + undecided_positive + offset_points) / denominator
             as value_upper,
+        (negative + offset_points) / denominator as lowest,
+        (positive + offset_points) / denominator as highest,
         n_decided / n_wanted as coverage,
         n_decided = n_wanted as is_complete,
         n_met,

@@ -1,12 +1,16 @@
--- A task counts in a series when every trial that the series has in its field is complete for it; its value is the mean over them. Over
--- its whole rubric (cut `all`) and over each category and severity.
+-- A task counts in a series when every trial that the series has in its field is complete for it; its value is the mean
+-- over them. Over its whole rubric (cut `all`) and over each category and severity.
 with over_trials as (
     select
         series_id,
         task_id,
+        field,
         cut,
         label,
         score_name,
+        n_trials,
+        lowest,
+        highest,
         count(*) as n_responses,
         count(value) as n_complete,
         favg(value) as mean_value,
@@ -27,33 +31,27 @@ final as (
         series.benchmark,
         series.dataset_revision,
         over_trials.task_id,
+        over_trials.field,
         over_trials.cut,
         over_trials.label,
         over_trials.score_name,
-        if(n_complete = field_trials.n_trials, mean_value, null) as value,
+        if(n_complete = over_trials.n_trials, mean_value, null) as value,
         -- A trial that was not sampled could still be anything.
-        (sum_lower + (field_trials.n_trials - n_responses) * lowest)
-        / field_trials.n_trials as value_lower,
-        (sum_upper + (field_trials.n_trials - n_responses) * highest)
-        / field_trials.n_trials as value_upper,
-        n_complete = field_trials.n_trials as is_complete,
-        field_trials.n_trials,
+        (sum_lower + (over_trials.n_trials - n_responses) * lowest)
+        / over_trials.n_trials as value_lower,
+        (sum_upper + (over_trials.n_trials - n_responses) * highest)
+        / over_trials.n_trials as value_upper,
+        n_complete = over_trials.n_trials as is_complete,
+        over_trials.n_trials,
         over_trials.n_met,
         over_trials.n_decided,
         over_trials.n_wanted,
-        part_bounds.lowest,
-        part_bounds.highest,
+        over_trials.lowest,
+        over_trials.highest,
         -- In the order of the trials; of use where all are complete.
         over_trials.trial_values
     from over_trials
     inner join series using (series_id)
-    inner join part_bounds
-        using (benchmark, dataset_revision, task_id, cut, label, score_name)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    inner join field_trials
-        on
-            series.series_id = field_trials.series_id
-            and tasks.field is not distinct from field_trials.field
 )
 
 select * from final

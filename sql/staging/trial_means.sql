@@ -9,11 +9,10 @@ with trial_values as (
         unnest(field_trials.trials) as trial,
         unnest(cut_values.trial_values) as value
     from cut_values
-    inner join tasks using (benchmark, dataset_revision, task_id)
     inner join field_trials
         on
             cut_values.series_id = field_trials.series_id
-            and tasks.field is not distinct from field_trials.field
+            and cut_values.field is not distinct from field_trials.field
     inner join boards
         on
             cut_values.benchmark = boards.benchmark

@@ -83,7 +83,7 @@ def _measured(reader: Reader, board: int, figures: list[Row]) -> Iterator[tuple[
         at = (places, columns["figure"][rows] - first)
         values, met, wanted = (np.full((len(tasks), last - first), empty) for empty in (np.nan, 0.0, 0.0))
         values[at], met[at], wanted[at] = (columns[name][rows] for name in ("value", "n_met", "n_wanted"))
-        of_label = drawn[:, tasks].astype(np.float64)
+        of_label = drawn.T[tasks].T
         # The share of criteria met is the same for every score.
         shares, which = np.unique(np.concatenate([met, wanted]), axis=1, return_inverse=True)
         share_intervals = ratio_intervals(shares[: len(tasks)], shares[len(tasks) :], drawn=of_label)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from tasks.rules.identity import digest
 
-
 _TIE_DIGITS = 12
 
 

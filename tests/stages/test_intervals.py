@@ -14,7 +14,7 @@ from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.cuts_oracle import BOARDS, EVERY_ROW, Key, Oracle, World, cuts_world, rows_of
 from warehouse import Reader, Warehouse
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-6
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high")
 DRAWN = (*ENDS, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
 Rows = dict[str, list[dict[str, Any]]]
