@@ -43,7 +43,7 @@ def test_the_written_out_probabilities_are_those_of_a_panel_that_can_be_counted_
 
 
 @given(worlds(), st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_probabilities_are_those_of_all_panels_written_out(
     world: list[list[list[int]]], data: st.DataObject
 ) -> None:
