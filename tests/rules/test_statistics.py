@@ -25,7 +25,7 @@ SCORES = arrays.arrays(
 )
 GRADED = arrays.arrays(np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.integers(-8, 20))
 SINGLE = 1e-6
-"""Resamples are worked out in single precision, and grouped as the library likes."""
+"""Resamples are worked out in single precision, so ends agree to a millionth of the spread."""
 FEW = 400
 """Resamples enough for a law that holds for every number of them."""
 
@@ -105,7 +105,7 @@ def test_permuted_figures_have_the_same_intervals_permuted(scores: np.ndarray, d
     order = data.draw(st.permutations(range(scores.shape[1])))
 
     assert mean_intervals(scores[:, order], resamples=FEW) == pytest.approx(
-        mean_intervals(scores, resamples=FEW)[order], abs=SINGLE, rel=SINGLE
+        mean_intervals(scores, resamples=FEW)[order], abs=SINGLE
     )
 
 
@@ -115,7 +115,7 @@ def test_a_figure_has_the_same_interval_alone_and_among_many(missing: float) -> 
     among = mean_intervals(scores, drawn=drawn)
     alone = [mean_intervals(scores[:, i : i + 1], drawn=drawn)[0] for i in (0, 101, 229)]
 
-    assert np.array(alone) == pytest.approx(among[[0, 101, 229]], abs=SINGLE, rel=SINGLE)
+    assert np.array(alone) == pytest.approx(among[[0, 101, 229]], abs=SINGLE)
 
 
 def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
@@ -123,7 +123,7 @@ def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
     scores[40:, 1] = np.nan
     among = mean_intervals(scores, drawn=drawn)[1]
 
-    assert mean_intervals(scores[:40, [1]], drawn=drawn[:, :40])[0] == pytest.approx(among, abs=SINGLE, rel=SINGLE)
+    assert mean_intervals(scores[:40, [1]], drawn=drawn[:, :40])[0] == pytest.approx(among, abs=SINGLE)
     assert mean_intervals(scores[:40, [1]])[0] == pytest.approx(among, abs=0.05 * (among[1] - among[0]))
 
 
@@ -158,7 +158,7 @@ def test_an_interval_shifts_and_stretches_with_the_scores(stretch: float, shift:
     scores = made_up(40, 2)
     moved = np.sort(stretch * mean_intervals(scores) + shift, axis=1)
 
-    assert mean_intervals(stretch * scores + shift) == pytest.approx(moved, abs=SINGLE, rel=SINGLE)
+    assert mean_intervals(stretch * scores + shift) == pytest.approx(moved, abs=SINGLE)
 
 
 def test_a_wider_level_gives_a_wider_interval() -> None:
@@ -212,7 +212,7 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> Non
 def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None:
     shares = ratio_intervals(3 * values, np.full(values.shape, 3.0), resamples=FEW)
 
-    assert shares == pytest.approx(mean_intervals(values, resamples=FEW), abs=SINGLE, rel=SINGLE)
+    assert shares == pytest.approx(mean_intervals(values, resamples=FEW), abs=SINGLE * max(1.0, np.ptp(values)))
 
 
 @settings(max_examples=40)
