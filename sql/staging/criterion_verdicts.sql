@@ -17,32 +17,15 @@ cells as (
     select
         complete_responses.panel_id,
         complete_responses.model,
-        criteria.benchmark,
-        criteria.dataset_revision,
-        criteria.task_id,
-        criteria.criterion_id,
-        criteria.weight,
-        verdicts.value,
-        complete_responses.points - criteria.weight * verdicts.value
-            as rest_points
-    from verdicts
-    inner join criteria
-        on
-            verdicts.benchmark = criteria.benchmark
-            and verdicts.dataset_revision = criteria.dataset_revision
-            and verdicts.task_id = criteria.task_id
-            and verdicts.criterion_id = criteria.criterion_id
-            and verdicts.criterion_hash = criteria.content_hash
-    inner join complete_responses
-        on
-            verdicts.response_id = complete_responses.response_id
-            and complete_responses.judging_id = hash(
-                verdicts.judge,
-                verdicts.judge_config_hash,
-                verdicts.template_hash,
-                verdicts.grading,
-                verdicts.judge_trial
-            )
+        current_verdicts.benchmark,
+        current_verdicts.dataset_revision,
+        current_verdicts.task_id,
+        current_verdicts.criterion_id,
+        current_verdicts.weight,
+        current_verdicts.value,
+        complete_responses.points - weight * value as rest_points
+    from current_verdicts
+    inner join complete_responses using (response_id, judging_id)
 ),
 
 grouped as (

@@ -9,24 +9,16 @@ with several as (
 
 decided as (
     select
-        verdicts.response_id,
-        verdicts.benchmark,
-        verdicts.dataset_revision,
-        verdicts.task_id,
-        verdicts.criterion_id,
-        hash(judge, judge_config_hash, template_hash, grading, judge_trial)
-            as grader_id,
-        verdicts.value
-    from verdicts
-    inner join criteria
-        on
-            verdicts.benchmark = criteria.benchmark
-            and verdicts.dataset_revision = criteria.dataset_revision
-            and verdicts.task_id = criteria.task_id
-            and verdicts.criterion_id = criteria.criterion_id
-            and verdicts.criterion_hash = criteria.content_hash
-    semi join several on verdicts.response_id = several.response_id
-    where verdicts.value is not null
+        response_id,
+        benchmark,
+        dataset_revision,
+        task_id,
+        criterion_id,
+        judging_id as grader_id,
+        value
+    from current_verdicts
+    semi join several using (response_id)
+    where value is not null
 ),
 
 votes as (
@@ -57,11 +49,4 @@ final as (
     where 2 * n_votes > n_members
 )
 
-select final.*
-from final
-semi join tasks
-    on
-        final.benchmark = tasks.benchmark
-        and final.dataset_revision = tasks.dataset_revision
-        and final.task_id = tasks.task_id
-        and tasks.is_admitted
+select * from final

@@ -1,26 +1,31 @@
 -- What a task's rubric is worth, over all its criteria (cut `all`), over those of each category and of each severity.
+with admitted as (
+    select
+        criteria.benchmark,
+        criteria.dataset_revision,
+        criteria.task_id,
+        coalesce(criteria.category, '(none)') as category,
+        coalesce(criteria.severity, '(none)') as severity,
+        criteria.weight
+    from criteria
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+)
+
 select
-    criteria.benchmark,
-    criteria.dataset_revision,
-    criteria.task_id,
+    benchmark,
+    dataset_revision,
+    task_id,
     case
-        when grouping(criteria.category) = 0 then 'category'
-        when grouping(criteria.severity) = 0 then 'severity'
+        when grouping(category) = 0 then 'category'
+        when grouping(severity) = 0 then 'severity'
         else 'all'
     end as cut,
-    case
-        when grouping(criteria.category) = 0
-            then coalesce(criteria.category, '(none)')
-        when grouping(criteria.severity) = 0
-            then coalesce(criteria.severity, '(none)')
-        else ''
-    end as label,
+    coalesce(category, severity, '') as label,
     coalesce(sum(weight) filter (where weight > 0), 0) as positive,
     coalesce(sum(weight) filter (where weight < 0), 0) as negative,
     count(*) as n_wanted
-from criteria
-inner join tasks using (benchmark, dataset_revision, task_id)
-where tasks.is_admitted
+from admitted
 group by
-    criteria.benchmark, criteria.dataset_revision, criteria.task_id,
-    grouping sets ((), (criteria.category), (criteria.severity))
+    benchmark, dataset_revision, task_id,
+    grouping sets ((), (category), (severity))
