@@ -113,18 +113,18 @@ def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 
 
 def _build_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
+    standing = dict(
+        connection.execute(
+            "select table_name, if(table_type = 'VIEW', 'view', 'table') from information_schema.tables "
+            "where table_catalog = 'building'"
+        ).fetchall()
+    )
     for model in models:
-        if model.kind == "step":
-            connection.execute(f"create or replace temp table {model.name} as {model.query}")
-            continue
-        other = "table" if model.kind == "view" else "view"
-        stands = connection.execute(
-            "select 1 from information_schema.tables where table_catalog = 'building' and table_name = ? "
-            "and (table_type = 'VIEW') = ?", [model.name, other == "view"],
-        ).fetchone()  # fmt: skip
-        if stands:
-            connection.execute(f"drop {other} {model.name}")
-        connection.execute(f"create or replace {model.kind} {model.name} as {model.query}")
+        kind = {"step": "temp table"}.get(model.kind, model.kind)
+        # A model of an earlier version may stand as the other kind, which is not replaced.
+        if model.kind != "step" and standing.get(model.name, kind) != kind:
+            connection.execute(f"drop {standing[model.name]} {model.name}")
+        connection.execute(f"create or replace {kind} {model.name} as {model.query}")
 
 
 def _describe(connection: duckdb.DuckDBPyConnection, models: list[sql.Model], *, is_copy: bool) -> None:

@@ -126,8 +126,13 @@ def test_the_categories_have_the_means_of_the_raw_files(
     policy, root = board
     query = "select model, score_name, category, avg(value) from category_scores where score_name = 'min_normalized'"
     actual = {tuple(key): mean for *key, mean in rows(root, query + " group by all")}
+    ranked = rows(root, """
+        select model, score_name, label, mean_score from cut_leaderboard
+        where cut = 'category' and score_name = 'min_normalized' and not is_own_hard
+    """)  # fmt: skip
 
     assert pytest.approx(expected(rubrics, policy)[1], abs=TOLERANCE) == actual
+    assert actual == pytest.approx({tuple(key): mean for *key, mean in ranked}, abs=TOLERANCE)
 
 
 def test_the_policy_decides_how_many_tasks_the_figures_rest_on(board: tuple[str, Path]) -> None:
