@@ -15,6 +15,8 @@ PARTS = "published_parts"
 STAMP = "published_from"
 _MEMORY = "1200MB"
 """What publishing may take, since it runs beside everything else; what is larger goes by way of the disk."""
+_MOST_INDEXED = 6_000_000
+"""Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
 _DECIDED = f"status in ({', '.join(map(quoted, DECIDED_STATUSES))})"
 
 
@@ -38,10 +40,8 @@ def build(store: PartStore, building: Path, missing: set[tuple[str, str]], stamp
                 _load(connection, table, [str(store.path(table.name, part)) for part in parts])
                 connection.executemany(f"insert into {PARTS} values (?, ?)", [[table.name, p] for p in parts])
         connection.execute("commit")
-        # On rows that are not committed yet, an index takes twice as long to build.
         for table in TABLES.values():
-            for column in table.indexes:
-                connection.execute(f"create index if not exists {table.name}_{column} on {table.name} ({column})")
+            _index(connection, table)
         connection.execute("begin")
         # In a new file all are missing; in a copy of the last one, what stands on tables that took nothing in is right.
         models = sql.behind({name for name, _ in missing}) if is_copy else sql.models()
@@ -51,6 +51,22 @@ def build(store: PartStore, building: Path, missing: set[tuple[str, str]], stamp
         connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach building")
+
+
+def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Index the columns of a table by which single rows are looked up, or take the indexes away from a large one.
+
+    Rows have to be committed: on others an index takes twice as long to build.
+    """
+    if not table.indexes:
+        return
+    (n_rows,) = connection.execute(f"select count(*) from {table.name}").fetchone() or (0,)
+    for column in table.indexes:
+        name = f"{table.name}_{column}"
+        if n_rows <= _MOST_INDEXED:
+            connection.execute(f"create index if not exists {name} on {table.name} ({column})")
+        else:
+            connection.execute(f"drop index if exists {name}")
 
 
 def _definition(table: Table) -> str:

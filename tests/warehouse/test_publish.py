@@ -372,3 +372,21 @@ def test_what_is_behind_a_table_is_every_model_that_reads_it_and_the_steps_to_th
     behind_verdicts = [model.name for model in sql.behind({"verdicts"})]
     assert {"decided_parts", "scores", "leaderboard", "graded", "judge_agreement"} <= set(behind_verdicts)
     assert [] == sql.behind({"runs"})
+
+
+def test_single_rows_are_found_by_an_index_until_a_table_is_large(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.building._MOST_INDEXED", 1)
+    indexed = {}
+    for name in ("t1", "t2"):
+        warehouse.write("responses", [response(name)])
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            found = reader.rows("select index_name from duckdb_indexes() where table_name = 'responses'")
+            indexed[name] = [each["index_name"] for each in found]
+            assert [{"task_id": name}] == reader.rows(
+                "select task_id from responses where response_id = ?", [f"{name}/a-model/1"]
+            )
+
+    assert {"t1": ["responses_response_id"], "t2": []} == indexed
