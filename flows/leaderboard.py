@@ -97,7 +97,7 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
     if len(chosen) != 1:
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")
-    records = scores_on(reader, sql.read("questions/selection_values"), {**given, "selection": chosen[0]}, board["bar"])
+    records = scores_on(reader, {**given, "selection": chosen[0]}, board["bar"])
     return Table(list(records[0]) if records else [], [tuple(record.values()) for record in records])
 
 
