@@ -84,17 +84,20 @@ def _tables(reader: Reader, query: str, given: Row, figures: list[Row]) -> NDArr
     figure = np.array([places[name] for name in cells["figure_id"]], dtype=np.int64)
     tasks, task = np.unique(cells["task_id"].astype(str), return_inverse=True)
     tables = np.zeros((len(tasks), len(figures), _LABELS, _LABELS))
-    np.add.at(tables, (task, figure, cells["a"].astype(np.int64), cells["b"].astype(np.int64)), cells["n"])
-    return tables
+    a, b = (cells[name].astype(np.int64) for name in ("a", "b"))
+    np.add.at(tables, (task, figure, a, b), cells["n"])
+    # Most graders know two decisions; a third that nobody takes would more than double the work.
+    used = np.flatnonzero(tables.any(axis=(0, 1, 3)) | tables.any(axis=(0, 1, 2)))
+    return tables[:, :, used][:, :, :, used]
 
 
 def _measured(figures: list[Row], tables: NDArray[np.float64], measures: dict[str, Any]) -> list[Row]:
     """A row for each figure, with each measure and its interval, all from the same draws."""
     drawn, now = draws(len(tables)), datetime.now(UTC)
     rows = [{"figure_id": f["figure_id"], "basis": f["basis"], "method": METHOD, "created_at": now} for f in figures]
-    for name, measure in measures.items():
+    drawn_intervals = agreement_intervals(tables, *measures.values(), drawn=drawn)
+    for (name, measure), intervals in zip(measures.items(), drawn_intervals, strict=True):
         values = measure(tables.sum(axis=0))
-        intervals = agreement_intervals(tables, measure, drawn=drawn)
         for row, value, (low, high) in zip(rows, values, intervals, strict=True):
             row |= {name: known(value), f"{name}_ci_low": known(low), f"{name}_ci_high": known(high)}
     return rows

@@ -77,39 +77,38 @@ def krippendorff_alpha(coincidences: Counts) -> Floats:
 
 def agreement_intervals(
     task_tables: Counts,
-    measure: Measure,
-    *,
+    *measures: Measure,
     level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = SEED,
     drawn: Draws | None = None,
-) -> Floats:
-    """Intervals of a measure of agreement pooled over tasks, whose cases hang together.
+) -> list[Floats]:
+    """Intervals of measures of agreement pooled over tasks, whose cases hang together.
 
-    Whole tasks are drawn with replacement. Percentiles of the resampled measure, with tails expanded for few tasks;
-    resamples where the measure is undefined are left out.
+    Whole tasks are drawn with replacement, once for all measures. Percentiles of the resampled measure, with tails
+    expanded for few tasks; resamples where the measure is undefined are left out.
 
     Args:
         task_tables: shape (n_tasks, n_figures, k, k), the tables of each task; a figure's table is their sum.
-        measure: one of this module.
+        measures: some of this module.
         level: nominal coverage.
         drawn: draws of these tasks, shape (n_resamples, n_tasks); made from `resamples` and `seed` when absent.
 
     Returns:
-        Shape (n_figures, 2): low and high, NaN for a figure with fewer than two tasks that have counts.
+        For each measure shape (n_figures, 2): low and high, NaN for a figure with fewer than two tasks with counts.
     """
     tables = np.asarray(task_tables, dtype=np.float64)
     n_tasks, n_figures, labels, _ = tables.shape
     weights = (draws(n_tasks, resamples, seed) if drawn is None else drawn).astype(np.float64)
     with_counts = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
-    found = np.full((n_figures, 2), np.nan)
+    found = [np.full((n_figures, 2), np.nan) for _ in measures]
     for columns in figure_chunks(n_figures, max(1, _CELLS_AT_A_TIME // labels**2)):
         chosen = np.arange(columns.start, columns.stop)[with_counts[columns] >= 2]
         if len(chosen):
-            sums = weights @ tables[:, chosen].reshape(n_tasks, -1)
-            values = measure(sums.reshape(len(weights), len(chosen), labels, labels))
+            sums = (weights @ tables[:, chosen].reshape(n_tasks, -1)).reshape(len(weights), len(chosen), labels, labels)
             tails = expanded_tails(with_counts[chosen].astype(np.float64), level)
-            found[chosen] = quantile_pairs(np.ascontiguousarray(values.T), tails)
+            for measure, of_measure in zip(measures, found, strict=True):
+                of_measure[chosen] = quantile_pairs(np.ascontiguousarray(measure(sums).T), tails)
     return found
 
 
