@@ -6,6 +6,7 @@ section 12.5), held within bounds where it is known to run wild. README.md tells
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,12 @@ _NO_SPREAD = 1e-6
 """The share of the sample's squared spread below which a resample has none but rounding."""
 
 
+@lru_cache(maxsize=4)
 def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
     """How often each task is drawn in each resample of as many tasks with replacement.
 
     Returns:
-        Counts of shape (resamples, n_tasks). Every row sums to n_tasks.
+        Counts of shape (resamples, n_tasks), read-only. Every row sums to n_tasks.
     """
     # A task's counts lie side by side, so that the draws of some of the tasks are quickly taken out.
     drawn = np.zeros((n_tasks, resamples), dtype=np.float32)
@@ -43,6 +45,7 @@ def draws(n_tasks: int, resamples: int = RESAMPLES, seed: int = SEED) -> Draws:
         for start in range(0, resamples, _DRAWN_AT_A_TIME):
             columns = drawn[:, start : start + _DRAWN_AT_A_TIME]
             columns[:] = generator.multinomial(n_tasks, shares, size=columns.shape[1]).T
+    drawn.flags.writeable = False
     return drawn.T
 
 
