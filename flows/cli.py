@@ -193,7 +193,7 @@ def _outcome(given: list[str]) -> tuple[int, str]:
     try:
         return cli.main(args=given, standalone_mode=False) or 0, ""
     except click.ClickException as error:
-        return 2, f"{error.format_message()} (try `prbench --help`)"
+        return 2, f"{' '.join(error.format_message().split())} (try `prbench --help`)"
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - the rim: what is left is told in one line, in full with -v

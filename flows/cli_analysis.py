@@ -1,31 +1,49 @@
 """The commands that look behind the leaderboard: graders, criteria, lengths."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.options import Context, examples, shared_options
 from flows.output import show_json, show_table
 
+if TYPE_CHECKING:
+    from warehouse import Reader
+
 _CUTS = ("category", "severity", "field", "model", "length")
 _KINDS = {
-    "never-met": "that no response meets",
-    "always-met": "that every response meets",
+    "never-met": "that no complete response meets",
+    "always-met": "that every complete response meets",
     "disagreed": "that graders disagree on most",
-    "suspect": "that go against the rest of their task: the weight or its sign may be wrong",
+    "suspect": "that go against the rest of their task: candidates for a wrong weight or sign",
 }
 _SMALL_MARK = "°"
+_NAMES = {
+    "graders": ("judge", "select grader from graders order by 1"),
+    "people": ("people", "select grader from graders order by 1"),
+    "judges": ("judge", "select distinct judge from series order by 1"),
+    "models": ("model", "select distinct model from series order by 1"),
+    "splits": ("split", "select distinct split from boards where not is_own_hard order by 1"),
+}
+"""Lists of names that questions take, with the option they come from and what there is."""
 Records = list[dict[str, Any]]
 
 
 @click.command(epilog=examples(
     "prbench judges", "prbench judges --judge expert-1 --by category", "prbench judges --json",
+    "prbench judges --people expert-1 --people expert-2",
 ))  # fmt: skip
 @click.option("--by", type=click.Choice(_CUTS), help="One row a pair of graders and label.")
+@click.option("--people", multiple=True, metavar="GRADER", help="Who the people are (again for more).")
 @shared_options
-def judges(context: Context, by: str | None) -> int:
-    """Compare graders: judges, imported labels of people, repetitions, majorities. `--judge` names one to compare."""
+def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
+    """Compare graders: judges, imported labels of people, repetitions, majorities. `--judge` names one to compare.
+
+    With `--people` each other grader's agreement with people is averaged over them, as in table 3 of the paper.
+    """
+    if people:
+        return _against_people(context, by, people)
     from tasks.rules.statistics import SMALL
 
     cut = {"cut": by or "all"}
@@ -53,8 +71,23 @@ def judges(context: Context, by: str | None) -> int:
         "grader": "grader", "kind": "kind", "leniency": "leniency", "met": "met_share", "others": "others_met_share",
         "n": "n",
     })  # fmt: skip
+    if any(pair["agreement"] is None for pair in apart):
+        click.echo("What has no figures is newer than the last `prbench aggregate`, which measures it.")
     if any(pair["n_tasks"] < SMALL for pair in apart):
         click.echo(f"{_SMALL_MARK} fewer than {SMALL} tasks: the interval may be too narrow")
+    return 0
+
+
+def _against_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
+    records = _asked(context, "people", {"cut": by or "all", "people": list(people)})
+    if context.as_json:
+        show_json(records)
+        return 0
+    label = {by: "label"} if by else {}
+    _show(f"Agreement with {', '.join(people)}, the mean over them", records, {
+        "grader": "grader", **label, "kappa": "kappa", "macro-F1": "macro_f1", "agreement": "agreement",
+        "people": "n_people", "n": "n",
+    })  # fmt: skip
     return 0
 
 
@@ -74,11 +107,14 @@ def criteria(context: Context, which: str, n_rows: int) -> int:
     if not records:
         click.echo(f"There are no criteria {_KINDS[which]}.")
         return 0
+    judging = {} if which == "disagreed" else {"judge": "judge", **_repetition(records)}
     _show(f"Criteria {_KINDS[which]}", records, {
         "task": "task_id", "category": "category", "weight": "weight", "met": "met_share", "answers": "n_responses",
-        "with the rest": "rest_correlation", "at most": "rest_correlation_high", "disagreement": "disagreement",
-        "judge": "judge", "title": "title",
+        "models": "n_models", "with the rest": "rest_correlation", "at most": "rest_correlation_high",
+        "disagreement": "disagreement", **judging, "title": "title",
     })  # fmt: skip
+    if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
+        click.echo("None of them clearly (`at most` below 0, from 4 models on): this may be chance.")
     return 0
 
 
@@ -101,9 +137,14 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
         return 0
     _show("Rank correlation of length and score", records, {
         "split": "split", "model": "model", "length in": "measure", "correlation": "rank_correlation", "n": "n",
-        "judge": "judge", "vintage": "vintage",
+        "judge": "judge", **_repetition(records), "vintage": "vintage",
     })  # fmt: skip
     return 0
+
+
+def _repetition(records: Records) -> dict[str, str]:
+    """The column of the judge's repetition, where there is more than the first."""
+    return {"repetition": "judge_trial"} if any(record["judge_trial"] != 1 for record in records) else {}
 
 
 def _asked(context: Context, question: str, asked: Mapping[str, Any], **names: str | None) -> Records:
@@ -122,7 +163,21 @@ def _asked(context: Context, question: str, asked: Mapping[str, Any], **names: s
         if given["score"] not in known:
             raise UsageError(f"--score {given['score']}: {benchmark.name} has {', '.join(known)}")
     with Warehouse(job.warehouse).reader() as reader:
-        return reader.rows(sql.read(f"questions/{question}"), given)
+        found = reader.rows(sql.read(f"questions/{question}"), given)
+        if not found:
+            _refuse_unknown(reader, given)
+        return found
+
+
+def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
+    """Tell a name that nothing has from one of which there is nothing to say."""
+    from tasks.rules.errors import UsageError
+
+    for names, (option, query) in _NAMES.items():
+        known = [name for row in reader.rows(query) for name in row.values()]
+        unknown = [name for name in given.get(names, []) if name not in known]
+        if unknown and known:
+            raise UsageError(f"--{option} {unknown[0]}: there is none; there are {', '.join(map(str, known))}")
 
 
 def _show(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:

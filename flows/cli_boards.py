@@ -69,9 +69,9 @@ def _show(job: "Job", table: "Table") -> None:
     if not table.rows:
         click.echo("No model has a verdict here yet.")
         return
-    from flows.leaderboard_text import N_LEAST, caveats, for_people
+    from flows.leaderboard_text import caveats, for_people
 
-    columns, rows = for_people(table)
-    show_table(columns, rows, n_least=N_LEAST)
+    columns, rows, n_least = for_people(table)
+    show_table(columns, rows, n_least=n_least)
     for line in caveats(job, table.records):
         click.echo(line)

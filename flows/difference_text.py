@@ -18,7 +18,6 @@ _CONTEXT = {
 }  # fmt: skip
 _HASHES = {"template_hash", "dataset_revision"}
 _COLUMN_OF = {"template": "template_hash", "revision": "dataset_revision"}
-_ROUNDING = 1e-9
 
 
 def sentence(answer: Answer, difference: Difference) -> str:
@@ -38,11 +37,12 @@ def sentence(answer: Answer, difference: Difference) -> str:
     shown = f"95 % interval {paired.ci_low:.3f} to {paired.ci_high:.3f}, {_chance(difference.p_adjusted)}{corrected}"
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({shown}): more than chance"
-    assert paired.smallest_detectable is not None
-    return (
-        f"no difference shown between {first} and {second} {where} ({second} is {size}; {shown}); "
-        f"this data could have shown {_figure(paired.smallest_detectable)}"
+    could = (
+        f"this data would show one of {_figure(paired.smallest_detectable)} four times in five"
+        if paired.smallest_detectable is not None
+        else f"{_counted(paired.n_tasks, 'task is', 'tasks are')} too few to show any"
     )
+    return f"no difference shown between {first} and {second} {where} ({second} is {size}; {shown}); {could}"
 
 
 def notes_on(flips: Flips, difference: Difference) -> list[str]:
@@ -59,7 +59,7 @@ def notes_on(flips: Flips, difference: Difference) -> list[str]:
         notes.append(
             f"{missing} of {_counted(flips.n_criteria, 'criterion', 'criteria')} could not be compared: {told}."
         )
-    if abs(flips.explained - difference.difference) > _ROUNDING:
+    if f"{flips.explained:+.3f}" != f"{difference.difference:+.3f}":
         notes.append(
             f"The flips make {flips.explained:+.3f} of {difference.difference:+.3f}; the rest is from rubrics that "
             "changed between the two."
@@ -89,7 +89,7 @@ def _table(answer: Answer) -> tuple[list[str], list[list[Any]]]:
     tested = ["p", "p corrected"] if len(answer.differences) > 1 else ["p"]
     columns = [
         "first", "second", *(_CONTEXT[name] for name in telling), "split", "difference", "95 % interval",
-        *tested, "more than chance", "tasks", "could show", "first mean", "second mean",
+        *tested, "more than chance", "tasks", "would show", "first mean", "second mean",
     ]  # fmt: skip
     return columns, [_row(answer, each, telling, len(tested)) for each in answer.differences]
 
@@ -144,17 +144,17 @@ def _show_flips(answer: Answer, difference: Difference, flips: Flips, n_flips: i
     n_lost = sum(flip.effect < 0 for flip in flips.flips)
     click.echo(
         f"\nFrom {first} to {second} on {difference.split}{_where(answer, difference)}: {len(flips.flips)} of "
-        f"{_counted(flips.n_compared, 'criterion', 'criteria')} flipped, {n_lost} of them for the worse"
+        f"{_counted(flips.n_compared, 'criterion', 'criteria')} flipped, {n_lost} of them lower the score"
     )
     if flips.flips:
         show_table(
-            ["category", "criteria", "gained", "lost", "contribution"],
+            ["category", "criteria", "raise", "lower", "contribution"],
             [[c.category, c.n_criteria, c.n_gained, c.n_lost, f"{c.contribution:+.4f}"] for c in flips.categories],
             title="By category, with what each contributes to the difference",
         )
         worst = [task for task in flips.tasks if task.difference][:_WORST_TASKS]
         show_table(
-            ["task_id", "first", "second", "difference", "gained", "lost"],
+            ["task_id", "first", "second", "difference", "raise", "lower"],
             [[t.task_id, f"{t.first:.3f}", f"{t.second:.3f}", f"{t.difference:+.3f}", t.n_gained, t.n_lost]
              for t in worst],
             title="Tasks, worst first",

@@ -50,9 +50,7 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         if choice.selection is not None:
             found = _on_selection(reader, choice.selection, given | {"score": _score(benchmark, choice)}, board)
         elif choice.is_severity:
-            from tasks.rules.statistics import SMALL
-
-            asked = {**given, **board, "is_hard": choice.is_hard, "small": SMALL}
+            asked = {**given, **board, "is_hard": choice.is_hard}
             found = Table(*reader.table(sql.read("questions/severity"), asked))
         else:
             found = _ranked(reader, benchmark, choice, given | board)
@@ -93,12 +91,16 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
             "group by selection_id order by max(selected_at) desc", key,
         )
     ]  # fmt: skip
-    chosen = [name for name in known if name.startswith(asked)] or (known[:1] if asked == "latest" else [])
-    if len(chosen) != 1:
+    chosen = [name for name in known if name.startswith(asked)]
+    if asked == "latest":
+        latest = "select selection_id from latest_selections where benchmark = ? and dataset_revision = ?"
+        chosen = [row["selection_id"] for row in reader.rows(latest, key)]
+    if not chosen or (len(chosen) > 1 and asked != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")
-    records = scores_on(reader, {**given, "selection": chosen[0]}, board["bar"])
-    return Table(list(records[0]) if records else [], [tuple(record.values()) for record in records])
+    records = scores_on(reader, {**given, "selections": chosen}, board["bar"])
+    named = [record | {"score_name": given["score"], "selections": chosen} for record in records]
+    return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
 
 
 def _refuse_unknown(reader: Reader, given: Mapping[str, Any]) -> None:

@@ -13,12 +13,14 @@ _SMALL_MARKS = {
     "is_critical_small": "critical_met_ci_low",
     "is_mistake_small": "mistake_ci_low",
 }
+_NEEDED = {"mean_score", "ci_low", "mistake_share"}
+"""With these, and all that stands before them, a leaderboard can be read."""
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
 BELOW_BAR, SMALL = "*", "°"
 
 
-def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:
-    """Titles and cells of the columns that one looks at."""
+def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
+    """Titles and cells of the columns that one looks at, and how many of them it cannot be without."""
     records = table.records
     shown = [name for name in _COLUMNS if name in table.columns and _tells(name, records)]
     # What the rows are cut by stands behind the split.
@@ -28,20 +30,27 @@ def for_people(table: Table) -> tuple[list[str], list[list[Any]]]:
     return (
         [titles.get(name, name) for name in names],
         [[_COLUMNS[name](record) if name in _COLUMNS else record[name] for name in names] for record in records],
+        1 + max((place for place, name in enumerate(names) if name in _NEEDED), default=0),
     )
 
 
 def caveats(job: Job, records: Sequence[Record]) -> list[str]:
     """What must be known beside the figures."""
     lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records} if not _tells("judge", records)]
-    low = sorted({r["model"] for r in records if r.get("is_below_bar")})
+    is_one = not _tells("judge", records)
+    low = sorted({r["model"] if is_one else f"{r['model']} ({r['judge']})" for r in records if r.get("is_below_bar")})
     if low:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
         lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
     if any(r.get(mark) and r[low] is not None for r in records for mark, low in _SMALL_MARKS.items()):
         from tasks.rules.statistics import SMALL as FEW
 
-        lines.append(f"{SMALL} fewer than {FEW} tasks: the interval may be too narrow")
+        lines.append(f"{SMALL} fewer than {FEW} tasks, or hardly any that differ: the interval may be too narrow")
+    ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
+    if ranked:
+        lines.append("Ranks compare only the tasks that are complete for every ranked model.")
+    if any(r.get("n_tasks", 0) > 1 and r["ci_low"] is None for r in records):
+        lines.append("What has no interval is newer than the last `prbench aggregate`, which draws them.")
     embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
@@ -78,10 +87,13 @@ def _number(name: str, form: str) -> Callable[[Record], str | None]:
     return lambda record: None if record[name] is None else format(record[name], form)
 
 
-def _score(record: Record) -> str | None:
-    if record["mean_score"] is None:
-        return None
-    return f"{record['mean_score']:.3f}{BELOW_BAR if record['is_below_bar'] else ''}"
+def _marked(name: str, form: str, mark: str, of: str | None = None) -> Callable[[Record], str | None]:
+    def shown(record: Record) -> str | None:
+        if record[name] is None:
+            return None
+        return f"{record[name]:{form}}{f' of {record[of]}' if of else ''}{BELOW_BAR if record[mark] else ''}"
+
+    return shown
 
 
 _TITLES = {
@@ -96,37 +108,34 @@ _TITLES = {
     "mistake_share": "critical mistakes",
     "mistake_ci_low": "95 % interval",
     "responses_with_mistake_share": "answers with one",
+    "n_tasks_critical": "tasks",
+    "critical_coverage": "coverage",
 }
-N_LEAST = 5
-"""Columns without which a leaderboard is none: split, rank, model, score and interval."""
 _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
     "rank": lambda r: r["rank"],
     "model": lambda r: r["model"],
-    "mean_score": _score,
-    "ci_low": _span("ci_low", "ci_high", mark="is_small"),
+    # What tells rows apart stands where a narrow terminal shows it.
     "judge": lambda r: r["judge"],
+    "judge_trial": lambda r: r["judge_trial"],
     "vintage": lambda r: r["vintage"],
+    "judge_config_hash": lambda r: r["judge_config_hash"][:8],
+    "template_hash": lambda r: r["template_hash"][:8],
+    "model_config_hash": lambda r: r["model_config_hash"][:8],
+    "mean_score": _marked("mean_score", ".3f", "is_below_bar"),
+    "ci_low": _span("ci_low", "ci_high", mark="is_small"),
     "n_tasks": lambda r: f"{r['n_tasks']} of {r['n_tasks_wanted']}",
     "coverage": _number("coverage", ".1%"),
     "mean_lower": _span("mean_lower", "mean_upper"),
     "trials_ci_low": _span("trials_ci_low", "trials_ci_high"),
-    "critical_met_share": lambda r: (
-        None
-        if r["critical_met_share"] is None
-        else f"{r['critical_met_share']:.1%} of {r['n_critical']}{BELOW_BAR if r['is_below_bar'] else ''}"
-    ),
+    "critical_met_share": _marked("critical_met_share", ".1%", "is_critical_below_bar", "n_critical"),
     "critical_met_ci_low": _span("critical_met_ci_low", "critical_met_ci_high", ".1%", "is_critical_small"),
-    "mistake_share": lambda r: (
-        None if r["mistake_share"] is None else f"{r['mistake_share']:.1%} of {r['n_mistakes_possible']}"
-    ),
+    "mistake_share": _marked("mistake_share", ".1%", "is_mistake_below_bar", "n_mistakes_possible"),
     "mistake_ci_low": _span("mistake_ci_low", "mistake_ci_high", ".1%", "is_mistake_small"),
     "responses_with_mistake_share": _number("responses_with_mistake_share", ".1%"),
+    "n_tasks_critical": lambda r: f"{r['n_tasks_critical']} and {r['n_tasks_mistakes'] or 0}",
+    "critical_coverage": lambda r: f"{r['critical_coverage'] or 0:.1%} and {r['mistake_coverage'] or 0:.1%}",
     "n_trials": lambda r: r["n_trials"],
     "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),
     "cost_usd": _number("cost_usd", ".2f"),
-    "judge_trial": lambda r: r["judge_trial"],
-    "judge_config_hash": lambda r: r["judge_config_hash"][:8],
-    "template_hash": lambda r: r["template_hash"][:8],
-    "model_config_hash": lambda r: r["model_config_hash"][:8],
 }

@@ -89,6 +89,10 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
             pq.write_table(table.rename_columns(_unique(table.column_names)), output)
         except (pa.ArrowException, NotImplementedError) as error:
             raise PipelineError(f"--format parquet: {' '.join(str(error).split())}") from error
+        except OSError as error:
+            raise PipelineError(
+                f"{output}: cannot be written ({error.strerror or error}); is the path right?"
+            ) from error
 
 
 @contextmanager

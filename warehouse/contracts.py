@@ -126,11 +126,12 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "method": (_TEXT, "How the interval was drawn, with a version (tasks/rules/README.md)."),
     "ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
     "ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
-    "is_small": (_FLAG, "Whether the figure rests on too few tasks for its interval to be relied on."),
+    "is_small": (_FLAG, "Whether the figure rests on too few tasks, or too few that differ, for its interval."),
     "trials_mean": (_REAL, "Mean of the repeated evaluations' scores, each clipped by itself (paper, section 5)."),
     "trials_ci_low": (_REAL, "Lower end of the 95 % interval over the repeated evaluations (Student's t)."),
     "trials_ci_high": (_REAL, "Upper end of the 95 % interval over the repeated evaluations (Student's t)."),
     "met_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval of the share of criteria met."),
+    "is_met_small": (_FLAG, "Whether the share rests on too few tasks, or too few that differ, for its interval."),
     "met_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval of the share of criteria met."),
     # agreement
     "members": (_TEXTS, "Names of the graders that vote."),
@@ -241,7 +242,7 @@ _TABLES = (
            "selection_id kind compared_with"),
     _table("intervals", "The intervals of a leaderboard figure, with a fingerprint of the values they belong to.",
            "figure_id basis method ci_low ci_high is_small trials_mean trials_ci_low trials_ci_high met_ci_low "
-           "met_ci_high created_at", "figure_id"),
+           "met_ci_high is_met_small created_at", "figure_id"),
     _table("grader_panels", "Judges whose majority is a grader of its own, as configured.",
            "benchmark majority members created_at", "benchmark majority"),
     _table("agreement_measures", "Agreement of two graders, with a fingerprint of the decisions it belongs to.",

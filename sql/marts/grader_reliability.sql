@@ -6,7 +6,7 @@ with counted as (
         cut,
         label,
         max(n_graders) as n_graders,
-        sum(n) as n,
+        sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
         sum(n_unanimous) / sum(n) as unanimous_share,
         md5(

@@ -9,7 +9,7 @@ with counted as (
         is_member,
         cut,
         label,
-        sum(n) as n,
+        sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
         sum(n * value_a) / sum(n) as met_share_a,
         sum(n * value_b) / sum(n) as met_share_b,

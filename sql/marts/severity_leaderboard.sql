@@ -55,6 +55,7 @@ sides as (
         cut_rows.met_share,
         intervals.met_ci_low,
         intervals.met_ci_high,
+        intervals.is_met_small,
         cut_rows.coverage
     from cut_rows
     inner join extremes
@@ -86,12 +87,14 @@ final as (
         any_value(met_share) filter (where is_good) as critical_met_share,
         any_value(met_ci_low) filter (where is_good) as critical_met_ci_low,
         any_value(met_ci_high) filter (where is_good) as critical_met_ci_high,
+        any_value(is_met_small) filter (where is_good) as is_critical_small,
         any_value(n_judged) filter (where is_good) as n_critical,
         any_value(n_tasks) filter (where is_good) as n_tasks_critical,
         any_value(coverage) filter (where is_good) as critical_coverage,
         any_value(met_share) filter (where not is_good) as mistake_share,
         any_value(met_ci_low) filter (where not is_good) as mistake_ci_low,
         any_value(met_ci_high) filter (where not is_good) as mistake_ci_high,
+        any_value(is_met_small) filter (where not is_good) as is_mistake_small,
         any_value(n_judged) filter (where not is_good) as n_mistakes_possible,
         any_value(n_tasks) filter (where not is_good) as n_tasks_mistakes,
         any_value(coverage) filter (where not is_good) as mistake_coverage,

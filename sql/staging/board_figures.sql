@@ -34,6 +34,7 @@ select
     cut_rows.met_share,
     intervals.met_ci_low,
     intervals.met_ci_high,
+    intervals.is_met_small,
     cut_rows.n_judged,
     series_costs.mean_chars_alnum,
     series_costs.mean_completion_tokens,

@@ -1,16 +1,6 @@
 -- The sets of tasks that a leaderboard can stand on: the data set's splits, and the latest own hard selection of
 -- each field. Refused tasks are in none.
-with latest_selection as (
-    select
-        benchmark,
-        dataset_revision,
-        field,
-        arg_max(selection_id, selected_at) as selection_id
-    from hard_subset
-    group by benchmark, dataset_revision, field
-),
-
-members as (
+with members as (
     select
         benchmark,
         dataset_revision,
@@ -26,7 +16,7 @@ members as (
         task_id,
         true as is_own_hard
     from hard_subset
-    inner join latest_selection
+    inner join latest_selections
         using (benchmark, dataset_revision, field, selection_id)
 ),
 

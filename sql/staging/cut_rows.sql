@@ -14,9 +14,9 @@ with means as (
         fsum(lowest) as sum_lowest_seen,
         fsum(highest) as sum_highest_seen,
         max(n_trials) as n_trials,
-        sum(n_decided) as n_decided,
+        sum(n_decided)::bigint as n_decided,
         sum(n_met) filter (where is_complete) as n_met,
-        sum(n_wanted) filter (where is_complete) as n_judged,
+        (sum(n_wanted) filter (where is_complete))::bigint as n_judged,
         -- Changes when a value, a trial of it, or a task does.
         bit_xor(hash(cut_values.task_id, trial_values, n_met, n_wanted))
             filter (where is_complete) as basis
@@ -31,7 +31,7 @@ sizes as (
             field, n_tasks_wanted, n_criteria_wanted, sum_lowest, sum_highest
         ),
         series.series_id,
-        sum(n_tasks_wanted) as n_tasks_wanted,
+        sum(n_tasks_wanted)::bigint as n_tasks_wanted,
         sum(n_criteria_wanted * coalesce(field_trials.n_trials, series.n_trials))
             as n_verdicts_wanted,
         fsum(sum_lowest) as sum_lowest,

@@ -20,7 +20,7 @@ select
     members.score_name,
     tasks.field,
     count(*) as n_tasks_wanted,
-    sum(members.n_wanted) as n_criteria_wanted,
+    sum(members.n_wanted)::bigint as n_criteria_wanted,
     fsum(members.lowest) as sum_lowest,
     fsum(members.highest) as sum_highest
 from boards

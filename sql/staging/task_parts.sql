@@ -17,8 +17,8 @@ with over_trials as (
         fsum(value_lower) as sum_lower,
         fsum(value_upper) as sum_upper,
         sum(n_met) as n_met,
-        sum(n_decided) as n_decided,
-        sum(n_wanted) as n_wanted,
+        sum(n_decided)::bigint as n_decided,
+        sum(n_wanted)::bigint as n_wanted,
         list(value order by trial) as trial_values
     from score_parts
     group by all

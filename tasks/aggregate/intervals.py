@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.aggregate.rows import Row, known
-from tasks.rules.statistics import METHOD, SMALL, draws, mean_intervals, ratio_intervals, repeated_interval
+from tasks.rules.statistics import METHOD, draws, few_to_rest_on, mean_intervals, ratio_intervals, repeated_interval
 from warehouse import Reader
 
 Columns = dict[str, NDArray[Any]]
@@ -57,8 +57,8 @@ def stale_intervals(reader: Reader) -> list[Row]:
     found = []
     for board, figures in _by_board(stale):
         measured = _measured(reader, board, figures)
-        for figure, (means, shares) in zip(figures, measured, strict=True):
-            found.append(_row(figure, means, shares, trials.get(figure["figure_id"], [])) | {"created_at": now})
+        for figure, intervals in zip(figures, measured, strict=True):
+            found.append(_row(figure, trials.get(figure["figure_id"], [])) | intervals | {"created_at": now})
     return found
 
 
@@ -69,7 +69,7 @@ def _by_board(stale: list[Row]) -> Iterator[tuple[int, list[Row]]]:
     yield from boards.items()
 
 
-def _measured(reader: Reader, board: int, figures: list[Row]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _measured(reader: Reader, board: int, figures: list[Row]) -> Iterator[Row]:
     """The intervals of a board's stale figures in their order: of the mean, and of the share of criteria met.
 
     All figures of a board share its draws. Those under one label are measured together, on its tasks alone.
@@ -86,8 +86,23 @@ def _measured(reader: Reader, board: int, figures: list[Row]) -> Iterator[tuple[
         of_label = drawn.T[tasks].T
         # The share of criteria met is the same for every score.
         shares, which = np.unique(np.concatenate([met, wanted]), axis=1, return_inverse=True)
-        share_intervals = ratio_intervals(shares[: len(tasks)], shares[len(tasks) :], drawn=of_label)
-        yield from zip(mean_intervals(values, drawn=of_label), share_intervals[which], strict=True)
+        met, wanted = shares[: len(tasks)], shares[len(tasks) :]
+        yield from _intervals(
+            mean_intervals(values, drawn=of_label),
+            few_to_rest_on(values),
+            ratio_intervals(met, wanted, drawn=of_label)[which],
+            few_to_rest_on(np.divide(met, wanted, out=np.full(met.shape, np.nan), where=wanted > 0))[which],
+        )
+
+
+def _intervals(
+    means: NDArray[Any], are_few: NDArray[Any], shares: NDArray[Any], are_shares_few: NDArray[Any]
+) -> Iterator[Row]:
+    for mean, is_small, share, is_met_small in zip(means, are_few, shares, are_shares_few, strict=True):
+        yield {
+            "ci_low": known(mean[0]), "ci_high": known(mean[1]), "is_small": bool(is_small),
+            "met_ci_low": known(share[0]), "met_ci_high": known(share[1]), "is_met_small": bool(is_met_small),
+        }  # fmt: skip
 
 
 def _under_one_label(figures: list[Row]) -> Iterator[tuple[int, int]]:
@@ -99,19 +114,14 @@ def _under_one_label(figures: list[Row]) -> Iterator[tuple[int, int]]:
         first = last
 
 
-def _row(figure: Row, means: NDArray[Any], shares: NDArray[Any], scores: list[float]) -> Row:
+def _row(figure: Row, scores: list[float]) -> Row:
     trials = repeated_interval(scores)
     trials_mean, trials_low, trials_high = trials or (scores[0] if scores else None, None, None)
     return {
         "figure_id": figure["figure_id"],
         "basis": figure["basis"],
         "method": METHOD,
-        "ci_low": known(means[0]),
-        "ci_high": known(means[1]),
-        "is_small": figure["n_tasks"] < SMALL,
         "trials_mean": trials_mean,
         "trials_ci_low": trials_low,
         "trials_ci_high": trials_high,
-        "met_ci_low": known(shares[0]),
-        "met_ci_high": known(shares[1]),
     }

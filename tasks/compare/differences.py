@@ -9,7 +9,7 @@ import numpy as np
 import sql
 from tasks.compare.pairs import pairs
 from tasks.compare.series import Kind, Pair, Question, Side
-from tasks.rules.comparison import PairedDifference, holm, paired_difference
+from tasks.rules.comparison import PairedDifference, holm, paired_difference, smallest_detectable
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics import SMALL
 from warehouse import Reader
@@ -190,8 +190,21 @@ def _notes(question: Question, pair: Pair, means: Iterable[float], n_tasks: int)
 
 
 def _corrected(differences: list[Difference]) -> list[Difference]:
+    """The differences with what holds for all of them together: of several, each may err less."""
     adjusted = holm([difference.paired.p_value for difference in differences])
+    alpha = ALPHA / max(1, sum(p_value is not None for p_value in adjusted))
     return [
-        replace(difference, p_adjusted=p_value, is_significant=None if p_value is None else p_value < ALPHA)
+        replace(
+            difference,
+            paired=replace(difference.paired, smallest_detectable=_detectable(difference, alpha)),
+            p_adjusted=p_value,
+            is_significant=None if p_value is None else p_value < ALPHA,
+        )
         for difference, p_value in zip(differences, adjusted, strict=True)
     ]
+
+
+def _detectable(difference: Difference, alpha: float) -> float | None:
+    if difference.paired.p_value is None:
+        return None
+    return smallest_detectable(np.array([task.second - task.first for task in difference.tasks]), alpha)

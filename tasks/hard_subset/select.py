@@ -19,9 +19,9 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """What is stored: the selections, their tasks on the border, and what their overlaps are with."""
+    """What is stored: the selections that count, tasks on the border by selection, and what overlaps are with."""
 
-    selections: set[str]
+    latest: set[str]
     n_border: dict[str, int]
     overlaps: set[tuple[str, str, str]]
 
@@ -96,13 +96,13 @@ def _official(reader: Reader, benchmark: Benchmark, revision: str) -> dict[str, 
 
 
 def _stored(reader: Reader) -> _Stored:
-    selections = reader.rows("select distinct selection_id from hard_subset")
+    latest = reader.rows("select selection_id from latest_selections")
     stable = reader.rows(
         "select selection_id, count(*) filter (is_border) as n_border from hard_stability group by selection_id"
     )
     overlaps = reader.rows("select selection_id, kind, compared_with from hard_overlaps")
     return _Stored(
-        {row["selection_id"] for row in selections},
+        {row["selection_id"] for row in latest},
         {row["selection_id"]: row["n_border"] for row in stable},
         {(row["selection_id"], row["kind"], row["compared_with"]) for row in overlaps},
     )
@@ -133,7 +133,8 @@ def _store(
             row for row in overlaps if (selection.identity, row["kind"], row["compared_with"]) not in stored.overlaps
         ]
     }
-    if selection.identity not in stored.selections:
+    if selection.identity not in stored.latest:
+        # Also one that was selected before another: the selection made last is the one that counts.
         new["hard_subset"] = _subset_rows(selection)
     if n_border is None:
         new["hard_stability"] = stability_rows(selection.universe, len(selection.selected))

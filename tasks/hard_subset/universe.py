@@ -101,14 +101,26 @@ def _panel_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> 
     configured = judgings(job, benchmark)
     if job.named_judges:
         found = [row for row in found if row["judge"] in job.named_judges]
-    elif configured:
-        wanted = configured[0].columns
-        found = [row for row in found if all(row[name] == value for name, value in wanted.items())]
+    as_configured = [
+        row
+        for judging in configured
+        for row in found
+        if all(row[name] == value for name, value in judging.columns.items())
+    ]
+    if configured and not job.named_judges:
+        found = as_configured[:1]
     if not found:
         raise HardSubsetError("no verdict of the configured judge is stored; run `prbench judge` first")
+    names = sorted({row["judge"] for row in found})
+    if len(names) > 1:
+        raise HardSubsetError(
+            f"verdicts of several judges are stored ({', '.join(names)}); name the one to use with --judge"
+        )
+    # Of a judge's repetitions the first selects.
+    first = [row for row in (as_configured or found) if row["judge"] in names and row["judge_trial"] == 1]
+    found = first[:1] if as_configured else first or found
     if len(found) > 1:
-        names = ", ".join(sorted({row["judge"] for row in found}))
-        raise HardSubsetError(f"verdicts of several judges are stored ({names}); name the one to use with --judge")
+        raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
     return int(found[0]["panel_id"])
 
 

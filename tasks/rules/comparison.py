@@ -21,7 +21,8 @@ _TIE = 1e-9
 class PairedDifference:
     """How much the second model scores above the first on the tasks that both have, in the unit of the scores.
 
-    Everything but the mean difference is None for fewer than two tasks, and the mean for none.
+    Everything but the mean difference is None for fewer than two tasks, and the mean for none. `smallest_detectable`
+    is None too where the tasks are so few that the test can show no difference at all, however large.
     """
 
     n_tasks: int
@@ -33,7 +34,12 @@ class PairedDifference:
 
 
 def paired_difference(
-    first: Floats, second: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+    first: Floats,
+    second: Floats,
+    *,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
 ) -> PairedDifference:
     """The mean over tasks of second minus first, with what can be said about it.
 
@@ -55,7 +61,7 @@ def paired_difference(
         ci_low=float(low),
         ci_high=float(high),
         p_value=_sign_flip_p(differences, resamples, seed),
-        smallest_detectable=_smallest_detectable(differences, level),
+        smallest_detectable=smallest_detectable(differences, 1.0 - level),
     )
 
 
@@ -80,14 +86,17 @@ def _sign_flip_p(differences: Floats, resamples: int, seed: int) -> float:
     return (1 + extreme) / (1 + resamples)
 
 
-def _smallest_detectable(differences: Floats, level: float) -> float:
-    """The true mean that a two-sided t-test at 1 - level finds with 80 % power, given this spread.
+def smallest_detectable(differences: Floats, alpha: float) -> float | None:
+    """The true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
-    (t_{1 - alpha/2, n-1} + t_{0.8, n-1}) * sd / sqrt(n), the textbook formula with Student's t for the normal.
+    (t_{1 - alpha/2, n-1} + t_{0.8, n-1}) * sd / sqrt(n), the textbook formula with Student's t for the normal. None
+    where flipping signs cannot come below alpha: two of the 2^n flips always reach the observed mean.
     """
     n = len(differences)
+    if 2.0 ** (1 - n) > alpha:
+        return None
     degrees = np.asarray(n - 1.0)
-    quantiles = student_quantile((1.0 + level) / 2.0, degrees) + student_quantile(POWER, degrees)
+    quantiles = student_quantile(1.0 - alpha / 2.0, degrees) + student_quantile(POWER, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(n)
 
 

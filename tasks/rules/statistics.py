@@ -18,10 +18,12 @@ Singles = NDArray[np.float32]
 
 RESAMPLES = 10_000
 SEED = 20251114
-METHOD = "bootstrap-t-1"
+METHOD = "bootstrap-t-2"
 """The name of the interval method, stored beside intervals; the number grows when the method changes."""
 SMALL = 50
 """Below so many tasks the interval's coverage is not promised."""
+FEW_OTHERS = 10
+"""Nor is it where fewer tasks than these differ from the commonest value, as with a rare mistake."""
 WIDEST = 2.0
 """One side of an interval is at most so many times Student's t."""
 _DRAWN_AT_A_TIME = 1_000
@@ -208,6 +210,20 @@ def expanded_tails(n_tasks: Floats, level: float) -> Floats:
 
     wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
     return np.asarray(ndtr(-wider), dtype=np.float64)
+
+
+def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
+    """Which figures rest on too few tasks for their interval to be relied on: too few at all, or too few that differ.
+
+    Args:
+        values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
+    """
+    found = []
+    for column in np.asarray(values).T:
+        counted = column[~np.isnan(column)]
+        commonest = int(np.unique(counted, return_counts=True)[1].max(initial=0))
+        found.append(len(counted) < SMALL or len(counted) - commonest < FEW_OTHERS)
+    return np.array(found, dtype=np.bool_)
 
 
 def repeated_interval(scores: Sequence[float], level: float = 0.95) -> tuple[float, float, float] | None:

@@ -76,7 +76,7 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_the_marks_explain
     assert below == ["dirac"]  # two of its verdicts failed
     assert [line.count("*") for line in shown.splitlines() if "dirac" in line and "│" in line] == [1]
     assert "* below the coverage bar of 99%; the figures rest on a part of the split: dirac" in shown
-    assert "° fewer than 50 tasks: the interval may be too narrow" in shown
+    assert "° fewer than 50 tasks, or hardly any that differ: the interval may be too narrow" in shown
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -111,7 +111,8 @@ def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
     assert list(on_selection) == sorted(on_selection, key=lambda model: -on_selection[model]["mean_score"])
     for model, row in on_selection.items():
         assert pytest.approx(hard[model]["mean_score"]) == row["mean_score"]
-        assert (hard[model]["n_tasks"], 6) == (row["n_tasks"], row["n_tasks_wanted"])
+        for figure in ("n_tasks", "n_tasks_wanted", "coverage", "mean_lower", "mean_upper", "is_complete"):
+            assert pytest.approx(hard[model][figure]) == row[figure], figure
         assert row["ci_low"] <= row["mean_score"] <= row["ci_high"]
     assert on_selection == {
         row["model"]: row for row in asked.json("leaderboard", "--selection", "latest", "--judge", "a-judge")
@@ -150,6 +151,39 @@ def test_judges_compares_pairs_sets_and_leniency(asked: Asked) -> None:
     }
     named = asked.json("judges", "--judge", "expert")["pairs"]
     assert all("expert" in (pair["grader_a"], pair["grader_b"]) for pair in named)
+
+
+def test_agreement_with_people_is_the_mean_over_them(asked: Asked) -> None:
+    pairs = {frozenset((p["grader_a"], p["grader_b"])): p for p in asked.json("judges")["pairs"]}
+    found = {row["grader"]: row for row in asked.json("judges", "--people", "expert", "--people", "b-judge")}
+
+    assert {"a-judge", "(people with each other)"} == set(found)
+    with_people = [pairs[frozenset(("a-judge", person))]["kappa"] for person in ("expert", "b-judge")]
+    assert pytest.approx(sum(with_people) / 2) == found["a-judge"]["kappa"]
+    assert pytest.approx(pairs[frozenset(("expert", "b-judge"))]["kappa"]) == found["(people with each other)"]["kappa"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["judges", "--judge", "nope"], "--judge nope: there is none; there are a-judge, b-judge, expert, majority"),
+        (["judges", "--people", "nope"], "--people nope: there is none"),
+        (["criteria", "suspect", "--judge", "nope"], "--judge nope: there is none; there are a-judge, b-judge, expert"),
+        (["lengths", "--split", "nope"], "--split nope: there is none; there are finance"),
+        (["criteria"], "Missing argument"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused_in_one_line(asked: Asked, arguments: list[str], said: str) -> None:
+    error = asked(*arguments, code=2)
+
+    assert said in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_a_criterion_that_graders_differ_on_is_shown_once(asked: Asked) -> None:
+    rows = asked.json("criteria", "disagreed", "-n", "500")
+
+    assert len(rows) == len({(row["task_id"], row["criterion_id"]) for row in rows})
 
 
 @pytest.mark.parametrize("which", ["never-met", "always-met", "disagreed", "suspect"])

@@ -60,7 +60,7 @@ def test_a_difference_is_told_in_a_sentence_with_what_it_is_made_of(
     # Thirty tasks gain a half, ten lose one.
     assert "risky is 0.250 higher than good on finance (95 % interval 0." in said.out
     assert "): more than chance" in said.out
-    assert "From good to risky on finance: 40 of 80 criteria flipped, 10 of them for the worse" in said.out
+    assert "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score" in said.out
     assert "+0.3750" in said.out
     assert "-0.1250" in said.out
     assert "task-00 needs point 0" in said.out
@@ -73,7 +73,7 @@ def test_no_difference_shown_says_what_could_have_been(folder: Path, capsys: pyt
     said = capsys.readouterr().out
     assert "no difference shown between good and odd on finance (odd is 0.000 higher; 95 % interval -0." in said
     # Two tasks differ by a half: the spread is sqrt(0.5 / 39), and t is 2.0227 + 0.8509.
-    assert f"this data could have shown {(2.0227 + 0.8509) * (0.5 / 39 / 40) ** 0.5:.3f}" in said
+    assert f"this data would show one of {(2.0227 + 0.8509) * (0.5 / 39 / 40) ** 0.5:.3f} four times in five" in said
 
 
 def test_what_is_the_same_is_called_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +91,7 @@ def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
     assert "p corrected" in said
     assert "corrected for 3 comparisons" in said
     assert [line for line in said.splitlines() if line.startswith("From ")] == [
-        "From good to risky on finance: 40 of 80 criteria flipped, 10 of them for the worse"
+        "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score"
     ]
     assert "Flipped criteria, 3 of 40" in said
     assert "What the other 2 are made of is in --json" in said

@@ -60,7 +60,8 @@ def test_no_p_value_is_below_one_in_as_many_flips_as_were_made() -> None:
 def test_a_model_against_itself_differs_by_nothing_with_certainty(values: np.ndarray) -> None:
     found = paired_difference(values, values, resamples=FEW)
 
-    assert PairedDifference(len(values), 0.0, 0.0, 0.0, 1.0, 0.0) == found
+    detectable = 0.0 if len(values) > 5 else None
+    assert PairedDifference(len(values), 0.0, 0.0, 0.0, 1.0, detectable) == found
 
 
 @pytest.mark.parametrize("n_tasks", [10, 40])
@@ -112,6 +113,14 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
 
     samples = np.random.default_rng(1).normal(size or 0, 1, size=(4_000, n_tasks))
     assert (stats.ttest_1samp(samples, 0, axis=1).pvalue < 0.05).mean() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize(("n_tasks", "can_show"), [(2, False), (5, False), (6, True)])
+def test_where_no_flip_of_signs_can_be_rare_no_difference_is_detectable(n_tasks: int, can_show: bool) -> None:
+    found = paired_difference(np.zeros(n_tasks), np.linspace(0.9, 1.0, n_tasks))
+
+    assert can_show == (found.smallest_detectable is not None)
+    assert can_show == ((found.p_value or 1) < 0.05)
 
 
 def test_a_stricter_level_detects_only_larger_differences() -> None:

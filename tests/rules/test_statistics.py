@@ -14,6 +14,7 @@ from tasks.rules.statistics import (
     WIDEST,
     draws,
     expanded_tails,
+    few_to_rest_on,
     mean_intervals,
     quantile_pairs,
     ratio_intervals,
@@ -269,3 +270,13 @@ def test_three_repetitions_have_the_interval_of_the_tables() -> None:
 @pytest.mark.parametrize("scores", [[], [0.5]])
 def test_fewer_than_two_repetitions_have_no_interval(scores: list[float]) -> None:
     assert repeated_interval(scores) is None
+
+
+def test_a_figure_rests_on_few_when_tasks_are_few_or_hardly_any_differs() -> None:
+    rare = np.zeros((200, 4))
+    rare[:9, 0], rare[:10, 1] = 1.0, 1.0  # nine and ten tasks that differ
+    rare[:, 2] = np.arange(200)
+    rare[49:, 2] = np.nan  # 49 tasks
+    rare[:, 3] = 0.5  # no spread at all
+
+    assert [True, False, True, True] == few_to_rest_on(rare).tolist()

@@ -104,6 +104,15 @@ def test_every_step_says_what_it_is_and_names_only_columns_of_its_query() -> Non
     assert [] == [(step.name, column) for step in steps for column in step.columns if column not in step.query]
 
 
+def test_no_column_has_a_type_that_other_programs_take_for_something_else(published: Reader) -> None:
+    odd = published.rows(
+        "select table_name, column_name, data_type from duckdb_columns() where database_name = 'published' "
+        "and not internal and regexp_matches(data_type, 'HUGEINT|DECIMAL') and not ends_with(column_name, 'basis')"
+    )
+
+    assert [] == odd
+
+
 def test_every_column_of_the_contracts_has_a_meaning_and_is_used() -> None:
     used = {column for table in TABLES.values() for column in table.columns}
 

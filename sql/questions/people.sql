@@ -1,0 +1,40 @@
+-- How far each grader agrees with people, the mean over them (table 3 of the paper), and people with each other.
+with sides as (
+    select *, grader_a as grader, grader_b as person from judge_agreement
+    union all by name
+    select *, grader_b as grader, grader_a as person from judge_agreement
+),
+
+with_people as (
+    select
+        if(
+            list_contains($people::varchar[], grader),
+            '(people with each other)',
+            grader
+        ) as grader,
+        label,
+        person,
+        kappa,
+        macro_f1,
+        agreement,
+        n
+    from sides
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and cut = $cut
+        and not is_member
+        and list_contains($people::varchar[], person)
+)
+
+select
+    grader,
+    label,
+    avg(kappa) as kappa,
+    avg(macro_f1) as macro_f1,
+    avg(agreement) as agreement,
+    count(distinct person) as n_people,
+    sum(n)::bigint as n
+from with_people
+group by grader, label
+order by label, kappa desc nulls last, grader

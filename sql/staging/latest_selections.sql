@@ -1,0 +1,8 @@
+-- The hard selection of each field that counts: the one that was made last.
+select
+    benchmark,
+    dataset_revision,
+    field,
+    arg_max(selection_id, selected_at) as selection_id
+from hard_subset
+group by benchmark, dataset_revision, field
