@@ -2,15 +2,15 @@
 with sides as (
     select kind_a, kind_b, grader_a as judge, kappa, macro_f1, n
     from judge_agreement
-    where cut = 'all' and kind_a = 'judge' and kind_b = 'imported'
+    where kind_a = 'judge' and kind_b = 'imported'
     union all
     select kind_a, kind_b, grader_b as judge, kappa, macro_f1, n
     from judge_agreement
-    where cut = 'all' and kind_b = 'judge' and kind_a = 'imported'
+    where kind_b = 'judge' and kind_a = 'imported'
     union all
     select kind_a, kind_b, '(people with each other)' as judge, kappa, macro_f1, n
     from judge_agreement
-    where cut = 'all' and kind_a = 'imported' and kind_b = 'imported'
+    where kind_a = 'imported' and kind_b = 'imported'
 )
 
 select

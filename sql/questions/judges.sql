@@ -19,7 +19,7 @@ select
     kind_a,
     kind_b,
     is_member
-from judge_agreement
+from agreement_figures
 where
     benchmark = $benchmark
     and dataset_revision = $revision

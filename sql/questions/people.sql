@@ -1,8 +1,8 @@
 -- How far each grader agrees with people, the mean over them (table 3 of the paper), and people with each other.
 with sides as (
-    select *, grader_a as grader, grader_b as person from judge_agreement
+    select *, grader_a as grader, grader_b as person from agreement_figures
     union all by name
-    select *, grader_b as grader, grader_a as person from judge_agreement
+    select *, grader_b as grader, grader_a as person from agreement_figures
 ),
 
 with_people as (

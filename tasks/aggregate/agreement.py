@@ -20,7 +20,7 @@ _LABELS = 3
 
 _STALE_PAIRS = """
     select benchmark, dataset_revision, grader_a, grader_b, cut, label, figure_id, basis
-    from judge_agreement
+    from agreement_figures
     anti join (select * from agreement_measures where method = $method) as measured using (figure_id, basis)
 """
 _PAIR_COUNTS = f"""
