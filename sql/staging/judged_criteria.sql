@@ -1,29 +1,6 @@
 -- Every criterion of every response in every series, decided or not: the ground that coverage and details stand on.
 -- A response that failed is here too: its criteria are wanted and not decided.
-with wanted as (
-    select
-        responses.response_id,
-        responses.status as response_status,
-        responses.benchmark,
-        responses.dataset_revision,
-        responses.task_id,
-        responses.trial,
-        series.series_id,
-        series.judging_id
-    from responses
-    inner join series
-        using (benchmark, dataset_revision, model, model_config_hash, vintage)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    inner join field_trials
-        on
-            series.series_id = field_trials.series_id
-            and tasks.field is not distinct from field_trials.field
-    where
-        tasks.is_admitted
-        and list_contains(field_trials.trials, responses.trial)
-),
-
-final as (
+with final as (
     select
         wanted.series_id,
         wanted.response_id,
@@ -39,10 +16,10 @@ final as (
         verdicts.cost_usd,
         case
             when verdicts.verdict_id is not null then verdicts.status
-            when wanted.response_status <> 'ok' then 'no_response'
+            when wanted.status <> 'ok' then 'no_response'
             else 'not_judged'
         end as status
-    from wanted
+    from wanted_responses as wanted
     inner join criteria using (benchmark, dataset_revision, task_id)
     left join verdicts
         on

@@ -1,39 +1,6 @@
 -- Values that meet on the same criteria within a set of graders, by task: the coincidences of Krippendorff's alpha
--- (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability"). Sets are all graders, each in its first
--- repetition, and the repetitions of each judge.
-with sets as (
-    select 'all graders' as grader_set, grader_id, grader
-    from graders
-    where kind <> 'majority' and judge_trial = 1
-    union all
-    select configured || ' (trials)' as grader_set, grader_id, grader
-    from graders
-    where
-        kind <> 'majority'
-        and configured in (
-            select configured from graders where judge_trial > 1
-        )
-),
-
-cells as (
-    select
-        graded.benchmark,
-        graded.dataset_revision,
-        sets.grader_set,
-        graded.task_id,
-        graded.response_id,
-        graded.criterion_id,
-        count(*) as n_values,
-        count(*) filter (where value = 0) as n_unmet,
-        count(*) filter (where value = 0.5) as n_partial,
-        count(*) filter (where value = 1) as n_met
-    from graded
-    inner join sets using (grader_id)
-    group by all
-    having count(*) > 1
-),
-
-final as (
+-- (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability").
+with final as (
     select
         benchmark,
         dataset_revision,
@@ -56,7 +23,7 @@ final as (
         count(*) filter (
             where greatest(n_unmet, n_partial, n_met) = n_values
         ) as n_unanimous
-    from cells
+    from graded_cells
     inner join graded_cuts using (response_id, criterion_id)
     group by
         benchmark, dataset_revision, grader_set, task_id,

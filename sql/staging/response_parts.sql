@@ -1,28 +1,6 @@
 -- What every response of every series adds up to, over its whole rubric and over each category and severity, with
 -- what is still undecided. A response that failed is here too: its criteria are wanted and not decided.
-with wanted as (
-    select
-        responses.response_id,
-        responses.benchmark,
-        responses.dataset_revision,
-        responses.task_id,
-        responses.trial,
-        series.series_id,
-        series.judging_id,
-        field_trials.field,
-        field_trials.n_trials
-    from responses
-    inner join series
-        using (benchmark, dataset_revision, model, model_config_hash, vintage)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    inner join field_trials
-        on
-            series.series_id = field_trials.series_id
-            and tasks.field is not distinct from field_trials.field
-    where list_contains(field_trials.trials, responses.trial)
-),
-
-final as (
+with final as (
     select
         wanted.series_id,
         wanted.response_id,
@@ -44,7 +22,7 @@ final as (
         rubric_parts.n_wanted,
         decided_parts.cost_usd,
         coalesce(decided_parts.is_cost_unknown, false) as is_cost_unknown
-    from wanted
+    from wanted_responses as wanted
     inner join rubric_parts using (benchmark, dataset_revision, task_id)
     left join decided_parts
         on
