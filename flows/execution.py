@@ -121,6 +121,7 @@ def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | No
     return {
         "run_id": job.run_id,
         "command": " ".join(["prbench", *sys.argv[1:]]),
+        "night": job.night,
         "config": json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
         "git_commit": _git_commit(),
         "started_at": started_at,

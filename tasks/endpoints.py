@@ -15,7 +15,8 @@ _RESERVED = frozenset({
     "fallbacks", "mock_response", "extra_headers", "caching", "drop_params",
 })  # fmt: skip
 """Parameters that are the pipeline's own to set, or that would change what a call is behind its back."""
-_REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
+"""A place for a variable of the environment."""
 _SECRET_KEY = re.compile(r"api.?key|authorization|password|secret|(?:^|[_-])token$|credential", re.IGNORECASE)
 
 
@@ -82,14 +83,14 @@ class Endpoint(Strict):
             if _SECRET_KEY.search(key):
                 raise ValueError(f"`{key}` is a secret; give it in the environment, under LiteLLM's name for it")
         for name, value in self.headers.items():
-            if _SECRET_KEY.search(name) and not _REFERENCE.search(value):
+            if _SECRET_KEY.search(name) and not REFERENCE.search(value):
                 raise ValueError(f"header `{name}` is a secret; put it in the environment and write ${{NAME}} here")
         address = urlsplit(self.api_base or "")
         if "@" in address.netloc:
             # HTTP clients refuse it beside the key that is sent in a header.
             raise ValueError("`api_base` holds a user or password; send it as a header with ${NAME} for its value")
         for name, value in parse_qsl(address.query):
-            if (_SECRET_KEY.search(name) or name == "key") and not _REFERENCE.fullmatch(value):
+            if (_SECRET_KEY.search(name) or name == "key") and not REFERENCE.fullmatch(value):
                 raise ValueError(f"`api_base`: `{name}` is a secret; write ${{NAME}} and put it in the environment")
         return self
 

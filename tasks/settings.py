@@ -4,16 +4,17 @@ Unknown keys, wrong types and impossible values are refused. Secrets are no part
 under LiteLLM's own names.
 """
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.endpoints import Judge, Model, Size, Strict
+from tasks.operations import Alerts, Drift, Nightly, Retention, Share
 from tasks.rules.identity import BASE_VINTAGE
 
 Policy = Literal["quarantine", "warn", "fail"]
-Share = Annotated[float, Field(gt=0, le=1)]
 
 
 class Dataset(Strict):
@@ -119,6 +120,10 @@ class Settings(Strict):
     coverage: Coverage = Coverage()
     hard_subset: HardSubset = HardSubset()
     majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(default_factory=dict)
+    nightly: Nightly = Nightly()
+    drift: Drift = Drift()
+    alerts: Alerts = Alerts()
+    retention: Retention = Retention()
 
     @model_validator(mode="after")
     def _labels_are_unique(self) -> Self:
@@ -134,7 +139,9 @@ class Job(Strict):
     """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
 
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
-    and then also holds labels that only imported responses have; `named_judges` likewise.
+    and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
+    `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
+    every model that is sampled anew each night; all others are of `vintage`. No call begins after `stop_at`.
     """
 
     settings: Settings
@@ -144,4 +151,17 @@ class Job(Strict):
     vintage: str = BASE_VINTAGE
     named_models: tuple[str, ...] | None = None
     named_judges: tuple[str, ...] | None = None
+    named_tasks: tuple[str, ...] | None = None
+    named_trials: tuple[Size, ...] | None = None
+    night: str | None = None
+    stop_at: datetime | None = None
     is_quiet: bool = False
+
+    def vintage_of(self, model: Model) -> str:
+        """Which sampling of a model the run is about."""
+        return self.night if self.night is not None and model.resample == "nightly" else self.vintage
+
+    @property
+    def trials(self) -> tuple[int, ...]:
+        """The trials that are wanted."""
+        return self.named_trials or tuple(range(1, self.settings.trials + 1))

@@ -153,7 +153,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "git_commit": (_TEXT, "Commit of the pipeline's checkout, if it is one."),
     "started_at": (_TIME, "Start of the run (UTC)."),
     "ended_at": (_TIME, "End of the run (UTC); NULL while it goes on, or if it was killed."),
-    "outcome": (_TEXT, "running, done, below_bar, failed, interrupted or stopped_at_budget."),
+    "outcome": (_TEXT, "running, done, below_bar, failed, interrupted, stopped_at_budget, stopped_at_time or killed."),
+    "night": (_TEXT, "Label of the night that the run was, which is also a vintage; NULL for other runs."),
     "responses_made": (_INT, "Responses that this run sampled."),
     "verdicts_made": (_INT, "Verdicts that this run judged."),
     "calls": (_INT, "Requests that the run sent, discarded attempts included."),
@@ -251,7 +252,7 @@ _TABLES = (
     _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
            "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
     _table("runs", "One execution.",
-           "run_id command config git_commit started_at ended_at outcome responses_made verdicts_made "
+           "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
            "run_id"),
 )  # fmt: skip
