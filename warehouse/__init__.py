@@ -3,8 +3,8 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
-from warehouse.errors import WarehouseError
+from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
 from warehouse.reader import Reader
-from warehouse.warehouse import Warehouse
+from warehouse.warehouse import Compaction, Warehouse
 
-__all__ = ["Reader", "Warehouse", "WarehouseError"]
+__all__ = ["Compaction", "Reader", "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated"]

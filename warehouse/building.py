@@ -5,40 +5,33 @@ from pathlib import Path
 import duckdb
 
 import sql
-from warehouse.contracts import COLUMNS, DECIDED_STATUSES, TABLES, Table
-from warehouse.reader import quieten, quoted
-from warehouse.store import PartStore
+from warehouse.contracts import COLUMNS, TABLES, Table
+from warehouse.engine import engine
+from warehouse.loading import Names, Standing, in_order, load
+from warehouse.reader import quoted
+from warehouse.standing import definition
 
 STORAGE_VERSION = "v1.2.0"
 """The oldest DuckDB that can open the published file."""
 PARTS = "published_parts"
 STAMP = "published_from"
-_MEMORY = "1200MB"
-"""What publishing may take, since it runs beside everything else; what is larger goes by way of the disk."""
 _MOST_INDEXED = 6_000_000
 """Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
-_DECIDED = f"status in ({', '.join(map(quoted, DECIDED_STATUSES))})"
 
 
-def build(store: PartStore, building: Path, missing: set[tuple[str, str]], stamp: str, *, is_copy: bool) -> None:
+def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> None:
     """Take the missing parts into a database file, new or a copy of the last one, and make the models behind them."""
-    with duckdb.connect() as connection:
-        quieten(connection)
-        connection.execute(f"set memory_limit = {quoted(_MEMORY)}")
-        connection.execute(f"set temp_directory = {quoted(building.with_suffix('.tmp.spill'))}")
-        # The order of rows tells nothing, and keeping it costs a third of the time.
-        connection.execute("set preserve_insertion_order = false")
+    with engine(building.with_suffix(".tmp.spill")) as connection:
         connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
         connection.execute("use building")
         # Few transactions: a statement that commits by itself costs more than the work it does.
         connection.execute("begin")
-        connection.execute(f"create table if not exists {PARTS} (table_name varchar, part varchar)")
-        for table in TABLES.values():
-            connection.execute(f"create table if not exists {table.name} ({_definition(table)})")
-            parts = sorted(part for name, part in missing if name == table.name)
-            if parts:
-                _load(connection, table, [str(store.path(table.name, part)) for part in parts])
-                connection.executemany(f"insert into {PARTS} values (?, ?)", [[table.name, p] for p in parts])
+        for table in in_order():
+            connection.execute(f"create table if not exists {table.name} ({definition(table)})")
+            paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
+            if paths:
+                load(connection, table, paths, standing)
+        _note_parts(connection, standing)
         connection.execute("commit")
         for table in TABLES.values():
             _index(connection, table)
@@ -51,6 +44,16 @@ def build(store: PartStore, building: Path, missing: set[tuple[str, str]], stamp
         connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach building")
+
+
+def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> None:
+    """Note which parts the database holds; merged ones by their own name."""
+    names = [(table, part.name) for table, parts in standing.items() for part in parts]
+    columns = [[table for table, _ in names], [part for _, part in names]]
+    connection.execute(
+        f"create or replace table {PARTS} as "
+        "select unnest($1::varchar[]) as table_name, unnest($2::varchar[]) as part", columns
+    )  # fmt: skip
 
 
 def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
@@ -67,65 +70,6 @@ def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
             connection.execute(f"create index if not exists {name} on {table.name} ({column})")
         else:
             connection.execute(f"drop index if exists {name}")
-
-
-def _definition(table: Table) -> str:
-    types = {
-        "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
-        "timestamp[us, tz=UTC]": "timestamptz",
-    }  # fmt: skip
-    return ", ".join(f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns)
-
-
-def _load(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> None:
-    """Take in new parts so that one row a key stands (see `Table.keeps`)."""
-    key = ", ".join(table.key)
-    files = ", ".join(map(quoted, paths))
-    # By name, so that a part that an earlier version wrote may lack a column or have others; without a key a row is of
-    # a table that is no more.
-    columns = ", ".join(f'"{column}"' for column in table.columns)
-    connection.execute(f"""
-        create or replace temp view arriving as
-        select {columns}, filename as part, file_row_number as part_row
-        from (
-            select * from {table.name} where false
-            union all by name
-            select * from read_parquet([{files}], union_by_name = true, filename = true, file_row_number = true)
-        )
-        where {" and ".join(f'"{column}" is not null' for column in table.key)}
-    """)
-    rows = "select * exclude (part, part_row) from arriving"
-    # Looking at the keys alone is cheap, sorting whole rows is not, and twice is rare.
-    if _holds(connection, f"select 1 from arriving group by {key} having count(*) > 1"):
-        rows += f" qualify row_number() over (partition by {key} order by {_standing_order(table)}) = 1"
-    if _holds(connection, f"select 1 from {table.name}"):
-        connection.execute(f"create or replace temp table incoming as {rows}")
-        _make_way(connection, table)
-        rows = "select * from incoming"
-    connection.execute(f"insert into {table.name} by name {rows}")
-    connection.execute("drop table if exists temp.incoming")
-    connection.execute("drop view temp.arriving")
-
-
-def _holds(connection: duckdb.DuckDBPyConnection, query: str) -> bool:
-    """Whether a query has a row."""
-    return connection.execute(f"{query} limit 1").fetchone() is not None
-
-
-def _standing_order(table: Table) -> str:
-    """The order of rows with one key, the one that stands first: of decided rows the first, of failed ones the last."""
-    if table.keeps == "latest":
-        return "part desc, part_row"
-    return f"{_DECIDED} desc, if({_DECIDED}, part, null), part desc, part_row"
-
-
-def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
-    """Remove from the stored rows what the incoming ones replace, and from those what does not replace a decision."""
-    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
-    if table.keeps == "decided":
-        stands = f"select 1 from {table.name} as stored where {same} and stored.{_DECIDED}"
-        connection.execute(f"delete from incoming where exists ({stands})")
-    connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")
 
 
 def _build_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:

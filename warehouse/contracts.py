@@ -39,7 +39,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "weight_text": (_TEXT, "What stood in the place of a weight that is no number."),
     "severity": (_TEXT, "Weight class of a criterion; on checks the policy: quarantine, warn or fail."),
     "content_hash": (_TEXT, "Hash of the content: of a task all but its canary, of a criterion its title."),
-    "kind": (_TEXT, "Kind of label (category, decision_type, ...), or of comparison (leave_one_out, official)."),
+    "kind": (_TEXT, "Kind of label (category, ...), of comparison (leave_one_out, official), or of alert."),
     "label": (_TEXT, "A label that the benchmark knows."),
     "min_weight": (_REAL, "Lowest weight of the class."),
     "max_weight": (_REAL, "Highest weight of the class."),
@@ -70,7 +70,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
     "source": (_TEXT, "sampled or judged here, or imported."),
     "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
-    "status": (_TEXT, "What came out: ok, met, partial or unmet, or the kind of failure."),
+    "is_retracted": (_FLAG, "Whether the import was taken back; its rows stay in the parts and are not published."),
+    "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
     "text": (_TEXT, "The answer, thinking removed; NULL unless status is ok."),
     "chars_alnum": (_INT, "Letters and digits in the answer (paper, figure 7)."),
     "finish_reason": (_TEXT, "Why the model stopped, as the provider reported."),
@@ -123,7 +124,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "jaccard": (_REAL, "Tasks in both / tasks in either."),
     "figure_id": (_TEXT, "Hash of what a leaderboard figure is of: board, label, judging, model, score."),
     "basis": (_TEXT, "Fingerprint of the values that an interval was drawn from; changes when one of them does."),
-    "method": (_TEXT, "How the interval was drawn, with a version (tasks/rules/README.md)."),
+    "method": (_TEXT, "How the interval or limit was drawn, with a version (tasks/rules/README.md)."),
     "ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
     "ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
     "is_small": (_FLAG, "Whether the figure rests on too few tasks, or too few that differ, for its interval."),
@@ -147,6 +148,22 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "alpha": (_REAL, "Krippendorff's alpha for nominal decisions; NULL where all decisions are the same."),
     "alpha_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
     "alpha_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    # the control set
+    "set_id": (_TEXT, "Hash of a control set: its judging and the verdicts that it holds."),
+    "first_value": (_REAL, "Value of the verdict that a control set holds: 1, 0.5 or 0."),
+    "n_decided": (_INT, "Criteria that are decided."),
+    "n_agreeing": (_INT, "Those of them that are decided as in the control set."),
+    "judge_vintage": (_TEXT, "Which judging of the control set: the label of the night."),
+    "min_agreement": (_REAL, "The bar under which agreement was out of control that night; NULL without one."),
+    "centre": (_REAL, "Agreement expected from the earlier nights in control; NULL without any."),
+    "lower_limit": (_REAL, "Lowest agreement that is in control after those nights; NULL without any."),
+    "cause": (_TEXT, "What agreement is below: limit, bar, or limit and bar; NULL in control."),
+    # alerts
+    "alert_id": (_TEXT, "Hash of the run and of what the alert says."),
+    "subject": (_TEXT, "Label of the model or judge that an alert is about; empty for the night itself."),
+    "facts": (_TEXT, "The figures of an alert as a JSON object."),
+    "receiver": (_TEXT, "Who was told: kind and place among the configured ones (slack 2), or ping; no address."),
+    "n_alerts": (_INT, "Alerts in the message; 0 for a ping."),
     # runs
     "command": (_TEXT, "What was run."),
     "config": (_TEXT, "The configuration as JSON; secrets are never part of it."),
@@ -154,10 +171,15 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "started_at": (_TIME, "Start of the run (UTC)."),
     "ended_at": (_TIME, "End of the run (UTC); NULL while it goes on, or if it was killed."),
     "outcome": (_TEXT, "running, done, below_bar, failed, interrupted, stopped_at_budget, stopped_at_time or killed."),
-    "night": (_TEXT, "Label of the night that the run was, which is also a vintage; NULL for other runs."),
+    "night": (_TEXT, "Label of the night, which is also a vintage; NULL for a run that was none."),
     "responses_made": (_INT, "Responses that this run sampled."),
     "verdicts_made": (_INT, "Verdicts that this run judged."),
     "calls": (_INT, "Requests that the run sent, discarded attempts included."),
+    "day": (_TEXT, "Day on which calls ended (UTC), as an ISO date."),
+    "purpose": (_TEXT, "What calls were made for: sample, judge or drift; unknown if made before it was written down."),
+    "called_model": (_TEXT, "The model as it was called, by LiteLLM's name."),
+    "failed_calls": (_INT, "Those of the calls that brought no text: refused, cut, failed or turned away."),
+    "unpriced_calls": (_INT, "Those of the calls whose cost nobody knows; they are not in the cost."),
     "cached_share": (_REAL, "Share of the prompt tokens served from the provider's cache; NULL if none was reported."),
 }  # fmt: skip
 
@@ -226,6 +248,8 @@ _TABLES = (
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
            f"explanation {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
+    _table("retractions", "An imported file that was taken back, or brought back after that.",
+           "import_batch is_retracted run_id created_at", "import_batch"),
     _table("checks", "One expectation of one run.",
            "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
            "n_failed failing_keys created_at",
@@ -251,10 +275,29 @@ _TABLES = (
            "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
     _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
            "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
+    _table("control_set", "A verdict that is judged anew every night, with what it was at first; never changed.",
+           f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
+           "vintage first_value run_id created_at",
+           "set_id verdict_id"),
+    _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
+           f"set_id judge_vintage verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage "
+           "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
+           f"explanation {_USAGE} {_OUTCOME}",
+           "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
+    _table("control_limits", "A night of a control set beside what is expected of it after the earlier ones.",
+           "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",
+           "set_id night"),
+    _table("alerts", "One thing about a run that somebody had to know.",
+           "alert_id run_id night benchmark kind subject detail facts created_at", "alert_id"),
+    _table("alert_deliveries", "What became of the message of a run's alerts, or of its ping, to one receiver.",
+           "run_id night receiver status attempts error n_alerts created_at", "run_id receiver"),
     _table("runs", "One execution.",
            "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",
            "run_id"),
+    _table("spend", "What all calls of a run came to on a day, for a purpose, with a model; discarded ones included.",
+           f"run_id day purpose called_model calls failed_calls unpriced_calls {_USAGE} cost_usd created_at",
+           "run_id day purpose called_model"),
 )  # fmt: skip
 
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}

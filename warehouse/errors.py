@@ -6,4 +6,8 @@ class WarehouseError(Exception):
 
 
 class WarehouseBusy(WarehouseError):
-    """Another process is writing to the same warehouse."""
+    """Another process is at work on the same warehouse in a way that excludes this one."""
+
+
+class WarehouseOutdated(WarehouseError):
+    """The database was published by another version of the code; publishing renews it."""

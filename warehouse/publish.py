@@ -1,14 +1,14 @@
 """Publishing: the parts become one consistent DuckDB file, built beside the old one and swapped in by rename.
 
-The new file starts as a copy of the last one and takes in the parts that it lacks; the models of `sql/` are built
-again. Nobody ever holds the published file open for writing, so readers are never locked out, and one that opened
-the old file goes on reading it.
+The new file starts as a copy of the last one and takes in the parts that it lacks; the models of `sql/` that stand on
+them are built again. Nobody ever holds the published file open for writing, so readers are never locked out, and one
+that opened the old file goes on reading it.
 """
 
 import hashlib
-import os
 import shutil
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -17,48 +17,55 @@ import sql
 from warehouse.building import PARTS, STAMP, build
 from warehouse.contracts import COLUMNS, TABLES
 from warehouse.errors import WarehouseError
+from warehouse.files import sync
+from warehouse.increments import comes_to_the_same, missing_in
+from warehouse.loading import RETRACTED, Names
 from warehouse.reader import Reader, first_line
-from warehouse.store import PartStore, sync_folder
+from warehouse.store import PartStore
 
 
-def publish(store: PartStore, database: Path) -> bool:
+@dataclass(frozen=True)
+class Published:
+    """What a database says of itself: the parts that it took in, and the imports whose retraction it knows."""
+
+    parts: Names
+    retracted: tuple[str, ...]
+
+
+def publish(store: PartStore, database: Path, *, is_anew: bool = False) -> bool:
     """Bring `database` up to the parts of `store`; True if it was renewed, False if it was up to date.
 
-    The caller holds the publish lock.
+    With `is_anew` it is built from the parts alone also where adding to it would do. The caller holds the publish lock.
 
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
     """
-    known = _published(database)
-    present = {(table, part) for table in TABLES for part in store.parts(table)}
-    if known is not None and known == present:
+    standing = {table: store.standing(table) for table in TABLES}
+    published = None if is_anew else what_is_published(database)
+    missing = None if published is None else missing_in(standing, published.parts)
+    if missing == set():
         return False
     _remove_leftovers(database)
     store.remove_leftovers()
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     try:
-        # Contracts or models that changed, parts that went away or turned up late ask for a build from the parts alone.
-        if known is not None and _continues(known, present):
+        # Contracts or models that changed, parts that went away or whose order matters and came late, and retracted
+        # imports ask for a build from the parts alone.
+        spill = building.with_suffix(".tmp.spill")
+        if missing and published and comes_to_the_same(standing, missing, published.retracted, spill):
             shutil.copyfile(database, building)
-            build(store, building, present - known, _stamp(), is_copy=True)
+            build(standing, building, missing, stamp(), is_copy=True)
         else:
-            build(store, building, present, _stamp(), is_copy=False)
-        _sync(building)
+            everything = {(table, part.name) for table, parts in standing.items() for part in parts}
+            build(standing, building, everything, stamp(), is_copy=False)
+        sync(building)
         building.replace(database)
     except (duckdb.Error, OSError) as error:
         raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
     finally:
         _remove_leftovers(database)
-    sync_folder(database.parent)
+    sync(database.parent)
     return True
-
-
-def _continues(known: set[tuple[str, str]], present: set[tuple[str, str]]) -> bool:
-    """Whether the new parts come after all published ones, so that adding them comes to the same as a rebuild."""
-    last: dict[str, str] = {}
-    for table, part in known:
-        last[table] = max(part, last.get(table, ""))
-    return known <= present and all(part > last.get(table, "") for table, part in present - known)
 
 
 def _remove_leftovers(database: Path) -> None:
@@ -67,29 +74,33 @@ def _remove_leftovers(database: Path) -> None:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
-def _published(database: Path) -> set[tuple[str, str]] | None:
-    """The parts that the published file holds; None where it must be built anew."""
+def what_is_published(database: Path) -> Published | None:
+    """What a database holds; None where it must be built anew."""
     if not database.exists():
         return None
     try:
         with Reader(database) as reader:
-            if reader.value(f"select stamp from {STAMP}") != _stamp():
+            if stamp_of(reader) != stamp():
                 return None
-            return {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")}
+            return Published(
+                {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
+                tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
+            )
     except (WarehouseError, duckdb.Error):
         # A damaged or foreign file is no source; the parts are.
         return None
 
 
-def _stamp() -> str:
+def stamp() -> str:
     """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
     described = repr([(t, [(c, str(COLUMNS[c])) for c in t.columns]) for t in TABLES.values()])
     return hashlib.sha256((duckdb.__version__ + described + repr(sql.models())).encode()).hexdigest()
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+def stamp_of(reader: Reader) -> str | None:
+    """The stamp that a database was published with; None where it carries none."""
     try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        found = reader.value(f"select stamp from {STAMP}")
+    except duckdb.CatalogException:
+        return None
+    return str(found)

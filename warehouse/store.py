@@ -1,9 +1,7 @@
 """Parquet parts: immutable files, named by time and content, that appear whole or not at all."""
 
 import hashlib
-import os
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,9 @@ import pyarrow.parquet as pq
 
 from warehouse.contracts import TABLES
 from warehouse.errors import WarehouseError
+from warehouse.files import write_named
+from warehouse.manifest import HASH_HEX, Part, place_of, standing_parts
 
-_HASH_HEX = 24
 _LEFTOVER_AGE_S = 3600.0
 
 
@@ -22,7 +21,7 @@ class PartStore:
     """The parts of every stored table below `root`, one folder a table.
 
     A part's name is `<milliseconds>-<content hash>.parquet`: sorted names are the order of writing, and the same
-    content is never written twice.
+    content is not written twice. Compaction puts merged parts in the place of many (see `warehouse.manifest`).
     """
 
     def __init__(self, root: Path) -> None:
@@ -42,18 +41,17 @@ class PartStore:
             return None
         table = _as_arrow(table_name, given)
         content = _serialise(table)
-        content_hash = hashlib.sha256(content).hexdigest()[:_HASH_HEX]
+        content_hash = hashlib.sha256(content).hexdigest()[:HASH_HEX]
         present = self._standing(table_name, content_hash, table)
         if present is not None:
             return present
         folder = self.root / table_name
-        name = f"{self._next_moment(table_name):015d}-{content_hash}.parquet"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(folder / name, content)
+            # Named when it is on the disk, so that hardly any part appears after one with a later name.
+            return write_named(folder, content, lambda: f"{self._next_moment(table_name):015d}-{content_hash}.parquet")
         except OSError as error:
-            raise WarehouseError(f"{folder / name}: cannot be written ({error.strerror}); make room for it") from error
-        return name
+            raise WarehouseError(f"{folder}: a part cannot be written ({error.strerror}); make room for it") from error
 
     def _next_moment(self, table_name: str) -> int:
         """Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back."""
@@ -74,9 +72,17 @@ class PartStore:
                 return None
         return same[-1]
 
+    def standing(self, table_name: str) -> list[Part]:
+        """A table's parts, oldest first, all as of one instant."""
+        return standing_parts(self.root / table_name)
+
     def parts(self, table_name: str) -> list[str]:
         """The names of a table's parts, oldest first."""
-        return sorted(path.name for path in (self.root / table_name).glob("[0-9]*.parquet"))
+        return [part.name for part in self.standing(table_name)]
+
+    def path(self, table_name: str, part: str) -> Path:
+        """Where a part lies."""
+        return place_of(self.root / table_name, part)
 
     def remove_leftovers(self) -> None:
         """Remove what writers that were killed left behind: temporary files that have not been touched for long."""
@@ -84,33 +90,6 @@ class PartStore:
         for leftover in self.root.glob("*/.*.tmp"):
             if leftover.stat().st_mtime < oldest_s:
                 leftover.unlink(missing_ok=True)
-
-    def path(self, table_name: str, part: str) -> Path:
-        """Where a part lies."""
-        return self.root / table_name / part
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, sees all of it or nothing: temporary name, fsync, rename."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:

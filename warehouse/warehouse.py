@@ -1,15 +1,45 @@
-"""The warehouse as the stages see it: write rows, publish, read."""
+"""The warehouse as the stages see it: write rows, publish, read; and its upkeep."""
 
+import os
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warehouse.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
+from warehouse.contracts import TABLES
+from warehouse.errors import WarehouseOutdated
+from warehouse.increments import missing_in
+from warehouse.living import gives_life_sign, life_sign, processes_at_work
 from warehouse.locks import file_lock
-from warehouse.publish import publish
+from warehouse.migrations import Migration, begin, is_old, migrate, refuse_newer
+from warehouse.publish import publish, stamp, stamp_of, what_is_published
 from warehouse.reader import DATABASE, Reader
+from warehouse.space import WASTEFUL, times_larger_than_needed
 from warehouse.store import PartStore
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What compacting a warehouse came to: its tables, and the database file, built anew if it was too wasteful."""
+
+    tables: tuple[Compacted, ...]
+    is_rebuilt: bool
+    database_bytes_before: int
+    database_bytes_after: int
+
+    @property
+    def parts_before(self) -> int:
+        """Parts of all tables before."""
+        return sum(table.parts_before for table in self.tables)
+
+    @property
+    def parts_after(self) -> int:
+        """Parts of all tables that stand now."""
+        return sum(table.parts_after for table in self.tables)
 
 
 class Warehouse:
@@ -19,6 +49,7 @@ class Warehouse:
         self.root = Path(root)
         self.store = PartStore(self.root)
         self._published_at_s = 0.0
+        self._is_begun = False
 
     @property
     def database(self) -> Path:
@@ -26,23 +57,127 @@ class Warehouse:
         return self.root / DATABASE
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
-        """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`."""
+        """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.
+
+        Raises:
+            WarehouseError: a row does not fit, the disk refuses, or newer code wrote this warehouse.
+        """
+        if not self._is_begun:
+            begin(self.root)
+            self._is_begun = True
         return self.store.write(table_name, rows)
 
-    def publish(self) -> bool:
-        """Bring the published database up to the stored parts; True if there was something to publish."""
+    def publish(self, *, is_anew: bool = False) -> bool:
+        """Bring the published database up to the stored parts; True if there was something to publish.
+
+        With `is_anew` it is built from the parts alone, which gives the same rows and takes longer.
+        """
+        refuse_newer(self.root)
         self._published_at_s = time.monotonic()
-        with file_lock(self.root / "publish.lock", wait=True):
-            return publish(self.store, self.database)
+        with self._publishing():
+            return publish(self.store, self.database, is_anew=is_anew)
 
     def publish_if_older_than(self, age_s: float) -> bool:
         """Publish when this process last did so more than `age_s` seconds ago."""
         return time.monotonic() - self._published_at_s > age_s and self.publish()
 
     def reader(self) -> Reader:
-        """Open the published state."""
-        return Reader(self.database)
+        """Open the published state.
 
-    def writing(self) -> AbstractContextManager[None]:
-        """Be the one run that makes calls into this warehouse; a second one is refused with one line."""
-        return file_lock(self.root / "run.lock", wait=False)
+        Raises:
+            WarehouseOutdated: another version of the code published it.
+            WarehouseError: nothing is published, or newer code wrote this warehouse.
+        """
+        refuse_newer(self.root)
+        reader = Reader(self.database)
+        if stamp_of(reader) != stamp():
+            reader.close()
+            raise WarehouseOutdated(
+                f"{self.database}: was published by another version of prbench; `prbench aggregate` renews it without "
+                "a model call"
+            )
+        return reader
+
+    def n_parts(self) -> int:
+        """How many parts there are, in all tables: many make publishing anew and direct reading slow."""
+        return sum(len(self.store.parts(table)) for table in TABLES)
+
+    def n_unpublished(self) -> int:
+        """How many parts the next publishing takes in: all of them where it has to build anew."""
+        published = what_is_published(self.database)
+        standing = {table: self.store.standing(table) for table in TABLES}
+        missing = None if published is None else missing_in(standing, published.parts)
+        return sum(map(len, standing.values())) if missing is None else len(missing)
+
+    def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
+        """Publish, merge the small parts of every table, and build a wasteful database anew (`warehouse.space`).
+
+        Parts of `large_rows` and more stay as they are; replaced files are deleted by a compaction that comes more
+        than `grace_s` seconds after theirs. What is read stays the same, and parts may be written meanwhile.
+
+        Raises:
+            WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
+        """
+        self._migrate()
+        with self._publishing():
+            publish(self.store, self.database)
+            before = self.database.stat().st_size
+            published = what_is_published(self.database)
+            known = published.parts if published else set()
+            tables = compact(self.store, known, large_rows=large_rows, grace_s=grace_s)
+            is_rebuilt = times_larger_than_needed(self.database) > WASTEFUL
+            if is_rebuilt:
+                publish(self.store, self.database, is_anew=True)
+            return Compaction(tuple(tables), is_rebuilt, before, self.database.stat().st_size)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be one of the runs that are at work on this warehouse, which is brought up to this code's version first.
+
+        Raises:
+            WarehouseBusy: somebody is alone on it.
+            WarehouseError: newer code wrote this warehouse.
+        """
+        self._migrate()
+        processes_at_work(self._living)  # clears away what killed ones left
+        own = f"process-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        with file_lock(self._run_lock, wait=False, is_shared=True), life_sign(self._living, own):
+            yield
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Be alone on this warehouse; refused in one line while a run is at work on it."""
+        return file_lock(self._run_lock, wait=False, sharers=lambda: processes_at_work(self._living))
+
+    def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
+        """Be the only one under this name (such as `night`), beside whom runs go on.
+
+        Raises:
+            WarehouseBusy: without `wait`, when somebody else is; the message names the process id.
+        """
+        return file_lock(self.root / f"{name}.lock", wait=wait)
+
+    def living(self, run_id: str) -> AbstractContextManager[None]:
+        """Give a sign that a run goes on, until the block or the process ends."""
+        return life_sign(self._living, run_id)
+
+    def is_living(self, run_id: str) -> bool:
+        """Whether a run goes on; one that `runs` calls running and that does not was killed."""
+        return gives_life_sign(self._living, run_id)
+
+    def _publishing(self) -> AbstractContextManager[None]:
+        return file_lock(self.root / "publish.lock", wait=True)
+
+    def _migrate(self) -> list[Migration]:
+        """Bring an older warehouse up to this code's version, alone on it."""
+        if not is_old(self.root):
+            return []
+        with self.alone():
+            return migrate(self.root)
+
+    @property
+    def _run_lock(self) -> Path:
+        return self.root / "run.lock"
+
+    @property
+    def _living(self) -> Path:
+        return self.root / "living"

@@ -1,6 +1,8 @@
 """Locks between processes."""
 
 import os
+import subprocess
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,43 +16,128 @@ HOLD = """
 import sys
 from warehouse import Warehouse
 
-with Warehouse(sys.argv[1]).writing():
+warehouse = Warehouse(sys.argv[1])
+with {how}:
     print("held", flush=True)
     sys.stdin.readline()
 print("free", flush=True)
 """
+A_RUN, ALONE, A_NIGHT, ALIVE = (
+    HOLD.format(how=how)
+    for how in (
+        "warehouse.writing()", "warehouse.alone()", "warehouse.only_one('night', wait=False)",
+        "warehouse.living('a run/1')",
+    )
+)  # fmt: skip
+Process = subprocess.Popen[str]
 
 
-def test_a_second_process_is_refused_in_one_line_that_names_the_first(warehouse: Warehouse, start: Start) -> None:
-    process = start(HOLD, warehouse.root)
+def holding(start: Start, script: str, warehouse: Warehouse) -> Process:
+    process = start(script, warehouse.root)
     assert process.stdout is not None
     assert "held\n" == process.stdout.readline()
-
-    with pytest.raises(WarehouseBusy) as caught, warehouse.writing():
-        pass
-
-    assert f"process {process.pid} " in str(caught.value)
-    assert 1 == len(str(caught.value).splitlines())
+    return process
 
 
-def test_the_lock_is_free_after_its_holder_was_killed(warehouse: Warehouse, start: Start) -> None:
-    process = start(HOLD, warehouse.root)
-    assert process.stdout is not None
-    process.stdout.readline()
+def kill(process: Process) -> None:
     process.kill()
     process.wait()
 
+
+def refusal(lock: AbstractContextManager[None]) -> str:
+    with pytest.raises(WarehouseBusy) as caught, lock:
+        pass
+    assert 1 == len(str(caught.value).splitlines())
+    return str(caught.value)
+
+
+def test_several_runs_are_at_work_at_once_and_who_wants_to_be_alone_is_told_by_whom_he_is_not(
+    warehouse: Warehouse, start: Start
+) -> None:
+    first, second = (holding(start, A_RUN, warehouse) for _ in range(2))
     with warehouse.writing():
-        assert f"{os.getpid()}\n" == (warehouse.root / "run.lock").read_text(encoding="utf-8")
+        at_work = ", ".join(map(str, sorted([os.getpid(), first.pid, second.pid])))
+        assert f"processes {at_work} are at work on this warehouse; wait" in refusal(warehouse.alone())
+    second.communicate("go on\n")
+    assert f"process {first.pid} is at work on this warehouse; wait" in refusal(warehouse.alone())
+    kill(first)
 
-
-def test_the_lock_is_free_after_its_holder_has_finished(warehouse: Warehouse, start: Start) -> None:
-    process = start(HOLD, warehouse.root)
-    output, _ = process.communicate("go on\n")
-
-    assert "held\nfree\n" == output
+    with warehouse.alone():
+        pass
     with warehouse.writing():
         pass
+    assert [] == list((warehouse.root / "living").iterdir())
+
+
+def test_a_run_is_refused_in_one_line_while_somebody_is_alone(warehouse: Warehouse, start: Start) -> None:
+    process = holding(start, ALONE, warehouse)
+
+    assert f"process {process.pid} is at work" in refusal(warehouse.writing())
+    assert f"process {process.pid} is at work" in refusal(warehouse.alone())
+    kill(process)
+    with warehouse.writing():
+        pass
+
+
+def test_there_is_one_night_beside_whom_runs_go_on(warehouse: Warehouse, start: Start) -> None:
+    process = holding(start, A_NIGHT, warehouse)
+
+    assert f"process {process.pid} is at work" in refusal(warehouse.only_one("night", wait=False))
+    with warehouse.writing(), warehouse.only_one("another", wait=False):
+        pass
+    kill(process)
+    with warehouse.only_one("night", wait=False):
+        assert f"{os.getpid()}\n" == (warehouse.root / "night.lock").read_text(encoding="utf-8")
+
+
+def test_who_waits_to_be_the_only_one_gets_his_turn_when_the_holder_ends(warehouse: Warehouse, start: Start) -> None:
+    process = holding(start, A_NIGHT, warehouse)
+    waiting = start(A_NIGHT.replace("wait=False", "wait=True"), warehouse.root)
+    assert f"process {process.pid} is at work" in refusal(warehouse.only_one("night", wait=False))
+    kill(process)
+    assert waiting.stdout is not None
+
+    assert "held\n" == waiting.stdout.readline()
+
+
+def test_a_killed_run_can_be_told_from_one_that_goes_on(warehouse: Warehouse, start: Start) -> None:
+    assert not warehouse.is_living("a run/1")
+    process = holding(start, ALIVE, warehouse)
+    assert warehouse.is_living("a run/1")
+    assert not warehouse.is_living("a run/2")
+    kill(process)
+
+    assert not warehouse.is_living("a run/1")
+    assert [] == list((warehouse.root / "living").iterdir())
+
+
+def test_a_run_that_has_ended_leaves_no_life_sign(warehouse: Warehouse) -> None:
+    with warehouse.living("r"):
+        assert warehouse.is_living("r")
+    assert not warehouse.is_living("r")
+    with pytest.raises(KeyError), warehouse.living("r"):
+        raise KeyError
+
+    assert not warehouse.is_living("r")
+    assert [] == list((warehouse.root / "living").iterdir())
+
+
+LOOK_FOR_EVER = """
+import sys
+from warehouse import Warehouse
+
+warehouse = Warehouse(sys.argv[1])
+print("held", flush=True)
+while True:
+    warehouse.is_living("r")
+"""
+
+
+def test_looking_for_life_signs_never_takes_one_away(warehouse: Warehouse, start: Start) -> None:
+    holding(start, LOOK_FOR_EVER, warehouse)
+    for _ in range(300):
+        with warehouse.living("r"):
+            assert warehouse.is_living("r")
 
 
 def test_the_lock_is_free_after_its_holder_has_failed(tmp_path: Path) -> None:
@@ -61,21 +148,6 @@ def test_the_lock_is_free_after_its_holder_has_failed(tmp_path: Path) -> None:
         pass
 
 
-def test_the_one_who_waits_gets_the_lock_when_it_is_free(warehouse: Warehouse, start: Start) -> None:
-    process = start(HOLD, warehouse.root)
-    assert process.stdout is not None
-    process.stdout.readline()
-    waiting = start(HOLD.replace("Warehouse(sys.argv[1]).writing()", "file_lock(sys.argv[1], wait=True)").replace(
-        "from warehouse import Warehouse", "from pathlib import Path; from warehouse.locks import file_lock"
-    ).replace("file_lock(sys.argv[1]", "file_lock(Path(sys.argv[1])"), warehouse.root / "run.lock")  # fmt: skip
-    with pytest.raises(WarehouseBusy, match=str(process.pid)), warehouse.writing():
-        pass
-    process.communicate("go on\n")
-    assert waiting.stdout is not None
-
-    assert "held\n" == waiting.stdout.readline()
-
-
 def test_locks_of_two_warehouses_do_not_know_each_other(tmp_path: Path) -> None:
-    with Warehouse(tmp_path / "a").writing(), Warehouse(tmp_path / "b").writing():
+    with Warehouse(tmp_path / "a").alone(), Warehouse(tmp_path / "b").alone():
         assert (tmp_path / "a" / "run.lock").read_text(encoding="utf-8") == f"{os.getpid()}\n"

@@ -16,7 +16,7 @@ from warehouse.contracts import TABLES
 
 
 def visible(warehouse: Warehouse) -> list[Path]:
-    return sorted(path for path in warehouse.root.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return sorted(path for path in warehouse.store.root.rglob("*") if path.is_file() and not path.name.startswith("."))
 
 
 def test_the_same_content_twice_is_one_part(warehouse: Warehouse) -> None:

@@ -1,0 +1,70 @@
+"""Parts with chosen names, and an account of what stands of them that knows nothing of SQL."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sql
+from warehouse import Warehouse
+from warehouse.contracts import TABLES
+from warehouse.store import PartStore
+
+Row = dict[str, Any]
+
+
+def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
+    """Write a part as if it had been named at a moment (in milliseconds), however late it appears."""
+    folder = root / "parts" / table_name
+    folder.mkdir(parents=True, exist_ok=True)
+    table = pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)
+    digest = hashlib.sha256(repr((moment, rows)).encode()).hexdigest()[:24]
+    name = f"{moment:015d}-{digest}.parquet"
+    pq.write_table(table, folder / ".written")
+    (folder / ".written").rename(folder / name)
+    return name
+
+
+def stored(store: PartStore, table_name: str) -> list[Row]:
+    """All rows of the parts that stand, in their order."""
+    return [row for part in store.standing(table_name) for row in pq.read_table(part.path).to_pylist()]
+
+
+def standing(table_name: str, rows: Iterable[Row], retracted: Iterable[str] = ()) -> list[Row]:
+    """Which rows of a sequence stand, sorted by key."""
+    table, found = TABLES[table_name], {}
+    for row in rows:
+        key = tuple(row[column] for column in table.key)
+        if row.get("import_batch") is not None and row["import_batch"] in retracted:
+            continue
+        if table.keeps == "decided" and key in found and found[key]["status"] in {"ok", "met", "unmet", "partial"}:
+            continue
+        found[key] = row
+    return [found[key] for key in sorted(found)]
+
+
+def published(warehouse: Warehouse, table_name: str) -> list[Row]:
+    """The rows of a published table, sorted by key."""
+    with warehouse.reader() as reader:
+        return reader.rows(f"from {table_name} order by {', '.join(TABLES[table_name].key)}")
+
+
+def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish a few stored tables alone, which takes a tenth of the time."""
+    monkeypatch.setattr(sql, "models", list)
+    monkeypatch.setattr(sql, "behind", lambda changed: [])
+    for name in TABLES.keys() - {"runs", "labels", "retractions", "responses", "verdicts"}:
+        monkeypatch.delitem(TABLES, name)
+
+
+def as_facts(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Rows in a form that can be sorted and compared, and that knows one kind of UTC."""
+    return sorted(
+        repr({name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()})
+        for row in rows
+    )

@@ -1,0 +1,492 @@
+"""Compaction: fewer files, the same rows, for whoever reads, writes or dies meanwhile."""
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.builders import at, response, row
+from tests.warehouse.conftest import Start
+from tests.warehouse.parts import published, put, standing, stored, without_models
+from warehouse import Warehouse, WarehouseError, compaction
+from warehouse.building import build
+from warehouse.compaction import compact
+from warehouse.contracts import TABLES
+from warehouse.manifest import Part
+from warehouse.space import times_larger_than_needed
+from warehouse.store import PartStore
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_models(monkeypatch)
+
+
+def files_in(warehouse: Warehouse, table_name: str) -> list[str]:
+    folder = warehouse.store.root / table_name
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet"))
+
+
+def write_runs(warehouse: Warehouse, *names: str, command: str = "run") -> None:
+    for name in names:
+        warehouse.write("runs", [row("runs", run_id=name, command=command)])
+
+
+def renewals(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For every building of the database, whether it began with a copy of the last one."""
+    seen: list[bool] = []
+
+    def noting(*arguments: Any, is_copy: bool) -> None:
+        seen.append(is_copy)
+        build(*arguments, is_copy=is_copy)
+
+    monkeypatch.setattr("warehouse.publish.build", noting)
+    return seen
+
+
+# what is merged
+
+
+def test_many_small_parts_become_one_with_the_rows_that_stand(warehouse: Warehouse, quick: None) -> None:
+    write_runs(warehouse, "a", "b", "c")
+    write_runs(warehouse, "b", command="again")
+    done = warehouse.compact()
+
+    assert (4, 1) == (done.parts_before, done.parts_after) == (4, warehouse.n_parts())
+    assert [("a", "run"), ("c", "run"), ("b", "again")] == [
+        (found["run_id"], found["command"]) for found in stored(warehouse.store, "runs")
+    ]
+
+
+def test_what_compaction_says_is_what_lies_there(warehouse: Warehouse, quick: None) -> None:
+    write_runs(warehouse, "a", "b", "c")
+    warehouse.write("labels", [row("labels", field="f", kind="k", label="l")])
+    sizes = {name: sum(p.path.stat().st_size for p in warehouse.store.standing(name)) for name in ("runs", "labels")}
+    done = {table.table_name: table for table in warehouse.compact().tables}
+    (merged,) = warehouse.store.standing("runs")
+
+    assert {"runs", "labels"} == done.keys()
+    assert (3, 1, sizes["runs"], merged.path.stat().st_size) == (
+        done["runs"].parts_before, done["runs"].parts_after, done["runs"].bytes_before, done["runs"].bytes_after,
+    )  # fmt: skip
+    assert (1, 1, sizes["labels"], sizes["labels"]) == (
+        done["labels"].parts_before, done["labels"].parts_after, done["labels"].bytes_before,
+        done["labels"].bytes_after,
+    )  # fmt: skip
+
+
+def test_a_table_with_nothing_to_gain_is_left_alone(warehouse: Warehouse, quick: None) -> None:
+    write_runs(warehouse, "a")
+    before = files_in(warehouse, "runs")
+    warehouse.compact()
+
+    assert before == files_in(warehouse, "runs")
+    assert not (warehouse.store.root / "runs" / "manifest.json").exists()
+
+
+def test_large_parts_stay_and_what_lies_between_them_does_not_move_across(tmp_path: Path) -> None:
+    store = PartStore(tmp_path)
+    names = [
+        put(tmp_path, "responses", moment, [response(f"{moment}-{i}") for i in range(n)])
+        for moment, n in enumerate([1, 2, 5, 1, 1, 2, 9, 1], start=1)
+    ]
+    compact(store, set(), large_rows=5)
+    parts = store.standing("responses")
+
+    assert [3, 5, 4, 9, 1] == [pq.read_metadata(part.path).num_rows for part in parts]
+    assert {names[2], names[6], names[7]} <= {part.name for part in parts}
+    assert ["2", "3", "6", "7", "8"] == [part.moment.lstrip("0") for part in parts]
+
+
+def test_a_merged_part_is_closed_when_it_is_large_and_is_not_merged_again(tmp_path: Path) -> None:
+    store = PartStore(tmp_path)
+    for moment in range(1, 8):
+        put(tmp_path, "responses", moment, [response(f"{moment}-{i}") for i in range(2)])
+    compact(store, set(), large_rows=6)
+    first = store.parts("responses")
+    put(tmp_path, "responses", 8, [response("8")])
+    compact(store, set(), large_rows=6)
+
+    assert [6, 6, 3] == [pq.read_metadata(part.path).num_rows for part in store.standing("responses")]
+    assert first[:2] == store.parts("responses")[:2]
+
+
+def test_a_merged_part_has_the_moment_of_its_last_and_the_contracts_schema(tmp_path: Path) -> None:
+    store = PartStore(tmp_path)
+    named = {"check_name": "c", "expectation": "e", "table_name": "t"}
+    put(tmp_path, "checks", 5, [row("checks", suite="a", failing_keys=["a", "b"], **named)])
+    put(tmp_path, "checks", 7, [row("checks", suite="b", **named)])
+    compact(store, set())
+    (part,) = store.standing("checks")
+
+    assert f"{7:015d}" == part.moment
+    assert TABLES["checks"].schema == pq.read_schema(part.path)
+    assert [["a", "b"], None] == [found["failing_keys"] for found in pq.read_table(part.path).to_pylist()]
+
+
+def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
+    for side in ("a", "b"):
+        for moment in range(1, 40):
+            put(tmp_path / side, "responses", moment, [response(f"t{moment * i % 50}") for i in range(moment)])
+        compact(PartStore(tmp_path / side), set(), large_rows=100)
+
+    assert PartStore(tmp_path / "a").parts("responses") == PartStore(tmp_path / "b").parts("responses")
+    assert 1 < len(PartStore(tmp_path / "a").parts("responses")) < 39
+
+
+def test_a_part_of_an_earlier_version_is_merged_by_the_names_of_its_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "parts" / "runs"
+    folder.mkdir(parents=True)
+    earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
+    pq.write_table(earlier, folder / f"{1:015d}-{'0' * 24}.parquet")
+    put(tmp_path, "runs", 2, [row("runs", run_id="now", command="judge")])
+    compact(PartStore(tmp_path), set())
+
+    assert [("then", "run", None), ("now", "judge", None)] == [
+        (found["run_id"], found["command"], found["outcome"]) for found in stored(PartStore(tmp_path), "runs")
+    ]
+
+
+def test_a_damaged_part_is_told_in_one_line_that_names_it_and_all_stays(warehouse: Warehouse) -> None:
+    names = [put(warehouse.root, "runs", moment, [row("runs", run_id=str(moment))]) for moment in (1, 2)]
+    (warehouse.store.root / "runs" / names[1]).write_bytes(b"PAR1 damaged PAR1")
+
+    with pytest.raises(WarehouseError) as caught:
+        compact(warehouse.store, set())
+
+    assert names[1] in str(caught.value)
+    assert 1 == len(str(caught.value).splitlines())
+    assert names == warehouse.store.parts("runs")
+
+
+def test_a_damaged_manifest_is_told_in_one_line(warehouse: Warehouse) -> None:
+    put(warehouse.root, "runs", 1, [row("runs", run_id="a")])
+    (warehouse.store.root / "runs" / "manifest.json").write_text("{", encoding="utf-8")
+
+    with pytest.raises(WarehouseError, match=r"manifest\.json: cannot be read") as caught:
+        warehouse.store.parts("runs")
+    assert 1 == len(str(caught.value).splitlines())
+
+
+# the law: what stands of all parts is what stands of the merged ones
+
+BATCHES = [None, "import-1", "import-2"]
+cells = st.builds(
+    lambda key, status, batch: (key, status, batch),
+    st.sampled_from("abc"), st.sampled_from(["ok", "timeout", "refused"]), st.sampled_from(BATCHES),
+)  # fmt: skip
+some_parts = st.lists(st.tuples(st.integers(1, 9), st.lists(cells, min_size=1, max_size=4)), min_size=1, max_size=8)
+
+
+def put_cells(root: Path, number: int, moment: int, rows: list[tuple[str, str, str | None]]) -> None:
+    """A part of responses, and one of runs with the same keys; each row says which it is."""
+    put(root, "responses", moment, [
+        response(key, status=status, import_batch=batch, error=f"{number}.{i}")
+        for i, (key, status, batch) in enumerate(rows)
+    ])  # fmt: skip
+    put(root, "runs", moment, [row("runs", run_id=key, command=str(number)) for key in {key for key, _, _ in rows}])
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(parts=some_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
+def test_merging_any_contiguous_parts_leaves_what_stands(
+    parts: list[tuple[int, list[Any]]], large_rows: int, n_before: int
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = PartStore(Path(folder))
+        parts = sorted(parts[:n_before], key=lambda part: part[0]) + parts[n_before:]
+        for number, (moment, rows) in enumerate(parts[:n_before]):
+            put_cells(Path(folder), number, moment, rows)
+        for table_name in ("responses", "runs"):
+            rows = stored(store, table_name)
+            expected = [standing(table_name, rows, gone) for gone in ([], ["import-1"], BATCHES[1:])]
+            compact(store, set(), large_rows=large_rows, grace_s=0)
+            found = [standing(table_name, stored(store, table_name), gone) for gone in ([], ["import-1"], BATCHES[1:])]
+            assert expected == found
+        # Once more, after more was written: some of it late, which then counts by its name.
+        for number, (moment, rows) in enumerate(parts[n_before:], start=n_before):
+            put_cells(Path(folder), number, moment, rows)
+        rows = stored(store, "responses")
+        compact(store, set(), large_rows=large_rows, grace_s=0)
+        for gone in ([], ["import-2"]):
+            assert standing("responses", rows, gone) == standing("responses", stored(store, "responses"), gone)
+
+
+# readers, writers and kills
+
+
+def test_replaced_files_stay_for_the_time_of_grace_and_are_then_deleted(
+    warehouse: Warehouse, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_runs(warehouse, "a", "b")
+    before = warehouse.store.standing("runs")
+    warehouse.compact()
+    warehouse.compact(grace_s=3600)
+
+    assert [True, True] == [part.path.exists() for part in before]
+    assert before[0].path == warehouse.store.path("runs", before[0].name)
+    now = time.time()
+    monkeypatch.setattr("time.time", lambda: now + 3601)
+    warehouse.compact(grace_s=3600)
+
+    assert [False, False] == [part.path.exists() for part in before]
+    assert 1 == len(files_in(warehouse, "runs")) == warehouse.n_parts()
+
+
+def test_a_part_that_appears_while_compaction_runs_is_not_lost(
+    warehouse: Warehouse, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_runs(warehouse, "a", "b")
+    merge = compaction.merge
+
+    def merge_beside_a_writer(*arguments: Any) -> Part:
+        write_runs(warehouse, "c")
+        put(warehouse.root, "runs", 1, [row("runs", run_id="very late")])
+        return merge(*arguments)
+
+    monkeypatch.setattr(compaction, "merge", merge_beside_a_writer)
+    warehouse.compact(grace_s=0)
+    monkeypatch.undo()
+
+    assert ["a", "b", "c", "very late"] == sorted(found["run_id"] for found in stored(warehouse.store, "runs"))
+    warehouse.compact(grace_s=0)
+    warehouse.compact(grace_s=0)
+    assert ["very late", "a", "b", "c"] == [found["run_id"] for found in stored(warehouse.store, "runs")]
+
+
+READ_FOR_EVER = """
+import json, pathlib, sys
+from collections import Counter
+import pyarrow.parquet as pq
+from warehouse.store import PartStore
+
+store, stop, n, wrong = PartStore(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), 0, []
+print("ready", flush=True)
+known = set()
+while not stop.exists():
+    try:
+        found = Counter(
+            run for part in store.standing("runs") for run in pq.read_table(part.path)["run_id"].to_pylist()
+        )
+    except Exception as error:
+        wrong.append(repr(error))
+        break
+    wrong += [run for run in known if found[run] != 1] + [run for run, times in found.items() if times > 1]
+    known |= set(found)
+    n += 1
+print(json.dumps({"wrong": wrong[:5], "n": n, "known": len(known)}), flush=True)
+"""
+
+
+def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
+    warehouse: Warehouse, start: Start, tmp_path: Path
+) -> None:
+    write_runs(warehouse, "before-a", "before-b")
+    reader = start(READ_FOR_EVER, warehouse.root, tmp_path / "stop")
+    assert reader.stdout is not None
+    assert "ready\n" == reader.stdout.readline()
+    for number in range(12):
+        write_runs(warehouse, *(f"{number}-{i}" for i in range(6)))
+        compact(warehouse.store, set(), large_rows=30)
+    (tmp_path / "stop").touch()
+    found = json.loads(reader.stdout.readline())
+
+    assert [] == found["wrong"]
+    assert found["n"] > 10
+    assert found["known"] > 12
+
+
+KILLED_AT_EVERY_STEP = """
+import os, pathlib, shutil, signal, sys
+import pandas  # which pyarrow imports where it can, in a second
+from warehouse.building import build
+from warehouse.compaction import compact
+from warehouse.store import PartStore
+
+base, folder = map(pathlib.Path, sys.argv[1:])
+STEPS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}
+
+def killed_at(step):
+    done = 0
+    def hook(event, arguments):
+        nonlocal done
+        is_writing = event == "open" and arguments[1] == "wb"
+        if event in STEPS or is_writing:
+            done += 1
+            if done == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+
+step, is_killed = 0, True
+while is_killed:
+    step += 1
+    place = folder / str(step)
+    shutil.copytree(base, place)
+    child = os.fork()
+    if child == 0:
+        killed_at(step)
+        for _ in range(2):  # the second deletes what the first replaced
+            compact(PartStore(place), set(), grace_s=0)
+        os._exit(0)
+    is_killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+print(step, flush=True)
+"""
+
+
+def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_that_the_next_compaction_does_not_clear(
+    tmp_path: Path, start: Start
+) -> None:
+    base, folder = tmp_path / "base", tmp_path / "killed"
+    for moment in range(1, 7):
+        put(base, "runs", moment, [row("runs", run_id=name, command=str(moment)) for name in ("a", f"b{moment}")])
+    compact(PartStore(base), set(), grace_s=0)
+    put(base, "runs", 7, [row("runs", run_id="a", command="7")])
+    expected = standing("runs", stored(PartStore(base), "runs"))
+    process = start(KILLED_AT_EVERY_STEP, base, folder)
+    output, _ = process.communicate()
+    n_steps = int(output)
+
+    assert n_steps > 12
+    for step in range(1, n_steps + 1):
+        store = PartStore(folder / str(step))
+        assert expected == standing("runs", stored(store, "runs")), step
+        for _ in range(2):
+            compact(store, set(), grace_s=0)
+        assert expected == standing("runs", stored(store, "runs")), step
+        (part,) = store.standing("runs")
+        left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
+        fresh = {path for path in left if path.name.endswith(".tmp") and path.parent == store.root / "runs"}
+        assert {part.path, store.root / "runs" / "manifest.json"} == left - fresh, step
+
+
+@pytest.mark.slow
+def test_a_compaction_that_is_killed_again_and_again_loses_no_row(warehouse: Warehouse, start: Start) -> None:
+    script = "import sys; from warehouse import Warehouse; w = Warehouse(sys.argv[1]); print('on', flush=True)\n"
+    script += "while True: w.compact(large_rows=40, grace_s=0)"
+    expected = set()
+    for number in range(5):
+        names = [f"{number}-{i}" for i in range(10)]
+        write_runs(warehouse, *names)
+        expected |= set(names)
+        process = start(script, warehouse.root)
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.13 * number)
+        process.kill()
+        process.wait()
+        found = sorted(found["run_id"] for found in stored(warehouse.store, "runs"))
+        assert sorted(expected) == found
+
+    warehouse.compact()
+    assert sorted(expected) == [found["run_id"] for found in published(warehouse, "runs")]
+
+
+# publishing
+
+
+def test_publishing_after_a_compaction_has_nothing_to_do(warehouse: Warehouse, quick: None) -> None:
+    write_runs(warehouse, "a", "b")
+    warehouse.publish()
+    done = warehouse.compact()
+
+    assert (2, 1, 0) == (done.parts_before, done.parts_after, warehouse.n_unpublished())
+    assert not warehouse.publish()
+
+
+@pytest.mark.parametrize("n_compactions", [1, 2, 3])
+def test_after_compactions_only_new_parts_are_taken_in(
+    warehouse: Warehouse, quick: None, n_compactions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warehouse.warehouse.WASTEFUL", 1000)
+    seen = renewals(monkeypatch)
+    write_runs(warehouse, "a", "b")
+    warehouse.publish()
+    for number in range(n_compactions):
+        write_runs(warehouse, f"c{number}")
+        warehouse.compact(grace_s=0)
+    write_runs(warehouse, "d", "e")
+    assert 2 == warehouse.n_unpublished()
+    warehouse.publish()
+
+    assert [False] + [True] * (n_compactions + 1) == seen
+    assert ["a", "b", *(f"c{i}" for i in range(n_compactions)), "d", "e"] == [
+        found["run_id"] for found in published(warehouse, "runs")
+    ]
+
+
+def test_a_merged_part_of_which_a_piece_was_not_published_is_taken_in(
+    warehouse: Warehouse, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = renewals(monkeypatch)
+    write_runs(warehouse, "a", "b")
+    warehouse.publish()
+    known = {("runs", name) for name in warehouse.store.parts("runs")}
+    write_runs(warehouse, "a", command="again")
+    compact(warehouse.store, known, grace_s=0)
+    write_runs(warehouse, "c")
+    compact(warehouse.store, known, grace_s=0)
+    assert 1 == warehouse.n_unpublished() == warehouse.n_parts()
+    warehouse.publish()
+
+    assert [False, True] == seen
+    assert [("a", "again"), ("b", "run"), ("c", "run")] == [
+        (found["run_id"], found["command"]) for found in published(warehouse, "runs")
+    ]
+
+
+def test_a_published_part_that_went_away_is_no_compaction(warehouse: Warehouse, quick: None) -> None:
+    write_runs(warehouse, "a", "b", "c")
+    warehouse.compact(grace_s=0)
+    write_runs(warehouse, "d")
+    warehouse.publish()
+    (merged, _) = warehouse.store.standing("runs")
+    shutil.rmtree(warehouse.store.root / "runs" / "g0001")
+    (warehouse.store.root / "runs" / "manifest.json").unlink()
+    for path in (warehouse.store.root / "runs").glob("[0-9]*.parquet"):
+        if path.name < merged.name:
+            path.unlink()
+    warehouse.publish()
+
+    assert {"c", "d"} >= {found["run_id"] for found in published(warehouse, "runs")} >= {"d"}
+
+
+def test_a_database_that_wastes_space_is_built_anew_by_a_compaction(warehouse: Warehouse, quick: None) -> None:
+    for _ in range(4):
+        noise = [response(f"t{i}", status="timeout", error=os.urandom(200).hex()) for i in range(8_000)]
+        warehouse.write("responses", noise)
+        warehouse.publish()
+    wasteful = times_larger_than_needed(warehouse.database)
+    rows = published(warehouse, "responses")
+    done = warehouse.compact()
+
+    assert wasteful > 2
+    assert times_larger_than_needed(warehouse.database) < 1.2
+    assert done.is_rebuilt
+    assert done.database_bytes_before > 2 * done.database_bytes_after
+    assert rows == published(warehouse, "responses")
+    assert not warehouse.compact().is_rebuilt
+
+
+def test_thirty_nights_leave_a_bounded_number_of_files(warehouse: Warehouse) -> None:
+    for night in range(30):
+        for batch in range(5):
+            put(warehouse.root, "verdicts", night * 10 + batch, [
+                row("verdicts", verdict_id=f"{night}-{batch}-{i}", status="met", value=1.0, created_at=at(i))
+                for i in range(20)
+            ])  # fmt: skip
+            put(warehouse.root, "runs", night * 10 + batch, [row("runs", run_id=f"{night}-{batch}")])
+        compact(warehouse.store, set(), large_rows=1_000, grace_s=0)
+        assert len(files_in(warehouse, "verdicts")) <= 3 + 1 + 10
+        assert len(files_in(warehouse, "runs")) <= 1 + 1 + 5
+
+    assert 3_000 == len({found["verdict_id"] for found in stored(warehouse.store, "verdicts")})
+    assert 3 == len(warehouse.store.parts("verdicts"))

@@ -1,0 +1,282 @@
+"""The law of publishing: adding to what is published gives the rows that a build from all parts gives."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+
+from tests.builders import at, response, row
+from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
+from warehouse import Warehouse
+from warehouse.building import build
+from warehouse.compaction import compact
+
+BATCHES = ["import-1", "import-2"]
+
+
+def retraction(batch: str, is_retracted: bool) -> Row:
+    return row("retractions", import_batch=batch, is_retracted=is_retracted)
+
+
+def verdict_row(verdict: str, of_response: str, status: str, **values: Any) -> Row:
+    return row("verdicts", verdict_id=verdict, response_id=of_response, status=status, **values)
+
+
+def expected(warehouse: Warehouse) -> dict[str, list[Row]]:
+    """What is to be published of the parts, worked out without SQL."""
+    rows = {name: stored(warehouse.store, name) for name in ("runs", "retractions", "responses", "verdicts")}
+    gone = {found["import_batch"] for found in standing("retractions", rows["retractions"]) if found["is_retracted"]}
+    responses = standing("responses", rows["responses"], gone)
+    withdrawn = {found["response_id"] for found in rows["responses"] if found["import_batch"] in gone}
+    withdrawn -= {found["response_id"] for found in responses}
+    verdicts = [found for found in rows["verdicts"] if found["response_id"] not in withdrawn]
+    return {
+        "runs": standing("runs", rows["runs"]), "responses": responses, "verdicts": standing("verdicts", verdicts, gone)
+    }  # fmt: skip
+
+
+def assert_as_from_anew(warehouse: Warehouse) -> None:
+    for table_name, rows in expected(warehouse).items():
+        assert as_facts(rows) == as_facts(published(warehouse, table_name)), table_name
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For every building of the database, whether it began with a copy of the last one; without models."""
+    without_models(monkeypatch)
+    return watched(monkeypatch)
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    copies: list[bool] = []
+
+    def noting(*arguments: Any, is_copy: bool) -> None:
+        copies.append(is_copy)
+        build(*arguments, is_copy=is_copy)
+
+    monkeypatch.setattr("warehouse.publish.build", noting)
+    return copies
+
+
+keys = st.sampled_from("abcde")
+statuses = st.sampled_from(["ok", "timeout", "refused"])
+batches = st.sampled_from([None, None, *BATCHES])
+moments = st.integers(1, 12)
+events = st.one_of(
+    st.tuples(st.just("responses"), moments, st.lists(st.tuples(keys, statuses, batches), min_size=1, max_size=3)),
+    st.tuples(st.just("verdicts"), moments, st.lists(st.tuples(keys, statuses, batches, keys), min_size=1, max_size=3)),
+    st.tuples(st.just("runs"), moments, st.lists(keys, min_size=1, max_size=3, unique=True)),
+    st.tuples(st.just("retractions"), moments, st.tuples(st.sampled_from(BATCHES), st.booleans())),
+    st.just(("publish", 0, None)),
+    st.just(("publish", 0, None)),
+    st.tuples(st.just("compact"), st.integers(2, 8), st.none()),
+)
+
+
+def happen(warehouse: Warehouse, number: int, what: str, moment: int, given: Any) -> None:
+    if what == "publish":
+        warehouse.publish()
+    elif what == "compact":
+        if number % 2:
+            warehouse.compact(large_rows=moment, grace_s=0)
+        else:  # as after a database that was deleted, or by a caller who knows of none
+            compact(warehouse.store, set(), large_rows=moment, grace_s=0)
+    elif what == "responses":
+        put(warehouse.root, what, moment, [
+            {**response(key, status=status, import_batch=batch, error=f"{number}.{i}"), "response_id": key}
+            for i, (key, status, batch) in enumerate(given)
+        ])  # fmt: skip
+    elif what == "verdicts":
+        put(warehouse.root, what, moment, [
+            verdict_row(f"v-{key}", of, {"ok": "met"}.get(status, status), import_batch=batch, error=f"{number}.{i}")
+            for i, (key, status, batch, of) in enumerate(given)
+        ])  # fmt: skip
+    elif what == "runs":
+        put(warehouse.root, what, moment, [row("runs", run_id=key, command=str(number)) for key in given])
+    else:
+        put(warehouse.root, what, moment, [{**retraction(*given), "created_at": at(number)}])
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=set(Phase) - {Phase.explain}
+)  # fmt: skip
+@given(happening=st.lists(events, min_size=3, max_size=10))
+def test_whatever_was_written_merged_or_retracted_in_any_order_is_published_as_from_anew(
+    happening: list[tuple[str, int, Any]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        without_models(monkeypatch)
+        copies = watched(monkeypatch)
+        warehouse = Warehouse(Path(folder))
+        for number, (what, moment, of_it) in enumerate(happening):
+            happen(warehouse, number, what, moment, of_it)
+        warehouse.publish()
+        event(f"with additions: {any(copies)}")
+        assert_as_from_anew(warehouse)
+
+
+# late parts
+
+
+def test_a_late_part_whose_keys_are_in_no_later_part_is_added(warehouse: Warehouse, seen: list[bool]) -> None:
+    put(warehouse.root, "runs", 1, [row("runs", run_id="a", command="first")])
+    put(warehouse.root, "runs", 5, [row("runs", run_id="b")])
+    warehouse.publish()
+    put(warehouse.root, "runs", 3, [row("runs", run_id="a", command="late"), row("runs", run_id="c")])
+    warehouse.publish()
+
+    assert [False, True] == seen
+    assert ["late", None, None] == [found["command"] for found in published(warehouse, "runs")]
+
+
+def test_a_late_part_with_a_key_of_a_later_part_is_built_in_where_it_belongs(
+    warehouse: Warehouse, seen: list[bool]
+) -> None:
+    put(warehouse.root, "runs", 5, [row("runs", run_id="a", command="second")])
+    warehouse.publish()
+    put(warehouse.root, "runs", 3, [row("runs", run_id="a", command="first")])
+    warehouse.publish()
+
+    assert [False, False] == seen
+    assert ["second"] == [found["command"] for found in published(warehouse, "runs")]
+
+
+LATE = {
+    "a decision before a failure": ("timeout", "ok", "late", True),
+    "a failure before a decision": ("ok", "timeout", "published", True),
+    "a decision before a decision": ("ok", "ok", "late", False),
+    "a failure before a failure": ("timeout", "refused", "published", False),
+}
+"""What comes late, and before what -> status published, status that comes late, what stands, whether it is added."""
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_late_decision_is_added_where_its_place_does_not_matter(
+    warehouse: Warehouse, seen: list[bool], case: str
+) -> None:
+    known, late, stands, is_added = LATE[case]
+    put(warehouse.root, "responses", 5, [response("t", status=known, error="published")])
+    warehouse.publish()
+    put(warehouse.root, "responses", 3, [response("t", status=late, error="late")])
+    warehouse.publish()
+    (found,) = published(warehouse, "responses")
+
+    assert [False, is_added] == seen
+    assert stands == found["error"]
+    assert_as_from_anew(warehouse)
+
+
+def test_a_late_part_beside_new_ones_comes_before_them(warehouse: Warehouse, seen: list[bool]) -> None:
+    put(warehouse.root, "responses", 5, [response("other")])
+    warehouse.publish()
+    put(warehouse.root, "responses", 3, [response("t", error="late")])
+    put(warehouse.root, "responses", 9, [response("t", error="new")])
+    warehouse.publish()
+
+    assert [False, True] == seen
+    assert [None, "late"] == [found["error"] for found in published(warehouse, "responses")]
+
+
+# retractions
+
+
+def import_answers(warehouse: Warehouse, batch: str, *task_ids: str) -> None:
+    answers = [response(task_id, import_batch=batch) for task_id in task_ids]
+    warehouse.write("responses", answers)
+    judged = [verdict_row(f"v-{found['response_id']}", found["response_id"], "met") for found in answers]
+    warehouse.write("verdicts", judged)
+
+
+def tasks_of(warehouse: Warehouse) -> tuple[list[str], list[str]]:
+    """The published responses' tasks, and the published verdicts' responses' tasks."""
+    warehouse.publish()
+    return (
+        sorted(found["task_id"] for found in published(warehouse, "responses")),
+        sorted(found["response_id"].partition("/")[0] for found in published(warehouse, "verdicts")),
+    )
+
+
+def test_a_retracted_import_is_not_published_nor_are_verdicts_on_it(warehouse: Warehouse, seen: list[bool]) -> None:
+    import_answers(warehouse, "import-1", "a", "b")
+    import_answers(warehouse, "import-2", "c")
+    warehouse.write("responses", [response("d")])
+    warehouse.write("verdicts", [verdict_row("imported", "d/a-model/1", "met", import_batch="import-1")])
+    assert (["a", "b", "c", "d"], ["a", "b", "c", "d"]) == tasks_of(warehouse)
+    warehouse.write("retractions", [retraction("import-1", True)])
+
+    assert (["c", "d"], ["c"]) == tasks_of(warehouse)
+    assert_as_from_anew(warehouse)
+
+
+def test_what_was_retracted_is_back_with_its_verdicts_when_it_is_imported_again(
+    warehouse: Warehouse, seen: list[bool]
+) -> None:
+    import_answers(warehouse, "import-1", "a")
+    warehouse.write("retractions", [retraction("import-1", True)])
+    assert ([], []) == tasks_of(warehouse)
+    warehouse.compact()
+    warehouse.write("responses", [response("a", import_batch="import-1", created_at=at(9))])
+    warehouse.write("retractions", [{**retraction("import-1", False), "created_at": at(9)}])
+
+    assert (["a"], ["a"]) == tasks_of(warehouse)
+    assert_as_from_anew(warehouse)
+
+
+def test_verdicts_that_are_judged_late_on_a_retracted_response_are_left_out(
+    warehouse: Warehouse, seen: list[bool]
+) -> None:
+    import_answers(warehouse, "import-1", "a")
+    warehouse.write("retractions", [retraction("import-1", True)])
+    warehouse.publish()
+    warehouse.write("verdicts", [verdict_row("late", "a/a-model/1", "met")])
+    warehouse.write("verdicts", [verdict_row("other", "b/a-model/1", "met")])
+
+    assert ([], ["b"]) == tasks_of(warehouse)
+    assert [False, True] == seen
+
+
+def test_late_rows_of_a_retracted_import_are_left_out(warehouse: Warehouse, seen: list[bool]) -> None:
+    warehouse.write("retractions", [retraction("import-1", True)])
+    warehouse.write("verdicts", [verdict_row("v", "a/a-model/1", "met")])
+    assert ([], ["a"]) == tasks_of(warehouse)
+    import_answers(warehouse, "import-1", "a", "b")
+
+    assert ([], []) == tasks_of(warehouse)
+    assert_as_from_anew(warehouse)
+
+
+def test_a_response_that_another_import_brought_as_well_stays_with_its_verdicts(
+    warehouse: Warehouse, seen: list[bool]
+) -> None:
+    import_answers(warehouse, "import-1", "a")
+    warehouse.write("responses", [response("a", import_batch="import-2", error="of the second")])
+    warehouse.compact()
+    warehouse.write("retractions", [retraction("import-1", True)])
+
+    assert (["a"], ["a"]) == tasks_of(warehouse)
+    assert ["of the second"] == [found["error"] for found in published(warehouse, "responses")]
+
+
+def test_a_response_that_comes_back_by_another_import_brings_its_verdicts_back(
+    warehouse: Warehouse, seen: list[bool]
+) -> None:
+    import_answers(warehouse, "import-1", "a")
+    warehouse.write("retractions", [retraction("import-1", True)])
+    assert ([], []) == tasks_of(warehouse)
+    warehouse.write("responses", [response("a", import_batch="import-2")])
+
+    assert (["a"], ["a"]) == tasks_of(warehouse)
+    assert_as_from_anew(warehouse)
+
+
+def test_new_rows_of_others_are_added_while_something_is_retracted(warehouse: Warehouse, seen: list[bool]) -> None:
+    import_answers(warehouse, "import-1", "a")
+    warehouse.write("retractions", [retraction("import-1", True)])
+    warehouse.publish()
+    import_answers(warehouse, "import-2", "b")
+
+    assert (["b"], ["b"]) == tasks_of(warehouse)
+    assert [False, True] == seen

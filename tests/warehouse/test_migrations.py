@@ -1,0 +1,140 @@
+"""Versions of a warehouse: an older one is brought up, a newer one refused, and a database of another code told."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.builders import row
+from tests.warehouse.conftest import Start
+from tests.warehouse.parts import published, put
+from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated, migrations
+from warehouse.migrations import Migration, known_version, version_of
+
+
+def note_version(root: Path, version: object) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "warehouse.json").write_text(json.dumps({"version": version}), encoding="utf-8")
+
+
+def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(warehouse: Warehouse) -> None:
+    assert version_of(warehouse.root) is None
+    warehouse.write("runs", [row("runs")])
+
+    assert {"version": known_version()} == json.loads((warehouse.root / "warehouse.json").read_text(encoding="utf-8"))
+
+
+def test_parts_without_a_version_are_version_1_until_a_run_begins(warehouse: Warehouse) -> None:
+    put(warehouse.root, "runs", 1, [row("runs", run_id="then")])
+    warehouse.write("runs", [row("runs", run_id="now")])
+    assert 1 == version_of(warehouse.root)
+
+    with warehouse.writing():
+        assert known_version() == version_of(warehouse.root)
+    warehouse.publish()
+    assert ["now", "then"] == [found["run_id"] for found in published(warehouse, "runs")]
+
+
+REFUSED = {
+    "writing": lambda warehouse: warehouse.writing().__enter__(),
+    "write": lambda warehouse: warehouse.write("runs", [row("runs")]),
+    "publish": lambda warehouse: warehouse.publish(),
+    "reader": lambda warehouse: warehouse.reader(),
+    "compact": lambda warehouse: warehouse.compact(),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_newer_warehouse_is_refused_in_one_line(warehouse: Warehouse, what: str) -> None:
+    put(warehouse.root, "runs", 1, [row("runs")])
+    note_version(warehouse.root, 9)
+    before = sorted(warehouse.root.rglob("*"))
+
+    with pytest.raises(WarehouseError) as caught:
+        REFUSED[what](warehouse)
+
+    assert (
+        f"{warehouse.root}: this warehouse was written by a newer prbench (version 9, this one knows "
+        f"{known_version()}); upgrade prbench"
+    ) == str(caught.value)
+    assert before == sorted(warehouse.root.rglob("*"))
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"version": null}', "[2]"])
+def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse, content: str) -> None:
+    warehouse.root.mkdir()
+    (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
+
+    with pytest.raises(WarehouseError, match=r"warehouse\.json: cannot be read") as caught, warehouse.writing():
+        pass
+    assert 1 == len(str(caught.value).splitlines())
+
+
+STEPS = """
+import os, pathlib, signal, sys
+from warehouse import Warehouse, migrations
+from warehouse.migrations import Migration
+
+def step(number):
+    def apply(root):
+        done = root / f"step-{number}"
+        if sys.argv[2] == f"in {number}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.touch()
+        if sys.argv[2] == f"after {number}":
+            os.kill(os.getpid(), signal.SIGKILL)
+    return Migration(number, f"step {number}", apply)
+
+migrations.MIGRATIONS = (*migrations.MIGRATIONS, step(3), step(4))
+with Warehouse(sys.argv[1]).writing():
+    print("done", flush=True)
+"""
+
+
+def test_steps_are_done_in_order_and_one_that_was_cut_off_is_done_again(warehouse: Warehouse, start: Start) -> None:
+    note_version(warehouse.root, 2)
+    for killed, version, done in (
+        ("in 3", 2, []), ("after 3", 2, ["step-3"]), ("in 4", 3, ["step-3"]), ("after 4", 3, ["step-3", "step-4"]),
+        ("never", 4, ["step-3", "step-4"]), ("in 4", 4, ["step-3", "step-4"]),
+    ):  # fmt: skip
+        output, _ = start(STEPS, warehouse.root, killed).communicate()
+        assert version == json.loads((warehouse.root / "warehouse.json").read_text(encoding="utf-8"))["version"]
+        assert done == sorted(path.name for path in warehouse.root.glob("step-*"))
+        assert ("done\n" if version == 4 else "") == output
+
+
+def test_a_warehouse_with_a_run_at_work_is_not_migrated(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    note_version(warehouse.root, 2)
+    with warehouse.writing():
+        monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, Migration(3, "a step")))
+        with pytest.raises(WarehouseBusy, match="at work"), warehouse.writing():
+            pass
+    assert 2 == version_of(warehouse.root)
+
+
+def test_every_step_says_what_it_does_and_they_are_numbered() -> None:
+    assert list(range(2, known_version() + 1)) == [step.version for step in migrations.MIGRATIONS]
+    assert all(step.meaning.endswith(".") for step in migrations.MIGRATIONS)
+
+
+# databases that another version of the code published
+
+
+@pytest.mark.parametrize("change", ["update published_from set stamp = 'other'", "drop table published_from"])
+def test_a_database_of_another_code_is_told_in_one_line_and_renewed_by_publishing(
+    warehouse: Warehouse, change: str
+) -> None:
+    warehouse.write("runs", [row("runs", run_id="r")])
+    warehouse.publish()
+    with duckdb.connect(str(warehouse.database)) as connection:
+        connection.execute(change)
+
+    with pytest.raises(WarehouseOutdated) as caught:
+        warehouse.reader()
+    assert (
+        f"{warehouse.database}: was published by another version of prbench; `prbench aggregate` renews it without a "
+        "model call"
+    ) == str(caught.value)
+    assert warehouse.publish()
+    assert ["r"] == [found["run_id"] for found in published(warehouse, "runs")]

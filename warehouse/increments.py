@@ -1,0 +1,76 @@
+"""What a published database lacks, and whether taking it in comes to the same as building anew from all parts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from warehouse.contracts import TABLES, Table
+from warehouse.engine import engine, holds
+from warehouse.loading import Names, Standing
+from warehouse.manifest import Part, counted_as_published
+from warehouse.reader import quoted
+from warehouse.standing import BATCH, decided, view_parts
+
+
+def missing_in(standing: Standing, published: Names) -> Names | None:
+    """The parts that a database with the parts `published` lacks; None if it holds parts that are no more.
+
+    Parts that were merged since they were published are no loss, and the merged part lacks if one of them did.
+    """
+    missing: Names = set()
+    for table_name, parts in standing.items():
+        held = {part for table, part in published if table == table_name}
+        known = counted_as_published(parts, held)
+        accounted = known.union(*(part.replaces for part in parts))
+        if not held <= accounted:
+            return None
+        missing |= {(table_name, part.name) for part in parts if part.name not in known}
+    return missing
+
+
+def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[str], spill: Path) -> bool:
+    """Whether adding the missing parts to what is published gives the rows that a build from all parts gives.
+
+    It does when no missing row has to give way to, or stay behind, a published row of a part with a later name, and
+    when nothing changes in what is retracted (`retracted`: the batches whose retraction is published).
+    """
+    if any(table == "retractions" for table, _ in missing):
+        return False
+    with engine(spill) as connection:
+        if retracted and _touches_retracted(connection, standing, missing, retracted):
+            return False
+        return not any(_is_too_late(connection, table, standing[name], missing) for name, table in TABLES.items())
+
+
+def _touches_retracted(
+    connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names, retracted: Sequence[str]
+) -> bool:
+    """Whether a missing response is retracted, or takes the place of one: verdicts that stand or fell with it turn."""
+    table, parts = TABLES["responses"], standing["responses"]
+    new = [part.path for part in parts if (table.name, part.name) in missing]
+    if not new:
+        return False
+    view_parts(connection, table, new, "new_answers")
+    view_parts(connection, table, [part.path for part in parts], "answers")
+    batches = ", ".join(map(quoted, retracted))
+    taken_back = f"select response_id from answers where {BATCH} in ({batches})"
+    return holds(connection, f"select 1 from new_answers where response_id in ({taken_back})")
+
+
+def _is_too_late(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], missing: Names) -> bool:
+    """Whether a missing part comes before a published one that has a row with one of its keys, so that order matters.
+
+    A decided row and a failed one come to the same in any order.
+    """
+    new = [part for part in parts if (table.name, part.name) in missing]
+    known = [part for part in parts if (table.name, part.name) not in missing]
+    late = [part.path for part in new if known and part.name < known[-1].name]
+    if not late:
+        return False
+    view_parts(connection, table, late, "late")
+    view_parts(connection, table, [part.path for part in known if part.name > new[0].name], "after")
+    same = " and ".join(f"late.{column} = after.{column}" for column in table.key)
+    if table.keeps == "decided":
+        same += f" and {decided('late.')} = {decided('after.')}"
+    return holds(connection, f"select 1 from late inner join after on {same} and late.part < after.part")

@@ -1,0 +1,68 @@
+"""Taking parts into a table of the database, so that one row a key stands and nothing of a retracted import."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from warehouse.contracts import TABLES, Table
+from warehouse.engine import holds
+from warehouse.manifest import Part
+from warehouse.standing import BATCH, decided, standing_order, view_parts
+
+Standing = Mapping[str, Sequence[Part]]
+"""Table -> the parts that stand, oldest first."""
+Names = set[tuple[str, str]]
+"""Tables and names of parts."""
+
+RETRACTED = "select import_batch from retractions where is_retracted"
+
+
+def in_order() -> list[Table]:
+    """The tables in the order of loading: retractions decide what is loaded of responses, and these of verdicts."""
+    return sorted(TABLES.values(), key=lambda table: {"retractions": 0, "responses": 1}.get(table.name, 2))
+
+
+def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
+    """Take new parts into a table that may hold rows; tables come `in_order`."""
+    view_parts(connection, table, paths, "new_parts")
+    excluded = _excluded(connection, table, standing)
+    connection.execute(f"create or replace temp view arriving as from new_parts where {excluded}")
+    key = ", ".join(table.key)
+    rows = "select * exclude (part, part_row) from arriving"
+    # Looking at the keys alone is cheap, sorting whole rows is not, and twice is rare.
+    if holds(connection, f"select 1 from arriving group by {key} having count(*) > 1"):
+        rows += f" qualify row_number() over (partition by {key} order by {standing_order(table)}) = 1"
+    if holds(connection, f"select 1 from {table.name}"):
+        connection.execute(f"create or replace temp table incoming as {rows}")
+        _make_way(connection, table)
+        rows = "select * from incoming"
+    connection.execute(f"insert into {table.name} by name {rows}")
+    connection.execute("drop table if exists temp.incoming")
+    connection.execute("drop view temp.arriving")
+
+
+def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
+    """The condition that leaves out rows of retracted imports, and verdicts on responses that went with them."""
+    if BATCH not in table.columns or not holds(connection, RETRACTED):
+        return "true"
+    condition = f"({BATCH} is null or {BATCH} not in ({RETRACTED}))"
+    if table.name != "verdicts" or not standing["responses"]:
+        return condition
+    view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "answers")
+    # A response that another import brought as well is still there.
+    connection.execute(f"""
+        create or replace temp table withdrawn as
+        select distinct response_id from answers
+        where {BATCH} in ({RETRACTED}) and response_id not in (select response_id from responses)
+    """)
+    return f"{condition} and coalesce(response_id not in (from withdrawn), true)"
+
+
+def _make_way(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
+    """Remove from the stored rows what the incoming ones replace, and from those what does not replace a decision."""
+    same = " and ".join(f"stored.{column} = incoming.{column}" for column in table.key)
+    if table.keeps == "decided":
+        stands = f"select 1 from {table.name} as stored where {same} and {decided('stored.')}"
+        connection.execute(f"delete from incoming where exists ({stands})")
+    connection.execute(f"delete from {table.name} as stored where exists (select 1 from incoming where {same})")

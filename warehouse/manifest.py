@@ -1,0 +1,107 @@
+"""The manifest of a table's parts: which merged parts there are, and which parts they took the place of.
+
+Merged parts lie in a folder of their generation (`g0001/`) beside the parts as they were written. The manifest says
+which of them stand and which files are replaced; it is swapped in by one rename, so every instant shows either the
+parts before a compaction or those after it. A part that it does not name stands: writers need not know it.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warehouse.errors import WarehouseError
+from warehouse.files import write_atomically
+
+MANIFEST = "manifest.json"
+HASH_HEX = 24
+"""Length of the content hash in the name of a part."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that stands: its name, where it lies, and the names of the parts whose place it took.
+
+    `n_rows` is known of merged parts only.
+    """
+
+    name: str
+    path: Path
+    replaces: frozenset[str] = frozenset()
+    n_rows: int | None = None
+
+    @property
+    def moment(self) -> str:
+        """The milliseconds in the name: parts are ordered by them."""
+        return self.name.partition("-")[0]
+
+
+@dataclass
+class Manifest:
+    """What a manifest file says.
+
+    Attributes:
+        generation: number of the last compaction.
+        merged: the merged parts that stand, by name: generation, rows, and names of the parts they replace.
+        retired: files that are replaced and may still be there, by their path in the table's folder, with the moment
+            (seconds since 1970) of the switch.
+    """
+
+    generation: int = 0
+    merged: dict[str, dict[str, Any]] = field(default_factory=dict)
+    retired: dict[str, float] = field(default_factory=dict)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a table's folder; an empty one where nothing was ever merged.
+
+    Raises:
+        WarehouseError: the file is damaged.
+    """
+    path = folder / MANIFEST
+    try:
+        return Manifest(**json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return Manifest()
+    except (OSError, ValueError, TypeError) as error:
+        raise WarehouseError(f"{path}: cannot be read ({error}); restore it from a backup") from error
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Switch to a manifest: whoever looks at the parts after this sees what it says, also after a power cut."""
+    document = {"generation": manifest.generation, "merged": manifest.merged, "retired": manifest.retired}
+    write_atomically(folder / MANIFEST, json.dumps(document, indent=0, sort_keys=True).encode())
+
+
+def generation_folder(folder: Path, generation: int) -> Path:
+    """Where the merged parts of a generation lie."""
+    return folder / f"g{generation:04d}"
+
+
+def standing_parts(folder: Path) -> list[Part]:
+    """The parts of a table's folder that stand, oldest first, as of one instant.
+
+    The manifest is read before the folder: what it names stays on the disk for the time of grace.
+    """
+    manifest = read_manifest(folder)
+    names = {path.name for path in folder.glob("[0-9]*.parquet")} - manifest.retired.keys()
+    parts = {name: Part(name, folder / name) for name in names}
+    for name, merged in manifest.merged.items():
+        path = generation_folder(folder, merged["generation"]) / name
+        parts[name] = Part(name, path, frozenset(merged["replaces"]), merged["n_rows"])
+    return [parts[name] for name in sorted(parts)]
+
+
+def place_of(folder: Path, name: str) -> Path:
+    """Where a part lies, one that was replaced but not deleted yet included."""
+    manifest = read_manifest(folder)
+    if name in manifest.merged:
+        return generation_folder(folder, manifest.merged[name]["generation"]) / name
+    former = (path for path in manifest.retired if Path(path).name == name)
+    return folder / next(former, name)
+
+
+def counted_as_published(parts: Iterable[Part], published: set[str]) -> set[str]:
+    """The names of the parts whose rows a database holds that took in the parts `published`."""
+    return {part.name for part in parts if part.name in published or (part.replaces and part.replaces <= published)}

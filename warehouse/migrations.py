@@ -1,0 +1,101 @@
+"""The version of a warehouse's files, and the steps that bring an older warehouse up to it.
+
+A step may be cut off at any instant and is then done again, so it must come to the same when it is done twice. The
+published database is no part of the version: it is built anew whenever the code that builds it has changed.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from warehouse.errors import WarehouseError
+from warehouse.files import write_atomically
+
+FILE = "warehouse.json"
+
+
+@dataclass(frozen=True)
+class Migration:
+    """A step to a version: what it does, in words, and to the root folder; None where no file has to change."""
+
+    version: int
+    meaning: str
+    apply: Callable[[Path], None] | None = None
+
+
+MIGRATIONS = (
+    Migration(2, "Parts may be merged (parts/<table>/manifest.json) and imports retracted; older code knows neither."),
+)
+"""All steps, in their order; version 1 has no file that says so."""
+
+
+def known_version() -> int:
+    """The version that this code writes."""
+    return MIGRATIONS[-1].version
+
+
+def version_of(root: Path) -> int | None:
+    """The version of the warehouse in a folder; None where there is none yet.
+
+    Raises:
+        WarehouseError: its version cannot be told.
+    """
+    path = root / FILE
+    try:
+        return int(json.loads(path.read_bytes())["version"])
+    except FileNotFoundError:
+        parts = root / "parts"
+        return 1 if parts.is_dir() and any(parts.iterdir()) else None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise WarehouseError(f"{path}: cannot be read ({error!r}); restore it from a backup") from error
+
+
+def refuse_newer(root: Path) -> int | None:
+    """The version of the warehouse in a folder, unless newer code wrote it.
+
+    Raises:
+        WarehouseError: it is newer than this code.
+    """
+    version = version_of(root)
+    if version is not None and version > known_version():
+        raise WarehouseError(
+            f"{root}: this warehouse was written by a newer prbench (version {version}, this one knows "
+            f"{known_version()}); upgrade prbench"
+        )
+    return version
+
+
+def begin(root: Path) -> None:
+    """Note the version of a warehouse that is about to get its first part; an older one is left as it is."""
+    if refuse_newer(root) is None:
+        root.mkdir(parents=True, exist_ok=True)
+        _note(root, known_version())
+
+
+def is_old(root: Path) -> bool:
+    """Whether there are steps to do."""
+    version = refuse_newer(root)
+    return version is not None and version < known_version()
+
+
+def migrate(root: Path) -> list[Migration]:
+    """Do the steps that are missing and return them. The caller is alone on this warehouse.
+
+    Raises:
+        WarehouseError: the warehouse is newer than this code, or the disk refuses.
+    """
+    version = refuse_newer(root)
+    missing = [step for step in MIGRATIONS if version is not None and step.version > version]
+    for step in missing:
+        try:
+            if step.apply:
+                step.apply(root)
+            _note(root, step.version)
+        except OSError as error:
+            raise WarehouseError(f"{root}: cannot be migrated to version {step.version}: {error}") from error
+    return missing
+
+
+def _note(root: Path, version: int) -> None:
+    write_atomically(root / FILE, json.dumps({"version": version}).encode())
