@@ -41,13 +41,15 @@ def crew_of(job: Job) -> Crew:
 
 @asynccontextmanager
 async def crew_for(job: Job, desk: RunDesk, n_calls: int) -> AsyncIterator[None]:
-    """Have a crew for so many calls while the block lasts."""
+    """Have a crew for so many calls while the block lasts; an inner block shares the outer one's."""
+    if job.run_id in _crews:
+        yield
+        return
     number = n_processes(job, n_calls)
     if n_calls and number == 1:
         await asyncio.to_thread(warm_up)
-    workers = (
-        list(await asyncio.gather(*(Worker.start(job, desk.limiters) for _ in range(number)))) if number > 1 else []
-    )
+    starting = [Worker.start(job, desk.limiters, desk.ledger.marks) for _ in range(number if number > 1 else 0)]
+    workers = list(await asyncio.gather(*starting))
     _crews[job.run_id] = Crew(workers)
     try:
         yield

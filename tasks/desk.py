@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC
 
 from tasks.calls import judge_target, target_of
 from tasks.llm.budget import Budget
@@ -17,18 +18,19 @@ from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 
-ROLES = ("sample", "judge")
+ROLES = ("sample", "judge", "drift")
+"""What calls are made for. Drift's are calls to judges, and under the same limits together with theirs."""
 LEDGER = "ledger"
 
 
 class Desk:
     """What one process needs for its calls; permission comes from the run's limiters, wherever they are."""
 
-    def __init__(self, job: Job, permits: Mapping[str, Permits]) -> None:
-        self.ledger = Ledger(job.warehouse / LEDGER)
+    def __init__(self, job: Job, permits: Mapping[str, Permits], marks: Mapping[str, int] | None = None) -> None:
+        self.ledger = Ledger(job.warehouse / LEDGER, marks)
         limits = job.settings.limits
-        tries = Tries(limits.attempts, limits.deadline_s)
-        self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries) for role in ROLES}
+        tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
+        self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries, role) for role in ROLES}
 
     def gateway(self, role: str) -> Gateway:
         """The gateway of a role."""
@@ -46,15 +48,20 @@ class RunDesk(Desk):
         limits = job.settings.limits
         self.budget = Budget(limits.max_usd, limits.max_tokens)
         self.limiters: dict[str, Limiter] = {}
-        for role in ROLES:
+        for role in ("sample", "judge"):
             rates = limits.rates(role)
             concurrency = rates.concurrency or 1
-            self.limiters[role] = Limiter(concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s)
+            self.limiters[role] = Limiter(
+                concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
+            )
+        self.limiters["drift"] = self.limiters["judge"]
+        self._stop_at = job.stop_at
         super().__init__(job, self.limiters)
 
     def tell(self, report: StageReport) -> None:
         """Add to a stage's report what people should know about its calls."""
-        for lane in self.limiters[report.stage].lanes.values():
+        limiter = self.limiters[report.stage]
+        for lane in limiter.lanes.values():
             if lane.stopped is not None:
                 report.warnings.append(f"{lane.name}: stopped for this run: {lane.stopped}")
             if len(lane.served) > 1:
@@ -63,6 +70,10 @@ class RunDesk(Desk):
         if self.budget.is_spent:
             report.is_at_budget = True
             report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
+        if limiter.too_late and self._stop_at is not None:
+            report.is_at_stop_time = True
+            stopped_at = self._stop_at.astimezone(UTC)
+            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
 
 
 _open: dict[str, Desk] = {}
@@ -72,6 +83,10 @@ _used: dict[str, Totals] = {}
 def used_by(job: Job) -> Totals:
     """What all calls of a run came to, those included that an interruption or an error left without a row."""
     return _used.get(job.run_id, Totals())
+
+
+def _stop_at_s(job: Job) -> float | None:
+    return None if job.stop_at is None else job.stop_at.timestamp()
 
 
 def desk_of(job: Job) -> Desk:
@@ -109,7 +124,8 @@ async def calling(job: Job) -> AsyncIterator[RunDesk]:
         yield desk
     finally:
         del _open[job.run_id]
-        _used[job.run_id] = sum((limiter.totals for limiter in desk.limiters.values()), used_by(job))
+        limiters = (desk.limiters[role] for role in ("sample", "judge"))
+        _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
         desk.close()
 
 

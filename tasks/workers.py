@@ -46,8 +46,8 @@ class Worker:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def start(cls, job: Job, permits: Mapping[str, Permits]) -> "Worker":
-        """Start a process and give it the job."""
+    async def start(cls, job: Job, permits: Mapping[str, Permits], marks: Mapping[str, int]) -> "Worker":
+        """Start a process and give it the job, and how far the ledger's files had come when the run began."""
         ours, theirs = socket.socketpair()
         with theirs:
             process = await asyncio.create_subprocess_exec(
@@ -55,7 +55,7 @@ class Worker:
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )  # fmt: skip
         channel = await Channel.over(ours)
-        channel.send(job)
+        channel.send(job, marks)
         worker = cls(process, channel, permits)
         await worker._is_ready.wait()
         return worker
@@ -105,7 +105,7 @@ class Worker:
             elif kind == _READY:
                 self._is_ready.set()
             elif kind == _ADVANCE:
-                advance(rest[0], succeeded=rest[1])
+                advance(rest[0], rest[1], succeeded=rest[2])
             else:
                 self._ended(kind, *rest)
         self._is_ready.set()  # whoever waits for it finds that it has ended
@@ -124,10 +124,10 @@ async def _serve(end: socket.socket) -> None:
     """Be a worker: run the batches that come, until the run has no more or has ended."""
     channel = await Channel.over(end)
     messages = channel.messages()
-    (job,) = await anext(messages)
+    job, marks = await anext(messages)
     permits = {role: LeasedPermits(role, channel) for role in ROLES}
-    forward_to(lambda what, succeeded: channel.send(_ADVANCE, what, succeeded))
-    desk = Desk(job, permits)
+    forward_to(lambda what, label, succeeded: channel.send(_ADVANCE, what, label, succeeded))
+    desk = Desk(job, permits, marks)
     sit_down(job, desk)
     await asyncio.to_thread(warm_up)
     channel.send(_READY)
@@ -137,7 +137,6 @@ async def _serve(end: socket.socket) -> None:
             role, number, lease = rest
             permits[role].granted(number, lease)
         else:
-            desk.ledger.look_around()  # by now every worker has its file
             tasks.add(task := asyncio.create_task(_run(channel, *rest)))
             task.add_done_callback(tasks.discard)
     for task in list(tasks):

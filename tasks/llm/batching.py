@@ -27,19 +27,36 @@ _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 @dataclass
 class Merged:
-    """What a look after batches brought: replies by status, requests that are still with the provider, and notes."""
+    """What a look after batches brought: the replies, counts of calls, and notes.
+
+    `waiting` are still with the provider, `too_late` were not handed in since the time was up.
+    """
 
     replies: list[Reply] = field(default_factory=list)
     waiting: int = 0
     handed_in: int = 0
+    too_late: int = 0
     notes: list[str] = field(default_factory=list)
 
 
 class Batching:
-    """The batches of one target."""
+    """The batches of one target.
 
-    def __init__(self, target: Target, ledger: Ledger, budget: Budget, run_id: str) -> None:
+    Of all processes at work on the warehouse, one at a time looks for what is not handed in yet and hands it in, and
+    one takes in the results of a batch. Nothing is handed in after `stop_at_s` (wall-clock time), nor waited for.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        ledger: Ledger,
+        budget: Budget,
+        run_id: str,
+        purpose: str = "judge",
+        stop_at_s: float | None = None,
+    ) -> None:
         self._target, self._ledger, self._budget, self._run_id = target, ledger, budget, run_id
+        self._purpose, self._stop_at_s = purpose, stop_at_s
         self._reserved: dict[str, Usage] = {}
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
@@ -52,18 +69,27 @@ class Batching:
         """
         merged = Merged()
         try:
-            await self._find_lost()
-            held_back = await self._hand_in(calls, merged)
+            held_back = await self._handed_in_alone(calls, merged)
             await self._wait(merged, wait_s)
             while held_back and not merged.waiting and not self._budget.is_spent:
                 # What ended has given back what was set aside for it.
-                held_back = await self._hand_in(calls, merged)
+                held_back = await self._handed_in_alone(calls, merged)
                 await self._wait(merged, wait_s)
         except PipelineError:
             raise
         except Exception as error:
             raise PipelineError(f"{self._target.lane}: batches: {failure_of(error).error}") from error
         return merged
+
+    async def _handed_in_alone(self, calls: Sequence[Call], merged: Merged) -> int:
+        """Find what was lost and hand in what is missing, while no other process does either for this target."""
+        claims, name = self._ledger.claims, f"handing in batches to {self._target.lane}"
+        while True:
+            with claims.holding(name) as is_ours:
+                if is_ours:
+                    await self._find_lost()
+                    return await self._hand_in(calls, merged)
+            await claims.given_back(name)
 
     async def _find_lost(self) -> None:
         """Find out what became of batches that a crash kept from being written down."""
@@ -85,6 +111,11 @@ class Batching:
             key = call.key(parameters)
             history = self._ledger.history(key)
             if key in away or key in lines or history.answer_for(call.cell) is not None or history.has_failed:
+                continue
+            if self._ledger.claims.is_held(key):  # another run makes the call just now
+                continue
+            if self._stop_at_s is not None and time.time() >= self._stop_at_s:
+                merged.too_late += 1
                 continue
             if not self._is_affordable(key, call, parameters):
                 held_back += 1
@@ -110,6 +141,8 @@ class Batching:
         return is_reserved
 
     async def _wait(self, merged: Merged, wait_s: float) -> None:
+        if self._stop_at_s is not None:
+            wait_s = min(wait_s, self._stop_at_s - time.time())
         until_s, poll_s = time.monotonic() + wait_s, _FIRST_POLL_S
         while True:
             open_ = self._submissions.open(self._target.lane)
@@ -128,27 +161,38 @@ class Batching:
         state = await self._api.state(submission.batch_id)
         if state.is_running:
             return False
-        by_key = {call.call_key: call for call in submission.calls}
-        for file_id in state.result_files:
-            found = await self._api.results(file_id)
-            results = [result for result in found if result.custom_id in by_key and not result.is_unprocessed]
-            # One commit for many: `record` of calls that wait at once is one write to the disk.
-            merged.replies += await asyncio.gather(*(self._record(by_key.pop(r.custom_id), r) for r in results))
-        await self._submissions.ended(submission)
-        if by_key or state.status != "completed":
-            merged.notes.append(_shortfall(submission, state, len(by_key)))
+        with self._ledger.claims.holding(f"results of {submission.name}") as is_ours:
+            if not is_ours:
+                return False  # another process takes them in just now
+            if self._submissions.has_ended(submission):
+                return True
+            await self._take_in(submission, state, merged)
         return True
 
-    async def _record(self, call: SubmittedCall, result: Result) -> Reply:
+    async def _take_in(self, submission: Submission, state: BatchState, merged: Merged) -> None:
+        by_key = {call.call_key: call for call in submission.calls}
+        taken: list[tuple[Entry, Usage]] = []
+        for file_id in state.result_files:
+            for result in await self._api.results(file_id):
+                if result.custom_id in by_key and not result.is_unprocessed:
+                    taken.append(self._entry(by_key.pop(result.custom_id), result))
+        await self._submissions.ended(submission, [entry for entry, _ in taken])
+        for entry, used in taken:
+            if entry.call_key in self._reserved:
+                self._budget.settle(self._reserved.pop(entry.call_key), used)
+        merged.replies += [entry.reply for entry, _ in taken]
+        if by_key or state.status != "completed":
+            merged.notes.append(_shortfall(submission, state, len(by_key)))
+
+    def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
+        """A result as it stands in the ledger, and what it used."""
         reply, failure = self._read(result)
-        number = self._ledger.history(call.call_key).next_attempt
-        where = (self._target.name, self._target.endpoint)
-        is_answer = is_final(reply.status, failure)
-        entry = Entry(call.call_key, number, call.cell, self._run_id, *where, call.parameters, reply, is_answer)
-        await self._ledger.record(entry)
-        if call.call_key in self._reserved:
-            self._budget.settle(self._reserved.pop(call.call_key), Outcome.of(reply, failure).used)
-        return reply
+        outcome = Outcome.of(reply, failure)
+        return Entry(
+            call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
+            self._target.name, self._target.endpoint, call.parameters, reply, is_final(reply.status, failure),
+            purpose=self._purpose, is_unpaid=outcome.is_free,
+        ), outcome.used  # fmt: skip
 
     def _read(self, result: Result) -> tuple[Reply, Failure | None]:
         if result.status != 200:

@@ -25,6 +25,8 @@ class Entry:
     """One finished attempt: the request's identity, what was really sent, and what came of it.
 
     `cell` is the row that it was made for, `is_final` whether it answers the call or only tells why it failed once.
+    `purpose` (sample, judge or drift) and `is_unpaid` (the server said no before it worked on it) are for what is spent
+    and no part of the row in the ledger.
     """
 
     call_key: str
@@ -37,6 +39,8 @@ class Entry:
     reply: Reply
     is_final: bool
     finished_at_s: float = field(default_factory=time.time)
+    purpose: str = "unknown"
+    is_unpaid: bool = False
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -68,14 +72,19 @@ def as_text(parameters: Any) -> str:
 
 @dataclass(frozen=True)
 class History:
-    """All attempts of one call, oldest first, up to which of them they are spent: have become a failed row."""
+    """All attempts of one call, oldest first, up to which of them they are spent: have become a failed row.
+
+    `late` are the numbers of those that came since the run began, whoever made them. Their row was not there when the
+    run was planned, so they stand for it even if they are spent: another run that was at work on it has tried.
+    """
 
     entries: tuple[Entry, ...] = ()
     spent: int = 0
+    late: frozenset[int] = frozenset()
 
     @property
     def _open(self) -> tuple[Entry, ...]:
-        return tuple(entry for entry in self.entries if entry.attempt > self.spent)
+        return tuple(entry for entry in self.entries if entry.attempt > self.spent or entry.attempt in self.late)
 
     @property
     def next_attempt(self) -> int:

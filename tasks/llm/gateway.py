@@ -25,10 +25,14 @@ _LIKELY_ANSWER_TOKENS = 500
 
 @dataclass(frozen=True)
 class Tries:
-    """How often and how long one answer is tried for: attempts, and seconds over all of them (None: no bound)."""
+    """How often and how long one answer is tried for: attempts, and seconds over all of them (None: no bound).
+
+    No attempt begins after `stop_at_s`, a moment of wall-clock time.
+    """
 
     attempts: int = 5
     deadline_s: float | None = None
+    stop_at_s: float | None = None
 
 
 class AwaitsBatch(NotCalled):
@@ -47,20 +51,24 @@ class _Before:
 class Gateway:
     """Answers to calls, each from the ledger or from the model.
 
-    One attempt is: permission from the limiter, the call, the ledger. A reply is never returned before it is durable.
+    One attempt is: permission from the limiter, a claim on the call among all processes, the call, the ledger. A reply
+    is never returned before it is durable. What is spent is kept under `purpose`: sample, judge or drift.
     """
 
-    def __init__(self, permits: Permits, ledger: Ledger, run_id: str, tries: Tries | None = None) -> None:
+    def __init__(
+        self, permits: Permits, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown"
+    ) -> None:
         self._permits = permits
         self._ledger = ledger
         self._run_id = run_id
         self._tries = tries or Tries()
+        self._purpose = purpose
 
     async def complete(self, call: Call) -> Reply:
         """The answer to a call. A failure is a reply too, with its status and cause.
 
         Raises:
-            NotCalled: no attempt was made: the model was stopped, or the budget is spent.
+            NotCalled: no attempt was made: the model was stopped, the budget is spent, or the time is up.
         """
         before = self._before(call)
         if (stored := before.answer) is not None:
@@ -105,19 +113,35 @@ class Gateway:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
         parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
         key = call.key(parameters)
-        lease = await self._permits.acquire(_ask(call, parameters, key))
+        ask = _ask(call, parameters, key)
+        while (made := await self._claimed(call, parameters, key, ask)) is None:
+            # It holds no permission while it waits, so that others of this run may go.
+            await self._ledger.claims.given_back(key, self._tries.stop_at_s)
+            if (found := self._ledger.history(key).answer_for(call.cell)) is not None:
+                made = found, None
+                break
+        return replace(made[0], degraded=last_resort is not None), made[1]
+
+    async def _claimed(
+        self, call: Call, parameters: Mapping[str, Any], key: str, ask: Ask
+    ) -> tuple[Reply, Failure | None] | None:
+        """An attempt, or its answer if there is one by now; None if another process has the call in hand."""
+        lease = await self._permits.acquire(ask)
         outcome = Outcome()
         try:
             self._ledger.refuse_if_broken()
-            # While this one waited, the same call may have been made for another cell.
-            history = self._ledger.history(key)
-            if (found := history.answer_for(call.cell)) is not None:
-                return replace(found, degraded=last_resort is not None), None
-            outcome = Outcome(is_lost=True)  # unless it comes back
-            reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
+            with self._ledger.claims.holding(key) as is_claimed:
+                if not is_claimed:
+                    return None
+                # While this one waited, the same call may have been made for another cell or by another process.
+                history = self._ledger.history(key)
+                if (found := history.answer_for(call.cell)) is not None:
+                    return found, None
+                outcome = Outcome(is_lost=True)  # unless it comes back
+                reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
+                return reply, failure
         finally:
             self._permits.release(lease, outcome)
-        return replace(reply, degraded=last_resort is not None), failure
 
     async def _made(
         self, call: Call, parameters: Mapping[str, Any], key: str, number: int
@@ -126,13 +150,15 @@ class Gateway:
         reply, failure = await send(call, parameters)
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
-            is_final(reply.status, failure),
+            is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,
         )  # fmt: skip
         await self._ledger.record(entry)
         return replace(reply, paid=((key, number),)), failure, Outcome.of(reply, failure)
 
     def _is_too_late(self, started_s: float, wait_s: float) -> bool:
-        deadline_s = self._tries.deadline_s
+        deadline_s, stop_at_s = self._tries.deadline_s, self._tries.stop_at_s
+        if stop_at_s is not None and time.time() + wait_s >= stop_at_s:
+            return True
         return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
 
 

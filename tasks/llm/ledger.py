@@ -10,23 +10,27 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.llm.claims import Claims
 from tasks.llm.entries import Entry, History
-from tasks.llm.ledger_files import INSERT, SPEND, if_nobody_writes, opened, own_file, reader_of
+from tasks.llm.ledger_files import opened, own_file
+from tasks.llm.ledger_reading import LedgerFiles
+from tasks.llm.ledger_schema import INSERT, SPENT
+from tasks.llm.spend import ADD_SPEND, spend_of
 from tasks.rules.errors import PipelineError
 
 _GROUP = 512
-_HISTORY = """
-    select spent.attempt, calls.* from (select ? as wanted)
-    left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
-"""
-"""One statement, since each one begins and ends a read transaction."""
 Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
+
+
+def recorded(entries: Sequence[Entry]) -> tuple[Statement, Statement]:
+    """What writes finished calls down, with what they cost."""
+    return (INSERT, [entry.values for entry in entries]), (ADD_SPEND, [spend_of(entry) for entry in entries])
 
 
 @dataclass(frozen=True)
@@ -39,53 +43,41 @@ class _Write:
 class Ledger:
     """The calls of a warehouse: those of this process, and read-only those of all others.
 
+    `marks` are how far each file had come when the run began, where this is not the run's own process. `claims` keep
+    processes from making the same call at once.
+
     Raises:
-        PipelineError: the folder cannot be written.
+        PipelineError: the folder cannot be written, or a file is of a newer version.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, marks: Mapping[str, int] | None = None) -> None:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock, self.path = own_file(folder)
+            self.claims = Claims(folder)
         except OSError as error:
             raise PipelineError(
                 f"{folder}: cannot be written ({error.strerror}); make room or another place"
             ) from error
         self._connection = opened(self.path)
-        self._readers = {self.path: reader_of(self.path)}
-        self.look_around()
+        self._files = LedgerFiles(folder, self.path, marks)
         self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._broken: PipelineError | None = None
         self._writer = threading.Thread(target=self._write, name="ledger", daemon=True)
         self._writer.start()
 
-    def look_around(self) -> None:
-        """Take notice of the files of other processes, those that began after this one included."""
-        for path in sorted(self._folder.glob("calls-*.sqlite")):
-            if path not in self._readers:
-                with if_nobody_writes(path) as is_free:
-                    if is_free:
-                        opened(path).close()  # mends what a crash left
-                self._readers[path] = reader_of(path)
+    @property
+    def marks(self) -> Mapping[str, int]:
+        """How far each file had come when the run began, by its name."""
+        return self._files.marks
 
     def history(self, key: str) -> History:
-        """All that is known of a call.
+        """All that is known of a call, by any process.
 
         Raises:
             PipelineError: a file is damaged.
         """
-        entries: list[Entry] = []
-        spent = 0
-        for path, connection in self._readers.items():
-            try:
-                for attempt, *row in connection.execute(_HISTORY, (key,)):
-                    spent = max(spent, attempt or 0)
-                    if row[0] is not None:
-                        entries.append(Entry.of(row))
-            except sqlite3.DatabaseError as error:
-                raise PipelineError(f"{path}: cannot be read ({error}); move it away and run again") from error
-        return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent)
+        return self._files.history(key)
 
     def refuse_if_broken(self) -> None:
         """Raise what the disk said, if it refused: no call is made that could not be written down."""
@@ -98,7 +90,7 @@ class Ledger:
         Raises:
             PipelineError: the disk refuses.
         """
-        await self.write((INSERT, [entry.values]))
+        await self.write(*recorded([entry]))
 
     async def write(self, *statements: Statement) -> None:
         """Execute statements in one transaction; they are durable when this returns."""
@@ -110,7 +102,7 @@ class Ledger:
     def spend(self, paid: Sequence[tuple[str, int]]) -> None:
         """Note that attempts up to these have become failed rows: they are no answer to a later call."""
         if paid:
-            self._put(_Write(((SPEND, paid),)))
+            self._put(_Write(((SPENT, paid),)))
 
     def add_tables(self, schema: str) -> None:
         """Have further tables in every file; called before anything is written to them."""
@@ -118,22 +110,16 @@ class Ledger:
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds in all files; one that lacks the table has nothing."""
-        found: list[tuple[Any, ...]] = []
-        for connection in self._readers.values():
-            try:
-                found += connection.execute(query, values).fetchall()
-            except sqlite3.OperationalError as error:
-                if "no such table" not in str(error):
-                    raise
-        return found
+        return self._files.rows(query, *values)
 
     def close(self) -> None:
         """Commit what is left and give the file back."""
         self._writes.put(None)
         self._writer.join()
         # The writer last: with nobody else there it moves what is in its log to the file itself.
-        for connection in (*self._readers.values(), self._connection):
-            connection.close()
+        self._files.close()
+        self._connection.close()
+        self.claims.close()
         self._lock.close()
 
     def _put(self, write: _Write) -> None:

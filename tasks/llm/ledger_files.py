@@ -2,26 +2,21 @@
 
 import contextlib
 import fcntl
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from tasks.llm.entries import COLUMNS
-from tasks.llm.salvage import set_aside
+from tasks.llm.ledger_schema import INSERT, SPENT, bring_up, refuse_newer
+from tasks.llm.salvage import NOTHING, Saved, set_aside
+from tasks.llm.spend import ADD_SPEND, FILL_SPEND, SPEND_COLUMNS
 from tasks.progress import say
 from tasks.rules.errors import PipelineError
 from tasks.rules.text import one_line
 
 _MOST_FILES = 256
-_SCHEMA = f"""
-    create table if not exists calls ({", ".join(COLUMNS)}, primary key (call_key, attempt));
-    create table if not exists spent (call_key text primary key, attempt integer not null);
-"""
-INSERT = f"insert or replace into calls values ({', '.join('?' * len(COLUMNS))})"
-"""Takes the values of an entry."""
-SPEND = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
-"""Takes a call key and the attempt up to which it is spent."""
 _MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is looked through for damage when it is opened; larger ones show it when they are read."""
 
@@ -29,35 +24,59 @@ _MOST_CHECKED_BYTES = 256 << 20
 def opened(path: Path) -> sqlite3.Connection:
     """A ledger file, made where it is missing, and begun anew from what can be read where it is damaged.
 
+    Only who has the file's lock may open it.
+
     Raises:
-        PipelineError: the disk refuses.
+        PipelineError: the disk refuses, or the file is of a newer version.
     """
     try:
+        if not path.exists():
+            _make(path)
         return _connect(path)
-    except sqlite3.OperationalError as error:  # a full disk or the like says nothing about the file
+    except (sqlite3.OperationalError, OSError) as error:  # a full disk or the like says nothing about the file
         raise PipelineError(f"{path}: cannot be opened ({error}); make room for it and run again") from error
     except sqlite3.DatabaseError as error:
-        kept, spent, aside = set_aside(path, COLUMNS)
-        connection = _connect(path)
-        with connection:
-            connection.executemany(INSERT, kept)
-            connection.executemany(SPEND, spent)
+        saved, aside = set_aside(path, COLUMNS, SPEND_COLUMNS)
+        _make(path, saved)
         say(
-            f"{path}: is damaged ({one_line(str(error))}); {len(kept)} calls were saved, the file is now {aside.name}; "
-            "calls that are neither in it nor in a table are made again"
+            f"{path}: is damaged ({one_line(str(error))}); {len(saved.calls)} calls were saved, the file is now "
+            f"{aside.name}; calls that are neither in it nor in a table are made again"
         )
-        return connection
+        return _connect(path)
+
+
+def _make(path: Path, saved: Saved = NOTHING) -> None:
+    """Make a file, under another name until it is whole: other processes may look at it at any time."""
+    new = path.with_name(f"new-{path.name}")
+    for suffix in ("", "-wal", "-shm"):
+        new.with_name(new.name + suffix).unlink(missing_ok=True)
+    with contextlib.closing(_connect(new)) as connection:
+        connection.execute("begin")
+        with connection:
+            connection.executemany(INSERT, saved.calls)
+            connection.executemany(SPENT, saved.spent)
+            connection.executemany(ADD_SPEND, saved.spend)
+            if not saved.spend:
+                connection.execute(FILL_SPEND)
+    new.rename(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # a name that is lost with the power would take all later commits with it
+    finally:
+        os.close(folder)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
     try:
+        # Has an effect on a new file alone: what retention removes can be given back piece by piece.
+        connection.execute("pragma auto_vacuum = incremental")
         connection.execute("pragma journal_mode = wal")
         # FULL: a commit is on the disk when it returns, also if the machine loses its power.
         connection.execute("pragma synchronous = full")
-        connection.executescript(_SCHEMA)
         _look_through(connection, path)
-    except sqlite3.DatabaseError:
+        bring_up(connection, path)
+    except (sqlite3.DatabaseError, PipelineError):
         connection.close()
         raise
     return connection
@@ -71,8 +90,19 @@ def _look_through(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def reader_of(path: Path) -> sqlite3.Connection:
-    """A connection that sees what is committed and nothing else."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False, timeout=30)
+    """A connection that sees what is committed and nothing else.
+
+    Raises:
+        PipelineError: the file is of a newer version.
+    """
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False, timeout=30)
+    try:
+        with contextlib.suppress(sqlite3.DatabaseError):  # is told when a call is looked up
+            refuse_newer(connection, path)
+    except PipelineError:
+        connection.close()
+        raise
+    return connection
 
 
 @contextlib.contextmanager

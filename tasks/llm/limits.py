@@ -4,15 +4,22 @@ import asyncio
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from tasks.llm.budget import Budget, BudgetSpent, NotCalled
 from tasks.llm.lanes import Lane
 from tasks.llm.meter import Meter
 from tasks.llm.permits import Ask, Lease, Outcome, Totals
 
+_CLOCK_S = 30.0
+
 
 class ModelStopped(NotCalled):
     """The model was stopped for this run."""
+
+
+class TimeIsUp(NotCalled):
+    """The run was to make no call after a moment that has come."""
 
 
 @dataclass
@@ -26,7 +33,8 @@ class Limiter:
     """Slots, requests and tokens a minute, lanes and the budget, in one place.
 
     Calls wait in their lane by priority; the lowest of all lanes that may go goes. A call whose key is under way waits
-    for that one's end, so that the same request is never made twice at once.
+    for that one's end, so that the same request is never made twice at once. From `stop_at_s` (wall-clock time) on
+    nothing is granted, and whoever waits is told so; what is under way goes on. `too_late` counts the refused.
     """
 
     concurrency: int
@@ -34,6 +42,8 @@ class Limiter:
     rpm: float | None = None
     tpm: float | None = None
     outage_s: float = 60.0
+    stop_at_s: float | None = None
+    too_late: int = 0
     totals: Totals = field(default_factory=Totals)
     lanes: dict[str, Lane] = field(default_factory=dict)
 
@@ -43,6 +53,7 @@ class Limiter:
         self._in_hand = self._leases = 0
         self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_settled.append(self._dispatch)
 
@@ -50,8 +61,9 @@ class Limiter:
         """Wait for permission to make a call.
 
         Raises:
-            NotCalled: its model was stopped, or the budget is spent.
+            NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
+        self._watch_the_clock()
         lane = self.lanes.setdefault(ask.lane, Lane(ask.lane, self.concurrency, self.outage_s, time.monotonic()))
         waiting = _Waiting(ask, asyncio.get_running_loop().create_future())
         lane.push(ask.priority, waiting)
@@ -69,6 +81,8 @@ class Limiter:
         lane.ended()
         self._in_hand -= 1
         now_s = time.monotonic()
+        if outcome.is_not_made:
+            self._requests.take(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.take(outcome.used.tokens - lease.tokens, now_s)
         if outcome.is_answered and outcome.used.tokens:
@@ -85,8 +99,38 @@ class Limiter:
         for wake in self.budget.when_settled:
             wake()
 
+    @property
+    def is_time_up(self) -> bool:
+        """Whether the moment has come from which on nothing is granted."""
+        return self.stop_at_s is not None and time.time() >= self.stop_at_s
+
+    def _watch_the_clock(self) -> None:
+        """See to it that those who wait are told when the time is up."""
+        if self.stop_at_s is not None and self._clock is None:
+            # The wall clock may be set meanwhile; so it is looked at again before long.
+            wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
+            self._clock = asyncio.get_running_loop().call_later(wait_s, self._look_at_the_clock)
+
+    def _look_at_the_clock(self) -> None:
+        self._clock = None
+        if self.is_time_up:
+            self._refuse_all()
+        else:
+            self._watch_the_clock()
+
+    def _refuse_all(self) -> None:
+        for waiting in [w for lane in self.lanes.values() for w in lane.all_out()] + [
+            waiting for waitings in self._keys.values() for waiting in waitings
+        ]:
+            if not waiting.granted.done():
+                self.too_late += 1
+                stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
+                waiting.granted.set_exception(TimeIsUp(f"no call begins after {stopped_at:%H:%M} UTC, as asked"))
+
     def _dispatch(self) -> None:
         """Let go whatever may go, and look again when time will have changed something."""
+        if self.is_time_up:
+            self._refuse_all()
         while (lane := self._next_lane()) is not None:
             waiting: _Waiting = lane.pop()
             if waiting.granted.done():

@@ -57,11 +57,14 @@ class Outcome:
         )
 
     @property
+    def is_not_made(self) -> bool:
+        """Whether there was no call after all."""
+        return self.failure is None and not self.is_answered and not self.is_lost
+
+    @property
     def is_free(self) -> bool:
         """Whether nothing was used: it was not made, or the server said no before it worked on it."""
-        if self.failure is None:
-            return not self.is_answered and not self.is_lost
-        return self.failure.is_unpaid
+        return self.is_not_made if self.failure is None else self.failure.is_unpaid
 
     @property
     def used(self) -> Usage:

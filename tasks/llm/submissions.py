@@ -1,7 +1,7 @@
 """The ledger's memory of provider batches: what was handed in, and what became of it.
 
 What is about to be handed in is written down first, so that a crash between the two is found out and nothing is handed
-in twice. States are only ever added; the last one counts.
+in twice. States are only ever added; the farthest counts.
 """
 
 import time
@@ -9,9 +9,11 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tasks.llm.ledger import Ledger
+from tasks.llm.entries import Entry
+from tasks.llm.ledger import Ledger, recorded
 
 HANDING_IN, HANDED_IN, ENDED = "handing in", "handed in", "ended"
+_ORDER = (HANDING_IN, HANDED_IN, ENDED)
 _SCHEMA = """
     create table if not exists submissions (submission text primary key, lane text);
     create table if not exists submitted_calls (
@@ -47,15 +49,22 @@ class Submissions:
         ledger.add_tables(_SCHEMA)
 
     def open(self, lane: str) -> list[Submission]:
-        """The batches of one model at one endpoint that have not ended, oldest first."""
-        states: dict[str, tuple[float, str, str | None]] = {}
+        """The batches of one model at one endpoint that have not ended, those first that have stood longest."""
+        states: dict[str, tuple[int, float, str | None]] = {}
         for name, state, batch_id, at_s in self._ledger.rows(
             "select submission, state, batch_id, at_s from submission_states"
         ):
-            states[name] = max(states.get(name, (0.0, "", None)), (at_s, state, batch_id), key=lambda known: known[0])
-        names = [name for (name,) in self._ledger.rows("select submission from submissions where lane = ?", lane)]
-        names = sorted({name for name in names if states[name][1] != ENDED}, key=lambda name: states[name][0])
-        return [Submission(name, states[name][2], self._calls(name)) for name in names]
+            # By how far it came and not by the clock, which several processes and the years may set back.
+            known = (_ORDER.index(state), at_s, batch_id)
+            states[name] = max(states.get(name, known), known, key=lambda each: each[0])
+        names = {name for (name,) in self._ledger.rows("select submission from submissions where lane = ?", lane)}
+        open_ = sorted((states[name][1], name) for name in names if states[name][0] < _ORDER.index(ENDED))
+        return [Submission(name, states[name][2], self._calls(name)) for _, name in open_]
+
+    def has_ended(self, submission: Submission) -> bool:
+        """Whether any process has written down that a batch has ended."""
+        query = "select 1 from submission_states where submission = ? and state = ?"
+        return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, lane: str, calls: Sequence[SubmittedCall]) -> Submission:
         """Write down what is about to be handed in."""
@@ -74,9 +83,9 @@ class Submissions:
         await self._ledger.write(_state(submission.name, HANDED_IN, batch_id))
         return Submission(submission.name, batch_id, submission.calls)
 
-    async def ended(self, submission: Submission) -> None:
-        """Its results are in the ledger, or there are none."""
-        await self._ledger.write(_state(submission.name, ENDED, submission.batch_id))
+    async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:
+        """Write down its results and that it has ended, in one transaction, so that none is there twice."""
+        await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
 
     def _calls(self, name: str) -> tuple[SubmittedCall, ...]:
         rows = self._ledger.rows(

@@ -173,8 +173,10 @@ def test_two_processes_on_one_warehouse_have_two_files_and_see_each_other(callin
     try:
         calling(call_to(server))
         assert {path.name for path in calling.folder.glob("*.sqlite")} == {"calls-0.sqlite", "calls-1.sqlite"}
-        other.look_around()
         assert other.path.name == "calls-0.sqlite"
+        call = call_to(server)
+        found = other.history(call.key(call.parameters(call.target.parameters)))
+        assert [entry.reply.text for entry in found.entries] == ["x"]
     finally:
         other.close()
     calling(call_to(server))

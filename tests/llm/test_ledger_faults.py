@@ -1,5 +1,6 @@
 """The ledger when things go wrong: kills, a full disk, damaged files, other hands on the file."""
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.llm.entries import Entry
 from tasks.llm.ledger import Ledger
+from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -183,3 +186,18 @@ def test_a_folder_that_cannot_be_written_is_one_line(place: str, tmp_path: Path)
     with pytest.raises(PipelineError, match="cannot be written") as caught:
         Ledger(folder)
     assert str(folder) in str(caught.value)
+
+
+def test_a_file_that_is_set_aside_while_another_process_reads_it_is_read_anew(calling: Calling, serve: Serve) -> None:
+    path = filled(calling, serve(Answer("word " * 100)))
+    holder = Ledger(calling.folder)
+    reading = Ledger(calling.folder)
+    assert reading.path != path
+    holder.close()
+    damage(path, "header")
+    owner = Ledger(calling.folder)
+    assert owner.path == path
+    asyncio.run(owner.record(Entry("new", 1, "a cell", "a-run", "m", "", "{}", Reply("ok", "x"), True)))
+    assert [entry.reply.text for entry in reading.history("new").entries] == ["x"]
+    owner.close()
+    reading.close()

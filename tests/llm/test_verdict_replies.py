@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tasks.endpoints import Judge
-from tasks.judge.live import REMINDER, _Asking
+from tasks.judging import REMINDER, Asking
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger import Ledger
 from tasks.llm.replies import Reply
@@ -62,7 +62,7 @@ def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply,
     target = call_to(server, **named | given).target
 
     async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
-        return await _Asking(gateway, target, judging).decide("Is it met?", "a-cell", (0,))
+        return await Asking(gateway, target, judging).decide("Is it met?", "a-cell", (0,))
 
     return calling.inside(work)
 

@@ -1,0 +1,151 @@
+"""A stop time: no call begins after it, those that wait are told at once, what is under way comes to its end."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from tasks.desk import calling as desk_for
+from tasks.llm.budget import Budget
+from tasks.llm.gateway import Gateway, Tries
+from tasks.llm.leases import LeasedPermits
+from tasks.llm.ledger import Ledger
+from tasks.llm.limits import Limiter, TimeIsUp
+from tasks.llm.permits import Ask, Outcome
+from tasks.llm.replies import Reply
+from tasks.llm.spend import spend_in
+from tasks.reports import StageReport
+from tests.builders import job_on
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.llm.conftest import call_to, failed
+from tests.llm.test_leases import with_workers
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+
+
+def limiter_until(stop_at_s: float, concurrency: int = 1) -> Limiter:
+    return Limiter(concurrency, Budget(None, None), stop_at_s=stop_at_s)
+
+
+async def refused_at_s(asked: "asyncio.Task[object]") -> float:
+    """When a task was told that the time is up."""
+    with pytest.raises(TimeIsUp, match=r"^no call begins after \d\d:\d\d UTC, as asked$"):
+        await asked
+    return time.time()
+
+
+def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() -> None:
+    async def run() -> None:
+        stop_at_s = time.time() + 0.3
+        limiter = limiter_until(stop_at_s)
+        lease = await limiter.acquire(Ask("a", "held"))
+        waiting = [asyncio.create_task(limiter.acquire(Ask(lane, key))) for lane, key in ("ab", "ab", ("c", "held"))]
+        told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
+        assert all(0.0 <= at_s - stop_at_s < 0.25 for at_s in told_at_s)
+        assert limiter.too_late == 3
+        limiter.release(lease, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
+        with pytest.raises(TimeIsUp):
+            await limiter.acquire(Ask("a", "late"))
+        assert (limiter.totals.calls, limiter.too_late) == (1, 4)
+
+    asyncio.run(run())
+
+
+def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
+    async def run() -> None:
+        stop_at_s = time.time() + 0.2
+        limiter = limiter_until(stop_at_s, concurrency=4)
+        await limiter.acquire(Ask("a", "same"))
+        waiting = asyncio.create_task(limiter.acquire(Ask("a", "same")))
+        assert await refused_at_s(waiting) - stop_at_s < 0.25
+
+    asyncio.run(run())
+
+
+def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        limiter = limiter_until(time.time() + 3_600)
+        limiter.release(await limiter.acquire(Ask("a", "early")), Outcome())
+        now = time.time
+        monkeypatch.setattr(time, "time", lambda: now() + 3_700)
+        with pytest.raises(TimeIsUp):
+            await limiter.acquire(Ask("a", "late"))
+
+    asyncio.run(run())
+
+
+def test_a_call_under_way_is_recorded_and_a_retry_is_not_begun(tmp_path: Path, serve: Serve) -> None:
+    slow, broken = serve(Answer("x", delay_s=0.6)), serve(replace(failed(503), delay_s=0.25))
+
+    async def run() -> list[Reply]:
+        stop_at_s = time.time() + 0.4
+        ledger = Ledger(tmp_path)
+        tries = Tries(attempts=5, stop_at_s=stop_at_s)
+        gateway = Gateway(limiter_until(stop_at_s, concurrency=2), ledger, "a-run", tries)
+        replies = await asyncio.gather(gateway.complete(call_to(slow)), gateway.complete(call_to(broken)))
+        ledger.close()
+        return list(replies)
+
+    kept, given_up = asyncio.run(run())
+    assert (kept.text, given_up.status, given_up.attempts) == ("x", "provider_error", 1)
+    assert (len(slow.book), len(broken.book)) == (1, 1)
+    assert sum(row["calls"] for row in spend_in(tmp_path)) == 2
+
+
+def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Serve) -> None:
+    call = call_to(serve(Answer("x")))
+
+    async def run() -> float:
+        stop_at_s = time.time() + 0.4
+        ledger, theirs = Ledger(tmp_path), Ledger(tmp_path)
+        gateway = Gateway(limiter_until(stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
+        with theirs.claims.holding(call.key(call.parameters({}))):
+            told_at_s = await refused_at_s(asyncio.create_task(gateway.complete(call)))
+        ledger.close()
+        theirs.close()
+        return told_at_s - stop_at_s
+
+    assert asyncio.run(run()) < 0.6
+
+
+def test_worker_processes_are_told_at_the_moment_too() -> None:
+    stop_at_s = time.time() + 0.4
+    limiter = limiter_until(stop_at_s)
+
+    async def work(all_permits: list[LeasedPermits]) -> None:
+        one, other = all_permits
+        lease = await one.acquire(Ask("a", "k1"))
+        asks = [permits.acquire(Ask("a", f"{place}")) for place, permits in enumerate(all_permits)]
+        waiting = [asyncio.create_task(ask) for ask in asks]
+        told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
+        assert max(told_at_s) - stop_at_s < 0.3
+        one.release(lease, Outcome(is_answered=True))
+        await refused_at_s(asyncio.create_task(other.acquire(Ask("b", "k2"))))
+
+    with_workers(limiter, 2, work)
+    assert limiter.totals.calls == 1
+
+
+@pytest.mark.parametrize(("stage", "role"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
+def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, role: str, tmp_path: Path) -> None:
+    stop_at = datetime(2026, 1, 2, 9, 30, tzinfo=timezone(timedelta(hours=2)))
+    job = job_on("sample", tmp_path).model_copy(update={"stop_at": stop_at})
+
+    async def run() -> list[StageReport]:
+        quiet, told = StageReport(stage), StageReport(stage)
+        async with desk_for(job) as desk:
+            desk.tell(quiet)
+            with pytest.raises(TimeIsUp):
+                await desk.gateway(stage).complete(call_to("http://127.0.0.1:9/v1"))
+            assert desk.limiters[role].too_late == 1
+            desk.tell(told)
+        return [quiet, told]
+
+    quiet, told = asyncio.run(run())
+    assert (quiet.is_at_stop_time, quiet.warnings) == (False, [])
+    assert (told.is_at_stop_time, told.warnings) == (True, ["stopped at 07:30 UTC as asked; what was done is kept"])
