@@ -1,0 +1,172 @@
+"""What of a night is worth an alert: pure rules on figures that others have computed."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from tasks.alerts.alert import Alert, Kind
+from tasks.reports import StageReport
+from tasks.rules.comparison import holm
+
+_TOLD = 3
+"""So many findings of a stage are told in the line; all are in the facts."""
+_QUARANTINED = "(quarantine):"
+"""What the checks that the bar is about say of themselves in a report."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A model's night against its last comparable one, equal in everything but the vintage, on one split.
+
+    Attributes:
+        difference: second minus first, in the unit of the score: a drop is negative.
+        ci_low: lower end of the difference's 95 % interval.
+        ci_high: upper end of it.
+        p_value: two-sided and not corrected; None where nothing can be said.
+        n_tasks: tasks complete in both nights; the figures rest on them.
+        n_wanted: tasks that both could have.
+    """
+
+    model: str
+    judge: str
+    split: str
+    score: str
+    first_vintage: str
+    second_vintage: str
+    first_mean: float
+    second_mean: float
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    p_value: float | None
+    n_tasks: int
+    n_wanted: int
+    judge_trial: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftedJudge:
+    """A judge that was out of control in a night, by the control verdicts that it decided anew.
+
+    Attributes:
+        n_decided: those that it decided; the shares are of them.
+        agreement: share decided as at first.
+        centre: agreement that earlier nights lead to expect; None without any.
+        lower_limit: lowest agreement in control after them; None without any.
+        min_agreement: the configured bar; None without one.
+        met_share: share that it calls met now, a partial one as a half.
+        first_met_share: share that it called met at first.
+        cause: what the agreement is below: `limit`, `bar`, or `limit and bar`.
+    """
+
+    judge: str
+    night: str
+    n_decided: int
+    agreement: float
+    centre: float | None
+    lower_limit: float | None
+    min_agreement: float | None
+    met_share: float
+    first_met_share: float
+    cause: str
+
+
+def drops(
+    comparisons: Sequence[Comparison], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
+) -> list[Alert]:
+    """The comparisons of a night in which a model fell by at least `least_drop`, and not by chance.
+
+    The p-values of all the comparisons together are corrected (Holm), so a night without any true drop gives a false
+    alert with a chance of at most alpha. Where the judge drifted in the same night, the alert says so.
+    """
+    adjusted = holm([comparison.p_value for comparison in comparisons])
+    return [
+        _drop(comparison, p_adjusted, has_drifted=comparison.judge in drifted_judges)
+        for comparison, p_adjusted in zip(comparisons, adjusted, strict=True)
+        if p_adjusted is not None
+        and p_adjusted < alpha
+        and comparison.difference < 0
+        and comparison.difference <= -least_drop
+    ]
+
+
+def _drop(found: Comparison, p_adjusted: float, *, has_drifted: bool) -> Alert:
+    share = "" if found.n_tasks == found.n_wanted else f" of {found.n_wanted}"
+    interval = "" if found.ci_low is None else f"95 % interval {found.ci_low:+.3f} to {found.ci_high:+.3f}, "
+    line = (
+        f"{found.model} fell by {-found.difference:.3f} on {found.split} ({found.score}, judged by {found.judge}): "
+        f"{found.second_mean:.3f} in {found.second_vintage}, {found.first_mean:.3f} in {found.first_vintage}; "
+        f"{interval}corrected p {_told_p(p_adjusted)}, {found.n_tasks}{share} tasks"
+    )
+    if has_drifted:
+        line += f"; {found.judge} drifted the same night, so the drop may be the judge's and not the model's"
+    return Alert(
+        "score_drop", found.model, line, asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
+    )
+
+
+def _told_p(value: float) -> str:
+    return "below 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def drifts(drifted: Iterable[DriftedJudge]) -> list[Alert]:
+    """An alert for every judge that is out of its control limits."""
+    return [_drift(judge) for judge in drifted]
+
+
+def _drift(found: DriftedJudge) -> Alert:
+    measures = (("usual", found.centre), ("limit", found.lower_limit), ("bar", found.min_agreement))
+    beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
+    change = found.met_share - found.first_met_share
+    line = (
+        f"{found.judge} decided {found.agreement:.1%} of {found.n_decided} control verdicts as at first in "
+        f"{found.night}, below the {found.cause} ({beside}); it calls {found.met_share:.1%} met, at first "
+        f"{found.first_met_share:.1%} ({change * 100:+.1f} points), so differences of this night may be the judge's"
+    )
+    return Alert("judge_drift", found.judge, line, asdict(found))
+
+
+def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
+    """What the reports of a night's stages say: budget or stop time reached, coverage or quality below the bar."""
+    below = [report for report in reports if report.is_below_bar]
+    return [
+        *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
+        *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
+        *(_coverage(report) for report in below if report.stage == "coverage"),
+        *(_quality(report) for report in below if report.stage != "coverage"),
+    ]
+
+
+def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Alert]:
+    """One alert, however many stages were held up."""
+    if not reports:
+        return []
+    said = dict.fromkeys(line for report in reports for line in report.warnings if line.startswith("stopped at"))
+    not_asked_for = {report.stage: report.skipped for report in reports}
+    by_stage = ", ".join(f"{count} in {stage}" for stage, count in not_asked_for.items())
+    line = "; ".join([f"the run reached {what}, cells not asked for: {by_stage}", *said])
+    return [Alert(kind, "", line, {"not_asked_for": not_asked_for, "warnings": list(said)})]
+
+
+def _coverage(report: StageReport) -> Alert:
+    return Alert("coverage", "", _some(report.warnings), {"warnings": report.warnings})
+
+
+def _quality(report: StageReport) -> Alert:
+    failed = [line for line in report.warnings if _QUARANTINED in line] or report.warnings
+    line = f"{report.stage}: data quality is below the bar: {_some(failed)}"
+    return Alert("quality", "", line, {"stage": report.stage, "warnings": failed})
+
+
+def _some(lines: Sequence[str]) -> str:
+    more = [f"and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
+    return "; ".join([*lines[:_TOLD], *more])
+
+
+def failure(line: str) -> Alert:
+    """The night ended with an error, told in a line."""
+    return Alert("failure", "", line)
+
+
+def skipped(line: str) -> Alert:
+    """The night did not take place, for the reason that the line gives."""
+    return Alert("skipped", "", line)

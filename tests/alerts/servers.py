@@ -1,0 +1,204 @@
+"""Receivers of alerts over real sockets: an HTTP server and a mail server that answer by plan and keep a book."""
+
+import asyncio
+import json
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+USER, PASSWORD = "a-user", "a-password-of-the-mail-server"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer of the HTTP server, given after a delay."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request that arrived."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    at_s: float
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Hook:
+    """An HTTP server; `plan` holds its next replies, after which it answers 200."""
+
+    def __init__(self, port: int, scheme: str) -> None:
+        self.address = f"{scheme}://127.0.0.1:{port}/hooks/a-secret-path"
+        self.plan: list[Reply] = []
+        self.calls: list[Call] = []
+        self.meeting: threading.Barrier | None = None
+        """Where requests wait until enough of them have come."""
+        self.ended = threading.Event()
+
+    def answer(self, call: Call) -> Reply:
+        self.calls.append(call)
+        if self.meeting is not None:
+            self.meeting.wait(timeout=30)
+        reply = self.plan.pop(0) if self.plan else Reply()
+        self.ended.wait(reply.delay_s)
+        return reply
+
+
+@contextmanager
+def serving_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            reply = hook.answer(Call(self.command, self.path, dict(self.headers), body, time.monotonic()))
+            try:
+                self.send_response(reply.status)
+                for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(reply.body)
+            except OSError:
+                self.close_connection = True  # the client had waited long enough
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hook = Hook(server.server_port, "https" if tls else "http")
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield hook
+    finally:
+        hook.ended.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@dataclass
+class Mailbox:
+    """A mail server; `plan` holds its next answers to a mail, after which it takes them."""
+
+    port: int
+    plan: list[str] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+    """Recipients that are refused."""
+    mails: list[EmailMessage] = field(default_factory=list)
+    recipients: list[list[str]] = field(default_factory=list)
+    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    were_encrypted: list[bool] = field(default_factory=list)
+
+    async def handle_RCPT(self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: Any) -> str:  # noqa: N802
+        if address in self.unknown:
+            return "550 5.1.1 there is no such mailbox"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, _: Session, envelope: Envelope) -> str:  # noqa: N802
+        answer = self.plan.pop(0) if self.plan else "250 OK"
+        if answer.startswith("250"):
+            content = envelope.content
+            assert isinstance(content, bytes)
+            self.mails.append(message_from_bytes(content, policy=policy.default))
+            self.recipients.append(list(envelope.rcpt_tos))
+            assert server.transport is not None
+            self.were_encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
+        return answer
+
+    def authenticate(self, _: SMTP, __: Session, ___: Envelope, ____: str, given: Any) -> AuthResult:
+        assert isinstance(given, LoginPassword)
+        self.logins.append((given.login, given.password))
+        is_right = (given.login, given.password) == (USER.encode(), PASSWORD.encode())
+        return AuthResult(success=is_right, handled=is_right)  # not handled: the server answers itself
+
+
+@contextmanager
+def serving_mail(
+    *, starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None, asks_login: bool = False
+) -> Iterator[Mailbox]:
+    taken = socket.create_server(("127.0.0.1", 0))
+    mailbox = Mailbox(taken.getsockname()[1])
+    loop = asyncio.new_event_loop()
+
+    def client() -> SMTP:
+        return SMTP(
+            mailbox, loop=loop, hostname="mail.example", tls_context=starttls, require_starttls=starttls is not None,
+            auth_required=asks_login, auth_require_tls=tls is None, authenticator=mailbox.authenticate,
+        )  # fmt: skip
+
+    server = loop.run_until_complete(loop.create_server(client, sock=taken, ssl=tls))
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    try:
+        yield mailbox
+    finally:
+        loop.call_soon_threadsafe(server.close)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@contextmanager
+def dripping(first: bytes, every_s: float = 0.05) -> Iterator[int]:
+    """A server that sends the beginning of an answer and then a byte now and then, for ever; yields its port."""
+    ended = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+
+    def drip(connection: socket.socket) -> None:
+        with connection:
+            try:
+                connection.sendall(first)
+                while not ended.wait(every_s):
+                    connection.sendall(b"x")
+            except OSError:
+                return
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=drip, args=(connection,), daemon=True).start()
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        ended.set()
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        thread.join()
+
+
+def closed_port() -> int:
+    """A port on which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port

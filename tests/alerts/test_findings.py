@@ -1,0 +1,179 @@
+"""What of a night becomes an alert."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tasks.alerts import (
+    Alert,
+    Comparison,
+    DriftedJudge,
+    alerts_of_reports,
+    drifts,
+    drops,
+    failure,
+    skipped,
+)
+from tasks.reports import StageReport
+
+FELL = {
+    "model": "a-model", "judge": "a-judge", "split": "finance", "score": "score",
+    "first_vintage": "2026-11-21", "second_vintage": "2026-11-22",
+    "first_mean": 0.512, "second_mean": 0.469, "difference": -0.043, "ci_low": -0.062, "ci_high": -0.024,
+    "p_value": 0.0002, "n_tasks": 300, "n_wanted": 300,
+}  # fmt: skip
+
+
+def comparison(**changes: Any) -> Comparison:
+    return Comparison(**{**FELL, **changes})
+
+
+def alerted(comparisons: list[Comparison], least_drop: float = 0.01, alpha: float = 0.05) -> list[str]:
+    return [alert.subject for alert in drops(comparisons, least_drop=least_drop, alpha=alpha)]
+
+
+def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
+    """Holm's procedure as he wrote it: from the smallest p-value on, until one is not below its share of alpha."""
+    left = sorted((value, place) for place, value in enumerate(p_values) if value is not None)
+    rejected: set[int] = set()
+    while left and left[0][0] * len(left) < alpha:
+        rejected.add(left.pop(0)[1])
+    return rejected
+
+
+# Parts of 1,024: their products and sums are exact.
+_parts = st.integers(0, 1024).map(lambda part: part / 1024)
+_differences = st.integers(-40, 40).map(lambda part: part / 1024)
+
+
+@given(
+    found=st.lists(st.tuples(_differences, st.none() | _parts), max_size=12),
+    least_drop=st.integers(0, 30).map(lambda part: part / 1024),
+    alpha=st.integers(1, 1023).map(lambda part: part / 1024),
+)
+@example(found=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # not below alpha
+@example(found=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
+@example(found=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
+def test_the_alerts_are_the_falls_that_are_large_enough_among_those_that_the_step_down_procedure_rejects(
+    found: list[tuple[float, float | None]], least_drop: float, alpha: float
+) -> None:
+    comparisons = [
+        comparison(model=str(place), difference=difference, p_value=p_value)
+        for place, (difference, p_value) in enumerate(found)
+    ]
+    rejected = stepped_down([p_value for _, p_value in found], alpha)
+
+    expected = [
+        str(place)
+        for place, (difference, _) in enumerate(found)
+        if place in rejected and difference < 0 and -difference >= least_drop
+    ]
+
+    assert expected == alerted(comparisons, least_drop, alpha)
+
+
+def test_a_fall_that_counts_alone_may_not_count_among_many() -> None:
+    fell = comparison(p_value=0.02)
+    others = [comparison(model=f"other-{i}", difference=0.001, p_value=0.5) for i in range(2)]
+
+    assert ["a-model"] == alerted([fell])
+    assert [] == alerted([fell, *others])
+
+
+def test_a_drop_is_told_with_its_numbers_and_kept_with_all_its_figures() -> None:
+    [alert] = drops([comparison()], least_drop=0.01, alpha=0.05)
+
+    assert alert.line == (
+        "a-model fell by 0.043 on finance (score, judged by a-judge): 0.469 in 2026-11-22, 0.512 in 2026-11-21; "
+        "95 % interval -0.062 to -0.024, corrected p 0.0002, 300 tasks"
+    )
+    assert {**FELL, "judge_trial": 1, "p_adjusted": 0.0002, "judge_drifted": False} == alert.facts
+
+
+def test_a_drop_on_part_of_the_tasks_says_on_how_many() -> None:
+    [alert] = drops([comparison(n_tasks=280, p_value=0.00001)], least_drop=0.01, alpha=0.05)
+
+    assert alert.line.endswith("corrected p below 0.0001, 280 of 300 tasks")
+
+
+def test_where_the_judge_drifted_the_drop_is_sent_and_says_that_it_may_be_the_judges() -> None:
+    found = [comparison(), comparison(judge="another-judge")]
+
+    alerts = drops(found, least_drop=0.01, alpha=0.05, drifted_judges={"a-judge"})
+
+    assert [True, False] == [alert.facts["judge_drifted"] for alert in alerts]
+    assert [1, 0] == [alert.line.count("a-judge drifted the same night") for alert in alerts]
+
+
+def test_a_judge_that_drifted_is_told_with_its_limits_and_its_leaning() -> None:
+    figures: dict[str, Any] = {
+        "judge": "a-judge", "night": "2026-11-22", "n_decided": 200, "agreement": 0.91, "centre": 0.98,
+        "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
+    }  # fmt: skip
+
+    [alert] = drifts([DriftedJudge(**figures)])
+
+    assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
+    assert alert.line == (
+        "a-judge decided 91.0% of 200 control verdicts as at first in 2026-11-22, below the limit (usual 98.0%, limit "
+        "95.3%); it calls 53.5% met, at first 50.0% (+3.5 points), so differences of this night may be the judge's"
+    )
+
+
+def test_a_night_in_which_all_was_well_has_no_alert() -> None:
+    assert [] == alerts_of_reports([StageReport("ingest"), StageReport("judge", rows=9), StageReport("coverage")])
+
+
+def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
+    missing = [f"responses of model-{i}, trial 1: 1 of 2 are there" for i in range(5)]
+    refused = "weight_range (quarantine): 1 of 9 rows fail: t1"
+    reports = [
+        StageReport("ingest", is_below_bar=True, warnings=["another_check (warn): 2 of 9 rows fail: t2", refused]),
+        StageReport("coverage", is_below_bar=True, warnings=missing),
+    ]
+
+    coverage, quality = alerts_of_reports(reports)
+
+    assert ("coverage", "; ".join([*missing[:3], "and 2 more"])) == (coverage.kind, coverage.line)
+    assert missing == coverage.facts["warnings"]
+    assert ("quality", f"ingest: data quality is below the bar: {refused}") == (quality.kind, quality.line)
+
+
+@pytest.mark.parametrize(
+    ("flag", "kind", "reached"),
+    [("is_at_budget", "budget", "its budget"), ("is_at_stop_time", "stop_time", "its stop time")],
+)
+def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag: str, kind: str, reached: str) -> None:
+    said = "stopped at 5 USD or 06:30 UTC; what was done is kept"
+    reports = [
+        StageReport(stage, skipped=number, warnings=["a lane: stopped for this run: outage", said], **{flag: True})  # type: ignore[arg-type]
+        for stage, number in (("sample", 3), ("judge", 70))
+    ]
+
+    [alert] = alerts_of_reports(reports)
+
+    assert kind == alert.kind
+    assert f"the run reached {reached}, cells not asked for: 3 in sample, 70 in judge; {said}" == alert.line
+    assert {"sample": 3, "judge": 70} == alert.facts["not_asked_for"]
+
+
+def test_a_night_that_failed_and_one_that_was_skipped_are_told_apart() -> None:
+    found = [failure("out of disk"), skipped("another night is at work")]
+
+    assert Counter(["failure", "skipped"]) == Counter(alert.kind for alert in found)
+    assert ["out of disk", "another night is at work"] == [alert.line for alert in found]
+
+
+def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AN_API_KEY", "sk-very-secret")
+
+    alert = Alert(
+        "failure", "a\nmodel", "refused\r\nsk-very-secret \ud83d", {"cause": ["sk-very-secret"], "mean": float("nan")}
+    )
+
+    assert "a model" == alert.subject
+    assert "refused [redacted] \ufffd" == alert.line
+    assert {"cause": ["[redacted]"], "mean": None} == alert.facts

@@ -1,0 +1,69 @@
+"""Alerts through blocks that are saved on a real Prefect server."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tasks.alerts import Delivery, deliver
+from tests.alerts.conftest import DRIFT, DROP, NIGHT, QUICK, alerts_to
+from tests.alerts.servers import Hook, Reply, closed_port, serving_hook
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    with serving_hook() as server:
+        yield server
+
+
+@pytest.fixture
+def saved(prefect_api: str, hook: Hook) -> str:
+    """The name of a block that calls the hook."""
+    from prefect.blocks.notifications import CustomWebhookNotificationBlock
+
+    assert prefect_api
+    content = {"subject": "{{subject}}", "body": "{{body}}"}
+    block = CustomWebhookNotificationBlock(name="evals", url=hook.address, json_data=content)
+    block.save("evals", overwrite=True)
+    return "custom-webhook/evals"
+
+
+def notified(name: str) -> Delivery:
+    settings = alerts_to({"prefect": name}, timeout_s=30.0)
+    [delivery] = asyncio.run(deliver(settings, [DROP, DRIFT], NIGHT, backoff=QUICK))
+    return delivery
+
+
+def test_a_block_notifies_of_all_alerts_and_again_when_its_server_was_down(saved: str, hook: Hook) -> None:
+    hook.plan = [Reply(503)]
+
+    assert Delivery("prefect 1", "sent", 2, None, 2) == notified(saved)
+    assert "prbench, night 2026-11-22: judge drift (1), score drop (1)" == hook.calls[1].json["subject"]
+    assert all(alert.line in hook.calls[1].json["body"] for alert in (DROP, DRIFT))
+
+
+def test_a_block_that_fails_for_good_is_told_without_its_address(saved: str, hook: Hook) -> None:
+    hook.plan = [Reply(404)] * 3
+
+    assert Delivery("prefect 1", "failed", 1, "the block was answered 404", 2) == notified(saved)
+
+
+def test_a_block_that_is_not_there_or_notifies_nobody_is_told(saved: str) -> None:
+    from prefect.blocks.system import Secret
+
+    Secret(value="a-secret-value").save("quiet", overwrite=True)
+
+    assert "Prefect's server has no such block" == notified(f"{saved}-elsewhere").error
+    assert "it is a block that notifies nobody" == notified("secret/quiet").error
+
+
+def test_a_prefect_server_that_is_not_there_is_told(saved: str) -> None:
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{closed_port()}/api"}):
+        delivery = notified(saved)
+
+    error = "Prefect's server cannot be reached, or the block is broken"
+    assert Delivery("prefect 1", "failed", 3, error, 2) == delivery
