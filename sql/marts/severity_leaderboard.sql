@@ -49,6 +49,7 @@ sides as (
         cut_rows.model,
         cut_rows.model_config_hash,
         cut_rows.n_trials,
+        series.is_latest,
         cut_rows.label = extremes.gravest_good as is_good,
         cut_rows.n_tasks,
         cut_rows.n_judged,
@@ -58,6 +59,7 @@ sides as (
         intervals.is_met_small,
         cut_rows.coverage
     from cut_rows
+    inner join series using (series_id)
     inner join extremes
         on
             cut_rows.benchmark = extremes.benchmark
@@ -84,6 +86,7 @@ final as (
         sides.model,
         sides.model_config_hash,
         sides.n_trials,
+        sides.is_latest,
         any_value(met_share) filter (where is_good) as critical_met_share,
         any_value(met_ci_low) filter (where is_good) as critical_met_ci_low,
         any_value(met_ci_high) filter (where is_good) as critical_met_ci_high,

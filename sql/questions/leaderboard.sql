@@ -2,7 +2,7 @@
 select
     split,
     label,
-    rank,
+    if($vintage::varchar is null, latest_rank, rank) as rank,
     model,
     mean_score,
     ci_low,
@@ -19,7 +19,8 @@ select
     coverage,
     coverage < $bar as is_below_bar,
     n_trials,
-    n_tasks_ranked,
+    if($vintage::varchar is null, n_tasks_latest_ranked, n_tasks_ranked)
+        as n_tasks_ranked,
     met_share,
     met_ci_low,
     met_ci_high,
@@ -46,7 +47,10 @@ where
     )
     and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
     and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
-    and ($vintage::varchar is null or vintage = $vintage)
+    and (
+        $vintage::varchar = 'all' or vintage = $vintage
+        or ($vintage::varchar is null and is_latest)
+    )
 order by
-    split, cut, try_cast(label as integer), label, judge, judge_trial, vintage,
-    rank nulls last, model
+    split, cut, try_cast(label as integer), label, judge, judge_trial,
+    if($vintage::varchar is null, null, vintage), rank nulls last, model, vintage

@@ -68,7 +68,10 @@ final as (
             len($judges::varchar[]) = 0
             or list_contains($judges::varchar[], wanted.judge)
         )
-        and ($vintage::varchar is null or wanted.vintage = $vintage)
+        and (
+            $vintage::varchar = 'all' or wanted.vintage = $vintage
+            or ($vintage::varchar is null and wanted.is_latest)
+        )
     group by all
 )
 

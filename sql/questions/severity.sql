@@ -39,5 +39,10 @@ where
     )
     and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
     and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
-    and ($vintage::varchar is null or vintage = $vintage)
-order by split, judge, judge_trial, vintage, mistake_share, model
+    and (
+        $vintage::varchar = 'all' or vintage = $vintage
+        or ($vintage::varchar is null and is_latest)
+    )
+order by
+    split, judge, judge_trial, if($vintage::varchar is null, null, vintage),
+    mistake_share, model, vintage

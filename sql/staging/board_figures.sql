@@ -40,8 +40,13 @@ select
     series_costs.mean_completion_tokens,
     series_costs.cost_usd,
     ranks.rank,
-    ranks.n_tasks_ranked
+    ranks.n_tasks_ranked,
+    series.is_latest,
+    series.first_answered_at,
+    ranks.latest_rank,
+    ranks.n_tasks_latest_ranked
 from cut_rows
+inner join series using (series_id)
 left join ranks using (board_id, series_id, cut, label, score_name)
 left join series_costs
     on

@@ -4,7 +4,9 @@
 with task_values as (
     select
         boards.board_id,
-        cut_values.panel_id,
+        series_panels.panel_id,
+        series_panels.is_own,
+        series_panels.is_of_latest,
         cut_values.series_id,
         cut_values.cut,
         cut_values.label,
@@ -12,6 +14,8 @@ with task_values as (
         cut_values.task_id,
         cut_values.value
     from cut_values
+    inner join series_panels
+        on cut_values.series_id = series_panels.series_id
     inner join boards using (benchmark, dataset_revision, task_id)
     where cut_values.is_complete
 ),
@@ -74,6 +78,8 @@ means as (
     select
         board_id,
         panel_id,
+        is_own,
+        is_of_latest,
         series_id,
         cut,
         label,
@@ -86,6 +92,16 @@ means as (
     group by all
 ),
 
+placed as (
+    select
+        *,
+        rank() over (
+            partition by board_id, panel_id, cut, label, score_name
+            order by mean_value desc
+        ) as rank
+    from means
+),
+
 final as (
     select
         board_id,
@@ -93,12 +109,12 @@ final as (
         cut,
         label,
         score_name,
-        n_tasks_ranked,
-        rank() over (
-            partition by board_id, panel_id, cut, label, score_name
-            order by mean_value desc
-        ) as rank
-    from means
+        max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
+        max(rank) filter (is_own) as rank,
+        max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
+        max(rank) filter (is_of_latest) as latest_rank
+    from placed
+    group by all
 )
 
 select * from final

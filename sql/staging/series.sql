@@ -7,7 +7,8 @@ with judged_trials as (
         responses.model_config_hash,
         responses.vintage,
         decided_parts.judging_id,
-        list_sort(list(distinct responses.trial)) as trials
+        list_sort(list(distinct responses.trial)) as trials,
+        min(responses.created_at) as first_answered_at
     from decided_parts
     inner join responses using (response_id)
     where decided_parts.cut = 'all'
@@ -38,7 +39,15 @@ final as (
         judged_trials.model,
         judged_trials.model_config_hash,
         judged_trials.trials,
-        len(judged_trials.trials) as n_trials
+        len(judged_trials.trials) as n_trials,
+        judged_trials.first_answered_at,
+        row_number() over (
+            partition by
+                benchmark, dataset_revision, judging_id, model,
+                model_config_hash
+            order by judged_trials.first_answered_at desc, vintage desc
+        )
+        = 1 as is_latest
     from judged_trials
     inner join judgings using (judging_id)
 )

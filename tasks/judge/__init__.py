@@ -1,7 +1,7 @@
 """Judge: one call for each criterion of each response, its reply read strictly, every failure kept as its own state."""
 
 from tasks.judge.batched import look_after_batches
-from tasks.judge.live import REMINDER, judge_batch, plan_verdicts
-from tasks.judge.verdicts import read_verdict
+from tasks.judge.live import judge_batch, plan_verdicts
+from tasks.judging import REMINDER, read_verdict
 
 __all__ = ["REMINDER", "judge_batch", "look_after_batches", "plan_verdicts", "read_verdict"]

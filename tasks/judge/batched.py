@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tasks.calls import judge_target
 from tasks.desk import run_desk_of
-from tasks.judge.live import judge_call, owed_work
-from tasks.judge.verdicts import id_of
+from tasks.judge.live import owed_work
+from tasks.judging import id_of, judge_call
 from tasks.llm.batching import Batching
 from tasks.llm.permits import Outcome
 from tasks.reports import StageReport
@@ -29,10 +29,12 @@ async def look_after_batches(
         conversation = transcript(conversations[criterion["task_id"]].messages, criterion["text"])
         prompt = fill_template(judging.template, conversation, criterion["title"])
         calls.append(judge_call(judging, target, [{"role": "user", "content": prompt}], id_of(judging, criterion)))
-    batching = Batching(target, desk.ledger, desk.budget, job.run_id)
+    limiter = desk.limiters["judge"]
+    batching = Batching(target, desk.ledger, desk.budget, job.run_id, stop_at_s=limiter.stop_at_s)
     merged = await batching.look_after(calls, job.settings.limits.batch_wait_s)
+    limiter.too_late += merged.too_late
     for reply in merged.replies:
-        desk.limiters["judge"].totals.add(Outcome.of(reply))
+        limiter.totals.add(Outcome.of(reply))
     report = StageReport("judge", warnings=merged.notes)
     if merged.handed_in:
         report.notes.append(f"{merged.handed_in} calls handed in as batches")

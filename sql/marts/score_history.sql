@@ -1,0 +1,34 @@
+-- How a model's score went on from vintage to vintage, beside the one before under the same judge and template.
+select
+    benchmark,
+    dataset_revision,
+    split,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    model,
+    model_config_hash,
+    score_name,
+    is_primary,
+    vintage,
+    first_answered_at,
+    mean_score,
+    ci_low,
+    ci_high,
+    n_tasks,
+    n_tasks_wanted,
+    n_trials,
+    is_complete,
+    coverage,
+    lag(vintage) over by_time as previous_vintage,
+    mean_score - lag(mean_score) over by_time as change
+from leaderboard
+window by_time as (
+    partition by
+        benchmark, dataset_revision, split, judge, judge_config_hash,
+        template_hash, grading, judge_trial, model, model_config_hash,
+        score_name
+    order by first_answered_at, vintage
+)

@@ -1,0 +1,30 @@
+-- The usable responses that a person can be asked about: those that an imported verdict can name by task, model and
+-- trial, each alone in its place.
+select
+    responses.response_id,
+    responses.task_id,
+    responses.model,
+    responses.trial,
+    tasks.n_criteria
+from responses
+inner join tasks using (benchmark, dataset_revision, task_id)
+where
+    responses.benchmark = $benchmark
+    and responses.dataset_revision = $revision
+    and responses.vintage = $vintage
+    and responses.status = 'ok'
+    and list_contains($task_ids::varchar[], responses.task_id)
+    and (
+        $models::varchar[] is null
+        or list_contains($models::varchar[], responses.model)
+    )
+    and (
+        $trials::bigint[] is null
+        or list_contains($trials::bigint[], responses.trial)
+    )
+qualify
+    count(*) over (
+        partition by responses.task_id, responses.model, responses.trial
+    )
+    = 1
+order by responses.response_id

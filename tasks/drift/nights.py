@@ -1,0 +1,146 @@
+"""Judging the control set anew in a night."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sql
+from tasks.calls import PartWriter, judge_target
+from tasks.conversations import Conversation, conversations_of
+from tasks.desk import RunDesk, calling
+from tasks.drift.expectations import changed_limits
+from tasks.drift.findings import drifted
+from tasks.drift.sets import control_sets
+from tasks.judging import Asking, Bench, Criterion, id_of, verdict_columns
+from tasks.llm.library import warm_up
+from tasks.llm.replies import Reply
+from tasks.progress import progress
+from tasks.reports import StageReport
+from tasks.rules.verdict import Verdict
+from tasks.scope import PASSING, Judging, Scope, open_scope
+from tasks.settings import Job
+from warehouse import Warehouse
+
+LOST = "lost"
+"""Status of a member that cannot be judged anew, since something that its judge read is gone or has changed."""
+_ROLE = "drift"
+"""The stage, and what the run's limits and ledger know its calls as."""
+
+
+@dataclass(frozen=True)
+class _Owed:
+    """What a control set lacks in a night: members to judge, and lost ones that are not written down yet."""
+
+    set_id: str
+    judging: Judging
+    members: list[dict[str, Any]]
+    newly_lost: list[dict[str, Any]]
+    n_lost: int
+
+
+async def judge_control_set(job: Job) -> StageReport:
+    """Judge in a night what the control sets lack, publish the verdicts, and see which judges have drifted.
+
+    The calls carry the night as their vintage, so that no earlier reply answers them; the verdicts are stored apart
+    from all others and no score rests on them. They are made one by one also where a judge's others are left to
+    provider batches. A run that is no night, and one without a control set, does nothing.
+    """
+    report = StageReport(_ROLE)
+    if job.night is None or job.settings.drift.verdicts == 0:
+        return report
+    warehouse = Warehouse(job.warehouse)
+    scope, owed, conversations = await asyncio.to_thread(_plan, job, job.night)
+    totals = Counter(member["model"] for each in owed for member in each.members)
+    if totals:
+        await asyncio.to_thread(warm_up)
+        with progress(report.stage, totals, is_quiet=job.is_quiet):
+            async with calling(job) as desk:
+                async with asyncio.TaskGroup() as group:
+                    for each in owed:
+                        group.create_task(_judge(job, scope, desk, each, conversations, report))
+                desk.tell(report)
+    for each in owed:
+        warehouse.write("control_verdicts", _lost_rows(job, scope, each))
+    await asyncio.to_thread(_see, job, scope, warehouse)
+    _tell(job, report, owed)
+    return report
+
+
+def _plan(job: Job, night: str) -> tuple[Scope, list[_Owed], dict[str, Conversation]]:
+    """The scope, what each control set lacks, and the conversations of the members to judge."""
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        found = []
+        for control_set in control_sets(job, scope, reader):
+            if control_set.set_id is not None:
+                asked = {"set_id": control_set.set_id, "night": night, "again": [*PASSING, LOST]}
+                rows = reader.rows(sql.read("questions/control_members"), asked)
+                found.append((control_set.set_id, control_set.judging, rows))
+        conversations = conversations_of(reader, scope, (row["task_id"] for _, _, rows in found for row in rows))
+    return scope, [_owed(*each, conversations) for each in found], conversations
+
+
+def _owed(
+    set_id: str, judging: Judging, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
+) -> _Owed:
+    members: list[dict[str, Any]] = []
+    lost: list[dict[str, Any]] = []
+    for row in rows:
+        is_there = row["is_asked_alike"] and row["title"] is not None and row["text"] is not None
+        # The first verdict's identity holds all that its judge read of the response.
+        is_same = is_there and row["task_id"] in conversations and id_of(judging, row) == row["verdict_id"]
+        (members if is_same else lost).append(row)
+    return _Owed(set_id, judging, members, [row for row in lost if row["stored_status"] != LOST], len(lost))
+
+
+async def _judge(
+    job: Job, scope: Scope, desk: RunDesk, owed: _Owed, conversations: Mapping[str, Conversation], report: StageReport
+) -> None:
+    assert job.night is not None
+    judging = replace(owed.judging, judge=owed.judging.judge.model_copy(update={"mode": "live"}))
+    asking = Asking(desk.gateway(_ROLE), judge_target(judging.judge), judging, job.night)
+
+    def row_of(criterion: Criterion, identity: str, reply: Reply, verdict: Verdict | None) -> dict[str, Any]:
+        columns = verdict_columns(job, scope, judging, criterion, identity, reply, verdict)
+        return {**columns, "set_id": owed.set_id, "judge_vintage": job.night}
+
+    with PartWriter(Warehouse(job.warehouse), "control_verdicts", desk.ledger) as writer:
+        await Bench(asking, writer, report, row_of).judge(owed.members, conversations, 0)
+
+
+def _lost_rows(job: Job, scope: Scope, owed: _Owed) -> list[dict[str, Any]]:
+    nothing = Reply(LOST, attempts=0, error="its response, criterion or conversation is gone or has changed")
+    return [
+        {
+            **verdict_columns(job, scope, owed.judging, row, None, nothing, None),
+            "set_id": owed.set_id,
+            "judge_vintage": job.night,
+        }
+        for row in owed.newly_lost
+    ]
+
+
+def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
+    """Publish the verdicts, and what is expected of them."""
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        warehouse.write("control_limits", changed_limits(job, scope, reader))
+    warehouse.publish()
+
+
+def _tell(job: Job, report: StageReport, owed: Iterable[_Owed]) -> None:
+    if report.rows:
+        report.notes.append(f"{report.rows} verdicts of the control set judged anew")
+    elif report.skipped == 0 and owed:
+        report.notes.append("the control set was judged, no model call made")
+    if report.skipped:
+        report.notes.append(f"{report.skipped} verdicts of the control set not asked for")
+    report.warnings += [
+        f"{each.judging.judge.label}: {each.n_lost} members of its control set are lost: their response, criterion or "
+        "conversation is gone or has changed"
+        for each in owed
+        if each.n_lost
+    ]
+    report.warnings += [found.line for found in drifted(job)]

@@ -1,0 +1,35 @@
+"""Which control set is a judging's."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.scope import Judging, Scope, judgings
+from tasks.settings import Job
+from warehouse import Reader
+
+
+@dataclass(frozen=True)
+class ControlSet:
+    """A control set; `set_id` is None where none was chosen yet."""
+
+    judging: Judging
+    set_id: str | None
+
+
+def control_sets(job: Job, scope: Scope, reader: Reader) -> list[ControlSet]:
+    """The control set of every configured judge; its first repetition is the one that is watched.
+
+    Should two runs at once have chosen one each, the older one is the judging's.
+    """
+    watched = [judging for judging in judgings(job, scope.benchmark) if judging.judge_trial == 1]
+    return [ControlSet(judging, _set_of(reader, scope, judging.columns)) for judging in watched]
+
+
+def _set_of(reader: Reader, scope: Scope, judging: dict[str, Any]) -> str | None:
+    key = {**scope.key, **judging}
+    where = " and ".join(f"{column} = ?" for column in key)
+    found: str | None = reader.value(
+        f"select set_id from control_set where {where} group by set_id order by min(created_at), set_id",
+        list(key.values()),
+    )
+    return found

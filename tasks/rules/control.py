@@ -1,0 +1,106 @@
+"""Control limits: whether a judge agrees with its first verdicts as it did on earlier nights.
+
+The chart is Shewhart's for proportions, with one limit, since only too little agreement is a fault. Its limit is not
+three standard deviations below the centre: agreement is close to 1, where that is far from normal and calls up to three
+nights in a hundred of a stable judge out of control. Instead the agreements of tonight are predicted from those of the
+earlier nights (beta-binomial, Jeffreys' prior), and the limit stands where the prediction leaves 0.135 % below it, what
+three standard deviations leave in a normal distribution. The uncertainty of the centre is in the prediction.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+METHOD = "beta-binomial-1"
+FALSE_ALARMS = 0.00135
+"""The chance that a stable judge falls below its limit in a night."""
+_PRIOR = 0.5
+LIMIT, BAR, BOTH = "limit", "bar", "limit and bar"
+
+
+@dataclass(frozen=True)
+class Night:
+    """What a judge decided on its control set in one night, and how often as at first; `bar` is the configured bar."""
+
+    label: str
+    n_decided: int
+    n_agreeing: int
+    bar: float | None = None
+
+    @property
+    def agreement(self) -> float | None:
+        """The share of the decided that is as at first."""
+        return self.n_agreeing / self.n_decided if self.n_decided else None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """A night beside what is expected of it.
+
+    Attributes:
+        centre: the expected agreement; None without an earlier night in control.
+        lower_limit: the lowest agreement that is in control; None without an earlier night in control, or tonight's.
+        cause: None in control, else what the agreement is below: `limit`, `bar`, or `limit and bar`.
+    """
+
+    label: str
+    centre: float | None
+    lower_limit: float | None
+    cause: str | None
+
+
+def limits(nights: Iterable[Night]) -> list[Limits]:
+    """Each night beside the earlier ones that were in control, in the order of their labels.
+
+    A night that is out of control does not count for later ones. The result depends on the nights alone and not on the
+    order in which they were judged: one that is judged late changes the limits of those after it.
+    """
+    found = []
+    n_pooled = n_pooled_agreeing = 0
+    for night in sorted(nights, key=lambda night: night.label):
+        centre = lower_limit = None
+        if n_pooled:
+            centre = (n_pooled_agreeing + _PRIOR) / (n_pooled + 2 * _PRIOR)
+            if night.n_decided:
+                least = least_agreeing(n_pooled, n_pooled_agreeing, night.n_decided)
+                lower_limit = least / night.n_decided
+        cause = _cause(night, lower_limit)
+        found.append(Limits(night.label, centre, lower_limit, cause))
+        if cause is None:
+            n_pooled += night.n_decided
+            n_pooled_agreeing += night.n_agreeing
+    return found
+
+
+def _cause(night: Night, lower_limit: float | None) -> str | None:
+    if night.agreement is None:
+        return None
+    is_below_limit = lower_limit is not None and night.agreement < lower_limit
+    is_below_bar = night.bar is not None and night.agreement < night.bar
+    if is_below_limit and is_below_bar:
+        return BOTH
+    return LIMIT if is_below_limit else BAR if is_below_bar else None
+
+
+def least_agreeing(n_pooled: int, n_pooled_agreeing: int, n: int) -> int:
+    """The fewest agreements among `n` that are in control after so many among `n_pooled`.
+
+    It is the lowest number that a prediction leaves at least `FALSE_ALARMS` at or below.
+    """
+    agreeing, differing = n_pooled_agreeing + _PRIOR, n_pooled - n_pooled_agreeing + _PRIOR
+    below = 0.0
+    for k in range(n):
+        # C(n, k) B(k + agreeing, n - k + differing) / B(agreeing, differing)
+        below += math.exp(
+            _log_beta(k + agreeing, n - k + differing)
+            - _log_beta(agreeing, differing)
+            - _log_beta(k + 1, n - k + 1)
+            - math.log(n + 1)
+        )
+        if below >= FALSE_ALARMS:
+            return k
+    return n
+
+
+def _log_beta(a: float, b: float) -> float:
+    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)

@@ -1,0 +1,132 @@
+"""Control limits of a judge's agreement with its first verdicts."""
+
+import itertools
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tasks.rules.control import FALSE_ALARMS, Limits, Night, least_agreeing, limits
+
+
+@st.composite
+def nights(draw: st.DrawFn) -> list[Night]:
+    labels = draw(st.lists(st.dates().map(str), min_size=1, max_size=8, unique=True))
+    sizes = [draw(st.integers(0, 60)) for _ in labels]
+    bar = draw(st.none() | st.floats(0.5, 1))
+    return [Night(label, n, draw(st.integers(0, n)), bar) for label, n in zip(labels, sizes, strict=True)]
+
+
+def in_a_row(*counts: tuple[int, int], bar: float | None = None) -> list[Limits]:
+    """The limits of nights with so many decided and agreeing."""
+    return limits(Night(f"2026-01-{day:02}", *each, bar) for day, each in enumerate(counts, start=1))
+
+
+def test_the_first_night_has_no_limits() -> None:
+    assert in_a_row((200, 20)) == [Limits("2026-01-01", None, None, None)]
+
+
+def test_a_judge_that_decides_as_before_is_in_control() -> None:
+    assert [each.cause for each in in_a_row(*[(200, 194), (200, 191), (200, 197)] * 5)] == [None] * 15
+
+
+def test_a_judge_that_decides_otherwise_from_a_night_on_is_out_of_control_from_that_night_on() -> None:
+    found = in_a_row((200, 194), (200, 195), (200, 170), (200, 171), (200, 194))
+
+    assert [each.cause for each in found] == [None, None, "limit", "limit", None]
+
+
+def test_a_night_out_of_control_does_not_lower_what_is_expected() -> None:
+    *_, after = in_a_row((100, 98), (100, 60), (100, 98))
+    *_, without = in_a_row((100, 98), (100, 98))
+
+    assert (after.centre, after.lower_limit) == (without.centre, without.lower_limit)
+
+
+def test_the_limit_itself_is_in_control_and_one_less_is_not() -> None:
+    least = least_agreeing(400, 390, 100)
+
+    assert in_a_row((400, 390), (100, least))[-1].cause is None
+    assert in_a_row((400, 390), (100, least - 1))[-1].cause == "limit"
+
+
+def test_the_bar_holds_in_the_first_night_and_is_told_apart_from_the_limit() -> None:
+    causes = [each.cause for each in in_a_row((100, 89), (100, 98), (100, 60), (100, 88), bar=0.9)]
+
+    assert causes == ["bar", None, "limit and bar", "bar"]
+
+
+def test_a_night_without_a_decision_says_nothing_and_changes_nothing() -> None:
+    first, nothing, last = in_a_row((50, 49), (0, 0), (50, 50), bar=0.5)
+
+    assert (first.cause, nothing.cause, nothing.lower_limit, last.cause) == (None, None, None, None)
+    assert (last.centre, last.lower_limit) == (in_a_row((50, 49), (50, 50))[-1].centre, last.lower_limit)
+
+
+@given(nights(), st.randoms())
+def test_the_order_in_which_nights_were_judged_does_not_matter(given_nights: list[Night], random: Random) -> None:
+    shuffled = list(given_nights)
+    random.shuffle(shuffled)
+
+    assert limits(shuffled) == limits(given_nights)
+    assert [each.label for each in limits(shuffled)] == sorted(night.label for night in given_nights)
+
+
+@given(st.integers(1, 2000), st.floats(0, 1), st.integers(1, 300))
+def test_the_limit_is_the_lowest_number_that_the_prediction_makes_likely_enough(
+    n_pooled: int, share: float, n: int
+) -> None:
+    agreeing = round(share * n_pooled)
+    least = least_agreeing(n_pooled, agreeing, n)
+    predicted = stats.betabinom(n, agreeing + 0.5, n_pooled - agreeing + 0.5)
+
+    assert predicted.cdf(least) >= FALSE_ALARMS * (1 - 1e-6)
+    assert least == 0 or predicted.cdf(least - 1) < FALSE_ALARMS * (1 + 1e-6)
+
+
+def chance_of_alarm(n: int, n_nights: int, flips: float, flips_now: float) -> float:
+    """The chance that a night is out of control after so many nights in control, summed over all that can happen."""
+    n_pooled = n * n_nights
+    pooled, now = stats.binom(n_pooled, 1 - flips), stats.binom(n, 1 - flips_now)
+    low, high = (int(pooled.ppf(share)) for share in (1e-7, 1 - 1e-7))
+    return float(sum(pooled.pmf(x) * now.cdf(least_agreeing(n_pooled, x, n) - 1) for x in range(low, high + 1)))
+
+
+@pytest.mark.parametrize("flips", [0.0, 0.001, 0.01, 0.03, 0.1])
+@pytest.mark.parametrize(("n", "n_nights"), itertools.product([50, 200], [1, 5, 20]))
+def test_a_stable_judge_gives_a_false_alarm_in_less_than_one_of_four_hundred_nights(
+    n: int, n_nights: int, flips: float
+) -> None:
+    assert chance_of_alarm(n, n_nights, flips, flips) < 1 / 400
+
+
+@pytest.mark.parametrize(
+    ("flips", "drift", "n_nights", "least_power"),
+    [(0.0, 0.05, 5, 0.95), (0.0, 0.1, 1, 0.99), (0.01, 0.05, 20, 0.85), (0.01, 0.1, 1, 0.9), (0.03, 0.1, 5, 0.95)],
+)
+def test_a_judge_that_has_changed_is_found_in_the_first_night_with_two_hundred_verdicts(
+    flips: float, drift: float, n_nights: int, least_power: float
+) -> None:
+    assert chance_of_alarm(200, n_nights, flips, flips + drift) > least_power
+
+
+def simulated_alarms(chances: Sequence[float], n_nights: int, n_series: int) -> float:
+    """The share of nights out of control, each verdict differing from the first with a chance of its own."""
+    generator = np.random.default_rng(20261122)
+    alarms = 0
+    for _ in range(n_series):
+        differing = (generator.random((n_nights, len(chances))) < chances).sum(axis=1)
+        counts = [(len(chances), len(chances) - int(number)) for number in differing]
+        alarms += sum(each.cause is not None for each in in_a_row(*counts))
+    return alarms / (n_nights * n_series)
+
+
+@pytest.mark.parametrize("share_unsure", [0.02, 0.2])
+def test_verdicts_that_are_not_equally_sure_give_no_more_false_alarms(share_unsure: float) -> None:
+    chances = [0.5 if number < share_unsure * 100 else 0.001 for number in range(100)]
+
+    assert simulated_alarms(chances, n_nights=25, n_series=40) <= 0.004
