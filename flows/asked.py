@@ -20,3 +20,7 @@ class Asked:
     is_quiet: bool = False
     max_usd: float | None = None
     max_tokens: int | None = None
+    night: str | None = None
+    stop_at: str | None = None
+    tasks: tuple[str, ...] = ()
+    trial_numbers: tuple[int, ...] = ()

@@ -12,9 +12,10 @@ _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "answer tokens"
 
 
 def capped(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that cap what it may use."""
+    """Give a command the options that cap what it may use, money and time."""
     for option in (
         click.option("--max-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Cap on the cost."),
+        click.option("--stop-at", metavar="TIME", help="No call begins after it: 06:30, or a date with time."),
         click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Cap on the tokens, both ways."),
     ):
         command = option(command)
@@ -25,6 +26,11 @@ def capped(command: Callable[..., Any]) -> Callable[..., Any]:
 @shared_options
 def plan(context: Context) -> int:
     """Show what `run` would call, use and cost; no model call is made."""
+    return show_plan(context)
+
+
+def show_plan(context: Context) -> int:
+    """What a command with these options would call, use and cost."""
     from tasks.plan import in_all
     from tasks.plan import plan as planned_calls
 

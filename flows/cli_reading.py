@@ -2,27 +2,9 @@
 
 import click
 
+from flows.cli_status import status
 from flows.options import Context, examples, shared_options
 from flows.output import show_rows
-
-
-@click.command(epilog=examples("prbench status", "prbench status --json"))
-@shared_options
-def status(context: Context) -> int:
-    """Show what is wanted, done, failed and missing: model x trial x judge."""
-    from tasks.coverage import coverage
-
-    columns = ["model", "trial", "judge", "judge_trial", "wanted", "done", "missing", "failed", "share", "causes"]
-    rows = [
-        (
-            cell.model, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
-            cell.missing, sum(cell.failures.values()), cell.share,
-            ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
-        )
-        for cell in coverage(context.job)
-    ]  # fmt: skip
-    show_rows(context.as_json, columns, rows)
-    return 0
 
 
 @click.command(epilog=examples("prbench doctor --config prbench.yaml"))

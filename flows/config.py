@@ -10,6 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from flows.asked import Asked
+from flows.schedule import stop_time
 from tasks.benchmarks import load_benchmark
 from tasks.check import rules_of, with_policies
 from tasks.endpoints import Endpoint
@@ -82,6 +83,10 @@ def load_job(asked: Asked) -> Job:
         vintage=asked.vintage or BASE_VINTAGE,
         named_models=asked.models or None,
         named_judges=asked.judges or None,
+        named_tasks=asked.tasks or None,
+        named_trials=asked.trial_numbers or None,
+        night=asked.night,
+        stop_at=stop_time(asked.stop_at, now.astimezone()) if asked.stop_at else None,
         is_quiet=asked.is_quiet,
     )
     _refuse_impossible(job, where)

@@ -6,20 +6,24 @@ import shutil
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 import duckdb
+from cronsim import CronSim
 
 from tasks.benchmarks import load_benchmark
 from tasks.check import rules_of, with_policies
 from tasks.endpoints import Endpoint
 from tasks.llm import embedded
 from tasks.llm.secrets import filled_in
+from tasks.operations import Receiver
 from tasks.prompts import load_template
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.settings import Job
-from warehouse import Warehouse, WarehouseError
-from warehouse.contracts import TABLES
+from warehouse import Warehouse, WarehouseError, WarehouseOutdated
+from warehouse.migrations import refuse_newer
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
 _CONSTRAINED = {"fastapi": (0, 151), "sqlalchemy": (2, 1)}
@@ -52,7 +56,7 @@ class Finding:
 
 def examine(job: Job) -> list[Finding]:
     """Look at the configuration, the models, the warehouse and the installed versions."""
-    return [*_configuration(job), *_models(job), *_warehouse(job), *_versions()]
+    return [*_configuration(job), *_models(job), *_nights(job), *_warehouse(job), *_versions()]
 
 
 def _configuration(job: Job) -> Iterator[Finding]:
@@ -95,17 +99,67 @@ def _model(endpoint: Endpoint) -> Finding:
 
 def _reachable(subject: str, endpoint: Endpoint) -> Finding:
     try:
-        parts = urlsplit(filled_in(endpoint.api_base or ""))
         for value in endpoint.headers.values():
             filled_in(value)
+        return _answers(subject, *_host_and_port(endpoint.api_base or ""))
     except UsageError as error:
         return Finding(subject, False, str(error))
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    """Where a configured address leads; references to the environment are filled in."""
+    parts = urlsplit(filled_in(address))
+    try:
+        return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise UsageError(f"an address has no usable port ({error}); mend the configuration") from error
+
+
+def _answers(subject: str, host: str, port: int) -> Finding:
     try:
         with socket.create_connection((host, port), timeout=_CONNECT_S):
             return Finding(subject, True, f"{host}:{port} answers")
-    except OSError as error:
-        return Finding(subject, False, f"{host}:{port} cannot be reached ({error.strerror or error}); start it")
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        return Finding(subject, False, f"{host}:{port} cannot be reached ({why}); start it, or mend the address")
+
+
+def _nights(job: Job) -> Iterator[Finding]:
+    """When the next night begins, and whether those that are to hear of it can be told."""
+    nightly, alerts = job.settings.nightly, job.settings.alerts
+    begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
+    stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
+    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z} ({nightly.timezone}){stops} with `prbench serve`")
+    for number, receiver in enumerate(alerts.to, start=1):
+        yield _receiver(f"alerts to {receiver.kind} {number}", receiver)
+    if alerts.ping is not None:
+        yield _address("ping after nights", alerts.ping)
+
+
+def _receiver(subject: str, receiver: Receiver) -> Finding:
+    mail = receiver.email
+    if mail is None:
+        address = receiver.webhook or receiver.slack
+        if address is not None:
+            return _address(subject, address)
+        return Finding(subject, None, f"block {receiver.prefect} of Prefect, which is loaded when there is an alert")
+    try:
+        for value in (mail.user, mail.password):
+            filled_in(value or "")
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+    return _answers(subject, mail.host, mail.port)
+
+
+def _address(subject: str, address: str) -> Finding:
+    try:
+        host, port = _host_and_port(address)
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+    if not host:
+        return Finding(subject, False, "the address names no host; write it with https://")
+    # Of an address only the host is named: what follows it may be a secret.
+    return _answers(subject, host, port)
 
 
 def _warehouse(job: Job) -> Iterator[Finding]:
@@ -116,17 +170,24 @@ def _warehouse(job: Job) -> Iterator[Finding]:
         yield Finding(subject, False, f"{existing} cannot be written to; choose another --warehouse")
     free = shutil.disk_usage(existing).free
     yield Finding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
+    try:
+        refuse_newer(warehouse.root)
+    except WarehouseError as error:
+        yield Finding(subject, False, str(error))
+        return
     if not warehouse.database.exists():
         yield Finding(subject, True, "empty; `prbench run` fills it")
         return
     try:
         with warehouse.reader() as reader:
-            published = reader.value("select count(*) from published_parts")
             counts = ", ".join(f"{reader.value(f'select count(*) from {t}')} {t}" for t in ("tasks", "verdicts"))
+        waiting = warehouse.n_unpublished()
+    except WarehouseOutdated as error:
+        yield Finding(subject, False, str(error))
+        return
     except (WarehouseError, duckdb.Error) as error:
         yield Finding(subject, False, f"{' '.join(str(error).split())}; remove the file, the next run builds it anew")
         return
-    waiting = sum(len(warehouse.store.parts(table)) for table in TABLES) - published
     yield Finding(subject, True, counts + (f", {waiting} parts to be published by the next run" if waiting else ""))
 
 

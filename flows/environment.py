@@ -16,7 +16,9 @@ _DEFAULTS = {
     # At its end the ephemeral server logs the events that it could not write any more; they say nothing to anyone.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Failures are told by the command itself, in one line; with -v in full.
-    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # What the UI shows of a batch is its state; a log line each would bury those of the stages.
+    "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "WARNING",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
     # Fewer and larger writes: thousands of task runs otherwise stall its SQLite database.
@@ -31,7 +33,7 @@ _DEFAULTS = {
 def prepare(*, is_verbose: bool = False) -> None:
     """Set what is not set; with `is_verbose` Prefect's own logs are shown."""
     if is_verbose:
-        os.environ.setdefault("PREFECT_LOGGING_LEVEL", "INFO")
+        os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO")
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     guard_logs()

@@ -1,28 +1,100 @@
-"""The whole job, one line a stage."""
+"""The whole job, one line a stage: once, as a night, and filled in model by model."""
+
+import asyncio
 
 from prefect import flow
 
-from flows.stages import aggregate_flow, assemble_flow, ingest_flow, judge_flow, sample_flow, select_hard_flow
+from flows.cancellation import cancellable
+from flows.explaining import explained
+from flows.results import results_shown
+from flows.showing import run_name, told
+from flows.stages import (
+    aggregate_flow,
+    assemble_flow,
+    compact_flow,
+    drift_flow,
+    ingest_flow,
+    judge_flow,
+    sample_flow,
+    select_hard_flow,
+)
 from tasks.coverage import coverage
+from tasks.crew import crew_for
 from tasks.desk import calling
 from tasks.progress import say
 from tasks.reports import StageReport
+from tasks.sample import plan_samples
+from tasks.scope import imported_models
 from tasks.settings import Job
 
+_CRITERIA_A_TASK = 15
+"""About so many: a guess that only decides how many processes are worth their start."""
 
-@flow(name="evaluate")
+
+@flow(name="evaluate", flow_run_name=run_name)
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Ingest, assemble, sample, judge, aggregate and select; each stage does only what is missing."""
-    async with calling(job):  # one budget for sampling and judging
+    async with cancellable(job), calling(job):  # one budget for sampling and judging
         return [
             await ingest_flow(job),
             await assemble_flow(job),
             await sample_flow(job, retry_failed),
             await judge_flow(job, retry_failed),
-            await aggregate_flow(job),
-            await select_hard_flow(job, must_select=False),
-            coverage_report(job),
+            *await _concluded(job),
         ]
+
+
+@flow(name="night", flow_run_name=run_name)
+async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """A night: the whole job, the judges' control set, and tidying up where there are many files."""
+    async with cancellable(job), calling(job):
+        return [
+            await ingest_flow(job),
+            await assemble_flow(job),
+            await sample_flow(job, retry_failed),
+            await judge_flow(job, retry_failed),
+            await drift_flow(job),
+            *await _concluded(job),
+            await compact_flow(job, only_if_needed=True),
+        ]
+
+
+@flow(name="backfill", flow_run_name=run_name)
+async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Fill in what is missing, each model by itself and all at once: one that fails does not hold up the others."""
+    reports = [await ingest_flow(job), await assemble_flow(job)]
+    n_cells = sum(map(len, (await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)).values()))
+    labels = [model.label for model in job.settings.models]
+    labels += [label for label in await asyncio.to_thread(imported_models, job) if label not in labels]
+    async with cancellable(job), calling(job) as desk, crew_for(job, desk, n_cells * _CRITERIA_A_TASK):
+        filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
+        return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
+
+
+@flow(name="fill", flow_run_name=run_name)
+async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Sample and judge what one model lacks."""
+    return [await sample_flow(job, retry_failed), await judge_flow(job, retry_failed)]
+
+
+async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]:
+    models = tuple(model for model in job.settings.models if model.label == label)
+    of_model = job.model_copy(
+        update={"settings": job.settings.model_copy(update={"models": models}), "named_models": (label,)}
+    )
+    try:
+        return await fill(of_model, retry_failed)
+    except Exception as error:  # noqa: BLE001 - told as this model's failure; the others go on
+        _, line = explained(error)
+        report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
+        return [await told(job, report)]
+
+
+async def _concluded(job: Job) -> list[StageReport]:
+    """Aggregate, select, and say what is there."""
+    reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
+    await results_shown(job)
+    return reports
 
 
 def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
@@ -36,7 +108,7 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
             causes = ", ".join(f"{count} {status}" for status, count in sorted(covered.failures.items()))
             report.is_below_bar = True
             report.warnings.append(
-                f"{by} {covered.model}, trial {covered.trial}: {covered.done} of {covered.wanted} are there "
+                f"{by} {covered.series}, trial {covered.trial}: {covered.done} of {covered.wanted} are there "
                 f"({covered.share:.1%}, the bar is {job.settings.coverage.min:.1%}); {causes or 'the rest is missing'}"
             )
     if not job.is_quiet:

@@ -14,16 +14,21 @@ from typing import Any
 
 from flows.environment import prepare
 from flows.interruption import run_interruptibly
+from flows.leaderboard import EVERY
 from tasks.desk import refuse_unready, used_by
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
+from tasks.spending import store_spend
 from warehouse import Warehouse
+from warehouse.contracts import TABLES
 
 DONE, BELOW_BAR, FAILED, INTERRUPTED = "done", "below_bar", "failed", "interrupted"
-STOPPED_AT_BUDGET = "stopped_at_budget"
-EXIT_CODES = {DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130, STOPPED_AT_BUDGET: 4}
+STOPPED_AT_BUDGET, STOPPED_AT_TIME, SKIPPED, KILLED = "stopped_at_budget", "stopped_at_time", "skipped", "killed"
+EXIT_CODES = {
+    DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130, STOPPED_AT_BUDGET: 4, STOPPED_AT_TIME: 4, SKIPPED: 0,
+}  # fmt: skip
 """Outcome of a run -> exit code of the process."""
 
 
@@ -34,6 +39,7 @@ class Execution:
     job: Job
     outcome: str = DONE
     reports: list[StageReport] = field(default_factory=list)
+    alerts: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def exit_code(self) -> int:
@@ -44,6 +50,11 @@ class Execution:
     def was_interrupted(self) -> bool:
         """Whether somebody stopped the run."""
         return self.outcome == INTERRUPTED
+
+    @property
+    def was_skipped(self) -> bool:
+        """Whether another one was at work already."""
+        return self.outcome == SKIPPED
 
     @property
     def database(self) -> Path:
@@ -58,20 +69,22 @@ class Execution:
             "outcome": self.outcome,
             "database": str(self.database),
             "stages": [asdict(report) for report in self.reports],
+            **({"night": self.job.night, "alerts": self.alerts} if self.job.night else {}),
         }
 
 
 def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
-    """Do work on a warehouse that nobody else is working on, and keep a record of it in `runs`.
+    """Do work on a warehouse, and keep a record of it in `runs`.
 
     Whatever was done before an error or an interruption is stored and published.
     """
     warehouse = Warehouse(job.warehouse)
     execution = Execution(job)
-    with warehouse.writing():
+    with warehouse.writing(), warehouse.living(job.run_id):
         started_at = datetime.now(UTC)
         warehouse.write("runs", [_run_row(execution, started_at, None, "running")])
         warehouse.publish()
+        tell_of_killed(job)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             execution.reports = list(work())
@@ -84,36 +97,75 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
             raise
         finally:
             signal.signal(signal.SIGTERM, before)
+            store_spend(job)
             warehouse.write("runs", [_run_row(execution, started_at, datetime.now(UTC), execution.outcome)])
             warehouse.publish()
     return execution
 
 
+def tell_of_killed(job: Job) -> list[dict[str, Any]]:
+    """Write down of runs that nobody is at work on any more that they were killed; these rows of `runs`."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        unfinished = reader.rows("select * from runs where outcome = 'running' and run_id <> ?", [job.run_id])
+    killed = [
+        {name: row[name] for name in TABLES["runs"].columns} | {"outcome": KILLED}
+        for row in unfinished
+        if not warehouse.is_living(row["run_id"])
+    ]
+    warehouse.write("runs", killed)
+    if killed:
+        warehouse.publish()
+    for row in killed:
+        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; what it lacks is done now")
+    return killed
+
+
 def _outcome(reports: Sequence[StageReport]) -> str:
+    if any(report.has_failed for report in reports):
+        return FAILED
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
+    if any(report.is_at_stop_time for report in reports):
+        return STOPPED_AT_TIME
     return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE
 
 
 def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool) -> Execution:
-    """Run one of the flows of `flows.stages`, or `evaluate`, as the work of an execution."""
+    """Run one of the flows of `flows.evaluate` or `flows.stages` as the work of an execution."""
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
-    if unknown and flow_name in {"evaluate", "judge"}:
+    if unknown and flow_name in _JUDGING:
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
+    if job.vintage == EVERY:
+        raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
     refuse_unready(job)
     prepare(is_verbose=is_verbose)
     if not job.is_quiet and not os.environ.get("PREFECT_API_URL"):
         say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
+    return execute(job, lambda: run_interruptibly(lambda: _run(job, flow_name, options)))
 
-    async def run() -> list[StageReport]:
-        from flows import evaluate, stages  # imports Prefect, which takes seconds
 
-        if flow_name == "evaluate":
-            return await evaluate.evaluate(job, **options)
-        reports = [await getattr(stages, f"{flow_name}_flow")(job, **options)]
-        return reports + ([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])
+_JUDGING = {"evaluate", "night", "backfill", "judge"}
 
-    return execute(job, lambda: run_interruptibly(run))
+
+async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
+    from prefect import tags
+
+    from flows import evaluate, stages
+    from flows.cancellation import told_as_cancelled
+    from flows.showing import keep_logs_short, tags_of
+
+    keep_logs_short()
+    try:
+        with tags(*tags_of(job)):
+            if flow_name in {"evaluate", "night", "backfill"}:
+                found: list[StageReport] = await getattr(evaluate, flow_name)(job, **options)
+                return found
+            report = await getattr(stages, f"{flow_name}_flow")(job, **options)
+    except asyncio.CancelledError:
+        await told_as_cancelled(job)
+        raise
+    return [report, *([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])]
 
 
 def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | None, outcome: str) -> dict[str, Any]:

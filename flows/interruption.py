@@ -1,6 +1,7 @@
 """Stopping a flow in good order: a signal cancels it, and everything that was finished is written on the way out."""
 
 import asyncio
+import contextvars
 import signal
 import threading
 from collections.abc import Callable, Coroutine
@@ -23,6 +24,7 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
         KeyboardInterrupt: a second signal came before it had ended.
     """
     outcome: Future[Result] = Future()
+    context = contextvars.copy_context()
     is_ready = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
@@ -35,7 +37,8 @@ def run_interruptibly(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result
 
     def thread() -> None:
         try:
-            outcome.set_result(asyncio.run(watched()))
+            # In a copy of this thread's context, which holds the flow run that this may be a part of.
+            outcome.set_result(context.run(asyncio.run, watched()))
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
             outcome.set_exception(error)
 

@@ -12,16 +12,19 @@ from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
+EVERY = "all"
+"""Asks for the rows of all vintages."""
 _PARTS = {"category", "severity"}
 """Cuts of a rubric; the others are cuts of the tasks."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which leaderboard: a vintage (None: all), a score (None: the fitting one), a cut, and which tasks.
+    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a cut, and
+    which tasks.
 
     `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
-    """
+    """  # noqa: D205 - what is chosen from takes two lines
 
     vintage: str | None = None
     score: str | None = None
@@ -105,7 +108,7 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
 
 def _refuse_unknown(reader: Reader, given: Mapping[str, Any]) -> None:
     """Tell a label that the leaderboard does not know from one that has no row yet."""
-    vintages = [given["vintage"]] if given["vintage"] else []
+    vintages = [given["vintage"]] if given["vintage"] not in {None, EVERY} else []
     for column, labels in {
         "split": given["splits"], "model": given["models"], "judge": given["judges"], "vintage": vintages
     }.items():  # fmt: skip

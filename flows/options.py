@@ -42,7 +42,8 @@ _OPTIONS = (
     click.option("--judge", "judges", multiple=True, metavar="LABEL", help="Only this judge (again for more)."),
     click.option("--trials", type=_POSITIVE, metavar="N", help="Repetitions, instead of the configured number."),
     click.option("--limit", type=_POSITIVE, metavar="N", help="Want only the first N tasks."),
-    click.option("--vintage", metavar="LABEL", help="Which sampling: `base`, or a label of your own."),
+    click.option("--vintage", metavar="LABEL", help="Which sampling: `base`, or a label (leaderboards: `all`)."),
+    click.option("--night", metavar="LABEL", help="Of that night: the vintage of models that are sampled nightly."),
     click.option("--warehouse", type=_PATH, metavar="DIR", help="Where the data is.  [default: warehouse/data]"),
     click.option("--json", "as_json", is_flag=True, help="Machine-readable result on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on standard error."),
@@ -56,13 +57,15 @@ def shared_options(command: Command) -> Command:
     @wraps(command)
     def wrapped(
         config: Path | None, benchmark: str | None, splits: tuple[str, ...], models: tuple[str, ...],
-        judges: tuple[str, ...], trials: int | None, limit: int | None, vintage: str | None, warehouse: Path | None,
-        as_json: bool, quiet: bool, verbose: bool, max_usd: float | None = None, max_tokens: int | None = None,
-        **own: Any,
+        judges: tuple[str, ...], trials: int | None, limit: int | None, vintage: str | None, night: str | None,
+        warehouse: Path | None, as_json: bool, quiet: bool, verbose: bool, max_usd: float | None = None,
+        max_tokens: int | None = None, stop_at: str | None = None, tasks: tuple[str, ...] = (),
+        trial_numbers: tuple[int, ...] = (), **own: Any,
     ) -> Any:  # fmt: skip
         asked = Asked(
-            config, benchmark, splits, models, judges, trials, limit, vintage, warehouse, quiet, max_usd, max_tokens
-        )
+            config, benchmark, splits, models, judges, trials, limit, vintage, warehouse, quiet, max_usd, max_tokens,
+            night, stop_at, tasks, trial_numbers,
+        )  # fmt: skip
         return command(Context(asked, as_json, verbose), **own)
 
     for option in reversed(_OPTIONS):

@@ -1,0 +1,77 @@
+"""The command `import`: bringing in what was made elsewhere, and taking it back."""
+
+from pathlib import Path
+
+import click
+
+from flows.options import Context, examples, shared_options
+from flows.running import finish
+
+_FILE = click.Path(path_type=Path)
+_AS = click.option("--as", "as_model", metavar="LABEL", help="The model, where the rows name none.")
+
+
+@click.group("import", invoke_without_command=True, epilog=examples(
+    "prbench import responses answers.jsonl", "prbench import verdicts labels.csv",
+    "prbench import warehouse exported/", "prbench import --retract 4f1c2a9be0d37788",
+))  # fmt: skip
+@click.option("--retract", metavar="BATCH", help="Take an import back; its batch stands in `import_batch`.")
+@shared_options
+def import_(context: Context, retract: str | None) -> int:
+    """Bring in responses, verdicts or a whole warehouse made elsewhere, or take them back."""
+    here = click.get_current_context()
+    if here.invoked_subcommand is not None:
+        if retract is not None:
+            raise click.UsageError("--retract takes a batch back and brings nothing in; leave one of the two out")
+        return 0
+    if retract is None:
+        click.echo(here.get_help())
+        return 0
+    from flows.execution import execute
+    from tasks.imports import retract as take_back
+
+    job = context.job
+    return finish(context, execute(job, lambda: [take_back(job, retract)]))
+
+
+@import_.command("responses", epilog=examples(
+    "prbench import responses answers.jsonl", "prbench import responses answers.json --as gpt-5-high",
+))  # fmt: skip
+@click.argument("file", type=_FILE)
+@_AS
+@shared_options
+def import_responses(context: Context, file: Path, as_model: str | None) -> int:
+    """Rows `task, model, response[, trial]` (JSONL, CSV, Parquet), or one JSON object `{task: response}`."""
+    from flows.execution import execute
+    from tasks.imports import import_responses as bring_in
+
+    job = context.job
+    return finish(context, execute(job, lambda: [bring_in(job, file, as_model)]))
+
+
+@import_.command("verdicts", epilog=examples(
+    "prbench import verdicts labels.csv", "prbench import verdicts sheet.csv --skip-empty    a sheet half filled in",
+))  # fmt: skip
+@click.argument("file", type=_FILE)
+@_AS
+@click.option("--skip-empty", is_flag=True, help="Leave out rows without a decision.")
+@shared_options
+def import_verdicts(context: Context, file: Path, as_model: str | None, skip_empty: bool) -> int:
+    """Rows `task, model, criterion, criteria_met` or `value` `[, judge, trial, judge_trial, explanation]`."""
+    from flows.execution import execute
+    from tasks.imports import import_verdicts as bring_in
+
+    job = context.job
+    return finish(context, execute(job, lambda: [bring_in(job, file, as_model, skip_empty=skip_empty)]))
+
+
+@import_.command("warehouse", epilog=examples("prbench import warehouse exported/"))
+@click.argument("folder", type=_FILE)
+@shared_options
+def import_warehouse(context: Context, folder: Path) -> int:
+    """What `prbench export` wrote, from another warehouse; rows that are here stay as they are."""
+    from flows.execution import execute
+    from tasks.exchange import import_tables
+
+    job = context.job
+    return finish(context, execute(job, lambda: [import_tables(job, folder)]))

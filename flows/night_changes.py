@@ -1,0 +1,68 @@
+"""What changed since the last comparable night: every model that was sampled anew, paired by task."""
+
+import sql
+from tasks.alerts import Comparison
+from tasks.benchmarks import load_benchmark
+from tasks.compare import Difference, Question, compare
+from tasks.progress import say
+from tasks.rules.errors import PipelineError
+from tasks.settings import Job
+from tasks.sources import source_of
+from warehouse import Reader, Warehouse
+
+
+def comparisons(job: Job) -> list[Comparison]:
+    """A comparison for each model of the night, split, and configured judge; none in the first night."""
+    benchmark, source = source_of(job)
+    resampled = {model.label for model in job.settings.models if model.resample == "nightly"}
+    asked = {"benchmark": benchmark.name, "revision": source.revision, "night": job.night}
+    with Warehouse(job.warehouse).reader() as reader:
+        found = []
+        for row in reader.rows(sql.read("questions/night_pairs"), asked):
+            if row["model"] in resampled:
+                found += _of_model(job, reader, source.revision, row["model"], row["last_vintage"])
+    return found
+
+
+def _of_model(job: Job, reader: Reader, revision: str, model: str, last_vintage: str) -> list[Comparison]:
+    assert job.night is not None
+    benchmark = load_benchmark(job.settings.benchmark)
+    score = benchmark.primary_score
+    question = Question(
+        benchmark=benchmark.name,
+        names=(last_vintage, job.night),
+        kind="vintage",
+        revision=revision,
+        splits=job.settings.dataset.splits,
+        score=score.score_name,
+        clips_mean=score.clips_mean,
+        models=(model,),
+    )
+    judges = {judge.label for judge in job.settings.judges}
+    try:
+        found = compare(reader, question).differences
+    except PipelineError as error:
+        say(f"{model} is not compared with {last_vintage}: {error}")
+        return []
+    return [_comparison(score.score_name, each) for each in found if each.pair.second.series.judge in judges]
+
+
+def _comparison(score: str, found: Difference) -> Comparison:
+    first, second = found.pair.first.series, found.pair.second.series
+    return Comparison(
+        model=second.model,
+        judge=second.judge,
+        judge_trial=second.judge_trial,
+        split=found.split,
+        score=score,
+        first_vintage=first.vintage,
+        second_vintage=second.vintage,
+        first_mean=found.first_mean,
+        second_mean=found.second_mean,
+        difference=found.difference,
+        ci_low=found.paired.ci_low,
+        ci_high=found.paired.ci_high,
+        p_value=found.paired.p_value,
+        n_tasks=len(found.tasks),
+        n_wanted=found.n_wanted,
+    )
