@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.scope import Scope, judgings, model_hashes, open_scope
 from tasks.settings import Job
@@ -15,12 +16,18 @@ class Covered:
     """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial."""
 
     model: str
+    vintage: str
     trial: int
     judge: str | None
     judge_trial: int | None
     wanted: int
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def series(self) -> str:
+        """The model, with its vintage where that tells something."""
+        return self.model if self.vintage == BASE_VINTAGE else f"{self.model} of {self.vintage}"
 
     @property
     def missing(self) -> int:
@@ -44,21 +51,36 @@ def coverage(job: Job) -> list[Covered]:
         return _responses(job, scope, reader, models) + _verdicts(job, scope, reader, models)
 
 
-def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, list[str]]:
-    """The configuration hashes that count for each model label."""
-    found = {label: [config, "imported"] for label, config in model_hashes(job).items()}
+@dataclass(frozen=True)
+class _Counted:
+    """What counts for a model label: the configuration hashes of its responses, and their vintage."""
+
+    config_hashes: tuple[str, ...]
+    vintage: str
+
+    def holds(self, row: dict[str, Any]) -> bool:
+        """Whether a row of figures is about such responses."""
+        return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
+
+
+def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, _Counted]:
+    """What counts for each model label."""
+    hashes = model_hashes(job)
+    found = {
+        model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
+    }
     for row in reader.rows(
         "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
         "and source = 'imported' order by model",
         [*scope.key.values(), job.vintage],
     ):
         if job.named_models is None or row["model"] in job.named_models:
-            found.setdefault(row["model"], ["imported"])
+            found.setdefault(row["model"], _Counted((IMPORTED,), job.vintage))
     return found
 
 
 def _wanted(
-    job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]
+    job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]
 ) -> dict[tuple[str, int], tuple[int, int]]:
     """How many responses and verdicts are wanted, by model and trial.
 
@@ -74,58 +96,62 @@ def _wanted(
         "select model, trial, count(*) as n_tasks, sum(n_criteria)::bigint as n_criteria from responses "
         "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
         "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
-        "and source = 'imported' group by all order by all",
-        [*scope.key.values(), job.vintage, list(scope.task_ids)],
+        "and (? or list_contains(?::bigint[], trial)) and source = 'imported' group by all order by all",
+        [*scope.key.values(), job.vintage, list(scope.task_ids), job.named_trials is None, list(job.trials)],
     )
     asked = {*model_hashes(job), *(job.named_models or ())}
     wanted = {
         (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
         for model in models
         if model in asked
-        for trial in range(1, job.settings.trials + 1)
+        for trial in job.trials
     }
     for row in given:
-        if row["model"] in models:
+        if row["model"] in models and models[row["model"]].vintage == job.vintage:
             wanted.setdefault((row["model"], row["trial"]), (row["n_tasks"], row["n_criteria"]))
     return wanted
 
 
-def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
+def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> list[Covered]:
     cells = {
-        (model, trial): Covered(model, trial, None, None, n_tasks)
+        (model, trial): Covered(model, models[model].vintage, trial, None, None, n_tasks)
         for (model, trial), (n_tasks, _) in _wanted(job, scope, reader, models).items()
     }
     rows = reader.rows(
-        "select model, model_config_hash, trial, status, count(*) as n from responses "
+        "select model, model_config_hash, vintage, trial, status, count(*) as n from responses "
         "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
-        "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) group by all",
-        [*scope.key.values(), job.vintage, list(scope.task_ids)],
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
+        "group by all",
+        [*scope.key.values(), job.vintages, list(scope.task_ids)],
     )
     for row in rows:
         cell = cells.get((row["model"], row["trial"]))
-        if cell and row["model_config_hash"] in models[row["model"]]:
+        if cell and models[row["model"]].holds(row):
             _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
     return list(cells.values())
 
 
-def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, list[str]]) -> list[Covered]:
+def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> list[Covered]:
     found: list[Covered] = []
     configured = [judging.columns for judging in judgings(job, scope.benchmark)]
+    wanted = _wanted(job, scope, reader, models)
     for columns in configured + _imported_judgings(job, scope, reader):
         cells = {
-            (model, trial): Covered(model, trial, columns["judge"], columns["judge_trial"], n_criteria)
-            for (model, trial), (_, n_criteria) in _wanted(job, scope, reader, models).items()
+            (model, trial): Covered(
+                model, models[model].vintage, trial, columns["judge"], columns["judge_trial"], n_criteria
+            )
+            for (model, trial), (_, n_criteria) in wanted.items()
         }
         for row in reader.rows(
-            "select model, model_config_hash, trial, status, count(*) as n "
+            "select model, model_config_hash, vintage, trial, status, count(*) as n "
             "from judged_criteria inner join series using (series_id, benchmark, dataset_revision) "
-            "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
+            "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
             "and judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ? "
             "group by all",
-            [*scope.key.values(), job.vintage, list(scope.task_ids), *columns.values()],
+            [*scope.key.values(), job.vintages, list(scope.task_ids), *columns.values()],
         ):
             cell = cells.get((row["model"], row["trial"]))
-            if cell and row["model_config_hash"] in models[row["model"]] and row["status"] != "not_judged":
+            if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
         # What was judged elsewhere is shown, not wanted.
         found += [cell for cell in cells.values() if columns in configured or cell.missing < cell.wanted]
@@ -136,8 +162,9 @@ def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str,
     """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
     rows = reader.rows(
         "select distinct judge, judge_config_hash, template_hash, grading, judge_trial from series "
-        "where benchmark = ? and dataset_revision = ? and vintage = ? and judge_config_hash = 'imported' order by all",
-        [*scope.key.values(), job.vintage],
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) "
+        "and judge_config_hash = 'imported' order by all",
+        [*scope.key.values(), job.vintages],
     )
     return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
 

@@ -1,8 +1,10 @@
 """What nights, alerts and housekeeping are configured with."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
+from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
 from tasks.endpoints import REFERENCE, Size, Strict
@@ -26,8 +28,12 @@ class Nightly(Strict):
     @field_validator("cron")
     @classmethod
     def _is_cron(cls, cron: str) -> str:
+        try:
+            next(CronSim(cron, datetime.now(UTC)))
+        except (CronSimError, StopIteration) as error:
+            raise ValueError(f"{cron!r} is no cron line (minute hour day month weekday): {error or 'never'}") from error
         if len(cron.split()) != 5:
-            raise ValueError(f"{cron!r} does not have the five fields of a cron line: minute hour day month weekday")
+            raise ValueError(f"{cron!r} does not have the five fields minute hour day month weekday")
         return cron
 
     @field_validator("timezone")
@@ -35,7 +41,7 @@ class Nightly(Strict):
     def _is_known(cls, timezone: str) -> str:
         try:
             ZoneInfo(timezone)
-        except (ValueError, OSError) as error:
+        except (KeyError, ValueError, OSError) as error:
             raise ValueError(f"{timezone!r} is no time zone; write one such as Europe/Berlin") from error
         return timezone
 

@@ -66,7 +66,12 @@ def plan(job: Job) -> list[Planned]:
         judges = [
             _verdicts(job, scope, reader, judging, conversations, to_come) for judging in judgings(job, scope.benchmark)
         ]
-    return models + judges
+        control = [
+            _control(job, scope, reader, judging)
+            for judging in judgings(job, scope.benchmark)
+            if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
+        ]
+    return models + judges + control
 
 
 def in_all(planned: Sequence[Planned]) -> Planned:
@@ -95,14 +100,14 @@ def _verdicts(
 ) -> Planned:  # fmt: skip
     owed = missing_verdicts(job, scope, reader, judging, retry_failed=False)
     n_criteria = _n_criteria(reader, scope)
-    calls = sum(count for _, count in owed) + sum(n_criteria[task_id] for task_id in to_come)
+    calls = sum(each.n_criteria for each in owed) + sum(n_criteria[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
     condition = "judge = ? and judge_config_hash = ? and template_hash = ?"
     identity = [judging.judge.label, judging.judge_config_hash, judging.template_hash]
     per_call = _measured(reader, "verdicts", condition, identity)
     if per_call.prompt is None and calls:
-        answers = _texts_of(reader, [response_id for response_id, _ in owed])
+        answers = _texts_of(reader, [each.response_id for each in owed])
         texts = [
             judging.template + "\n".join(text for _, text in conversations[task_id].messages) + answer
             for task_id, answer in answers
@@ -110,6 +115,21 @@ def _verdicts(
         if texts:
             per_call = replace(per_call, prompt=_counted(target, texts), basis=COUNTED)
     return _planned("judge", judging.judge.label, calls, per_call, prices)
+
+
+def _control(job: Job, scope: Scope, reader: Reader, judging: Judging) -> Planned:
+    """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
+    key = {**scope.key, **judging.columns}
+    where = " and ".join(f"{column} = ?" for column in key)
+    n_members = reader.value(f"select count(*) from control_set where {where}", list(key.values()))
+    n_done = reader.value(
+        f"select count(*) from control_verdicts where {where} and judge_vintage = ? and value is not null",
+        [*key.values(), job.night],
+    )
+    calls = max(0, (n_members or job.settings.drift.verdicts) - n_done)
+    identity = [judging.judge.label, judging.judge_config_hash, judging.template_hash]
+    measured = _measured(reader, "verdicts", "judge = ? and judge_config_hash = ? and template_hash = ?", identity)
+    return _planned("drift", judging.judge.label, calls, measured, prices_of(judge_target(judging.judge)))
 
 
 def _measured(reader: Reader, table: str, condition: str, identity: list[Any]) -> _PerCall:

@@ -1,80 +1,113 @@
-"""Telling people how far long work has come: a bar on a terminal, a line now and then elsewhere, on standard error."""
+"""Telling people how far long work has come: bars on a terminal, a line now and then elsewhere, on standard error."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 _LINE_EVERY_S = 20.0
 
 
-class _Shown:
-    """The progress of one stage as it is shown; says nothing when there is nothing to show."""
+@dataclass
+class Tally:
+    """How far the work of a stage on one model has come."""
 
-    def __init__(self, what: str, total: int) -> None:
-        self.what, self.total, self.done, self.failed = what, total, 0, 0
-        self._said_at_s = time.monotonic()
+    what: str
+    label: str
+    total: int
+    done: int = 0
+    failed: int = 0
+    said_at_s: float = field(default_factory=time.monotonic)
 
-    def add(self, *, succeeded: bool) -> None:
-        self.done += 1
-        self.failed += not succeeded
-        self.show()
-
-    def show(self) -> None:
-        if self.done >= self.total or time.monotonic() - self._said_at_s > _LINE_EVERY_S:
-            self._said_at_s = time.monotonic()
-            say(f"{self.what}: {self.done} of {self.total}" + (f", {self.failed} failed" if self.failed else ""))
-
-
-class _Bar(_Shown):
-    def __init__(self, what: str, total: int, bars: Any) -> None:
-        super().__init__(what, total)
-        self._bars = bars
-        self._bar = bars.add_task(what, total=total, failures="")
-
-    def show(self) -> None:
-        self._bars.update(self._bar, completed=self.done, failures=f"{self.failed} failed" if self.failed else "")
+    @property
+    def name(self) -> str:
+        """The stage and the model."""
+        return f"{self.what} {self.label}".rstrip()
 
 
-_shown: dict[str, _Shown] = {}
-_forward: list[Callable[[str, bool], None]] = []
+class _Lines:
+    """Shown where nobody watches: a line now and then, and one at the end."""
+
+    def add(self, tally: Tally) -> None:
+        pass
+
+    def show(self, tally: Tally) -> None:
+        if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
+            tally.said_at_s = time.monotonic()
+            say(f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else ""))
+
+    def close(self) -> None:
+        pass
 
 
-def forward_to(listener: Callable[[str, bool], None]) -> None:
+class _Bars:
+    """Shown on a terminal: a bar each."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bars = Progress(*columns, TextColumn("{task.fields[failures]}"), console=Console(stderr=True))
+        self._numbers: dict[str, Any] = {}
+        self._bars.start()
+
+    def add(self, tally: Tally) -> None:
+        self._numbers[tally.name] = self._bars.add_task(tally.name, total=tally.total, failures="")
+
+    def show(self, tally: Tally) -> None:
+        failures = f"{tally.failed} failed" if tally.failed else ""
+        self._bars.update(self._numbers[tally.name], completed=tally.done, failures=failures)
+
+    def close(self) -> None:
+        self._bars.stop()
+
+
+_tallies: dict[tuple[str, str], Tally] = {}
+_screens: list[_Lines | _Bars] = []
+"""The one screen that all work shares while any is shown: a terminal has room for one set of bars."""
+_shown: set[tuple[str, str]] = set()
+_forward: list[Callable[[str, str, bool], None]] = []
+
+
+def forward_to(listener: Callable[[str, str, bool], None]) -> None:
     """Tell progress to somebody else from now on, such as another process that shows it."""
     _forward[:] = [listener]
 
 
-def advance(what: str, *, succeeded: bool) -> None:
-    """Tell that one more unit of a piece of work has finished; without anyone who shows it, nothing happens."""
+def advance(what: str, label: str = "", *, succeeded: bool) -> None:
+    """Tell that one more unit of a stage's work on a model has finished; where nobody counts it, nothing happens."""
     for listener in _forward:
-        listener(what, succeeded)
-    if what in _shown:
-        _shown[what].add(succeeded=succeeded)
+        listener(what, label, succeeded)
+    tally = _tallies.get((what, label))
+    if tally is not None:
+        tally.done += 1
+        tally.failed += not succeeded
+        if (what, label) in _shown:
+            _screens[0].show(tally)
 
 
 @contextmanager
-def progress(what: str, total: int, *, is_quiet: bool = False) -> Iterator[None]:
-    """Show what `advance` tells about a piece of work while the block runs."""
-    if is_quiet or total == 0:
-        yield
-    elif sys.stderr.isatty():
-        with _bars() as bars:
-            _shown[what] = _Bar(what, total, bars)
-            yield
-    else:
-        _shown[what] = _Shown(what, total)
-        yield
-    _shown.pop(what, None)
-
-
-def _bars() -> Any:
-    from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, TextColumn("{task.fields[failures]}"), console=Console(stderr=True))
+def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
+    """Count, and show, what `advance` tells about a stage's work while the block runs; `totals` are by model."""
+    tallies = {(what, label): Tally(what, label, total) for label, total in totals.items() if total}
+    _tallies.update(tallies)
+    if not is_quiet and tallies:
+        if not _screens:
+            _screens.append(_Bars() if sys.stderr.isatty() else _Lines())
+        _shown.update(tallies)
+        for tally in tallies.values():
+            _screens[0].add(tally)
+    try:
+        yield list(tallies.values())
+    finally:
+        for key in tallies:
+            del _tallies[key]
+        _shown.difference_update(tallies)
+        if _screens and not _shown:
+            _screens.pop().close()
 
 
 def say(line: str) -> None:

@@ -9,7 +9,8 @@ class StageReport:
     """Rows that a stage made, failures by status, cost (None if any price is unknown), and what people should know.
 
     `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
-    the work. `skipped` are cells that no call was made for.
+    the work, `is_at_stop_time` when the time did, `has_failed` when a part of it ended with an error and the rest went
+    on. `skipped` are cells that no call was made for.
     """
 
     stage: str
@@ -21,6 +22,8 @@ class StageReport:
     warnings: list[str] = field(default_factory=list)
     is_below_bar: bool = False
     is_at_budget: bool = False
+    is_at_stop_time: bool = False
+    has_failed: bool = False
     skipped: int = 0
 
     def count(self, status: str, cost_usd: float | None, *, is_failure: bool) -> None:

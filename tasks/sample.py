@@ -54,7 +54,7 @@ async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in conversation.messages]
             identity = _response_id(job, scope, model, target, cell, conversation.conversation_id)
-            call = Call(target, messages, identity, trial=cell[1], vintage=job.vintage, priority=(place,))
+            call = Call(target, messages, identity, trial=cell[1], vintage=job.vintage_of(model), priority=(place,))
             try:
                 reply = await gateway.complete(call)
             except NotCalled:
@@ -63,7 +63,7 @@ async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             row = _response_row(job, scope, model, target, cell, conversation.conversation_id, reply)
             writer.add(row, reply, is_failure=row["status"] != OK)
             report.count(row["status"], row["cost_usd"], is_failure=row["status"] != OK)
-            advance("sample", succeeded=row["status"] == OK)
+            advance("sample", model_label, succeeded=row["status"] == OK)
 
         async with asyncio.TaskGroup() as group:
             for place, cell in enumerate(cells):
@@ -75,7 +75,7 @@ def _response_id(job: Job, scope: Scope, model: Model, target: Target, cell: Cel
     task_id, trial = cell
     return response_id(
         scope.benchmark.name, scope.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
-        job.vintage,
+        job.vintage_of(model),
     )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def _response_row(
         "model": model.label,
         "model_config_hash": target.config_hash,
         "trial": trial,
-        "vintage": job.vintage,
+        "vintage": job.vintage_of(model),
         "source": "sampled",
         "import_batch": None,
         "status": status,

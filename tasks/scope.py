@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.calls import judge_target, target_of
 from tasks.endpoints import Judge, Model
 from tasks.prompts import load_template
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import template_hash
 from tasks.settings import Job
 from tasks.sources import source_of
-from warehouse import Reader
+from warehouse import Reader, Warehouse
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures whose cause may pass: the next run tries them again."""
@@ -61,6 +62,7 @@ def open_scope(job: Job, reader: Reader) -> Scope:
 
     Raises:
         PipelineError: the data set is not ingested.
+        UsageError: a named task is not among them.
     """
     benchmark, source = source_of(job)
     key = [benchmark.name, source.revision]
@@ -82,8 +84,18 @@ def open_scope(job: Job, reader: Reader) -> Scope:
         "group by task_id order by min((list_position(?, split), position))",
         [*key, list(source.splits), list(source.splits)],
     )
-    task_ids = tuple(row["task_id"] for row in rows)[: job.limit]
+    task_ids = _chosen(job, [row["task_id"] for row in rows])
     return Scope(benchmark, source.revision, source.splits, task_ids)
+
+
+def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
+    """Of the admitted tasks those that the job names, the first N of them under a limit."""
+    if job.named_tasks is not None:
+        unknown = sorted(set(job.named_tasks) - set(task_ids))
+        if unknown:
+            raise UsageError(f"--task {unknown[0]}: is no admitted task of the chosen splits; see the table `tasks`")
+        task_ids = [task_id for task_id in task_ids if task_id in job.named_tasks]
+    return tuple(task_ids)[: job.limit]
 
 
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
@@ -110,7 +122,7 @@ def missing_responses(
         with wanted as (
             select task_id, trial, position
             from (select unnest(?::varchar[]) as task_id, generate_subscripts(?::varchar[], 1) as position)
-            cross join range(1, ? + 1) as trials(trial)
+            cross join (select unnest(?::bigint[]) as trial)
         ),
         filled as (
             select task_id, trial
@@ -122,81 +134,69 @@ def missing_responses(
         select task_id, trial from wanted anti join filled using (task_id, trial) order by trial, position
         """,
         [
-            list(scope.task_ids), list(scope.task_ids), job.settings.trials,
-            scope.benchmark.name, scope.dataset_revision, model.label, job.vintage, model_config_hash,
+            list(scope.task_ids), list(scope.task_ids), list(job.trials),
+            scope.benchmark.name, scope.dataset_revision, model.label, job.vintage_of(model), model_config_hash,
             list(PASSING), retry_failed,
         ],
     )  # fmt: skip
     return [(row["task_id"], row["trial"]) for row in rows]
 
 
-def missing_verdicts(
-    job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool
-) -> list[tuple[str, int]]:
-    """The responses that a judging still owes verdicts, with how many: (response id, criteria to judge).
+class Owed(NamedTuple):
+    """A response that a judging still owes verdicts, with how many."""
+
+    response_id: str
+    model: str
+    n_criteria: int
+
+
+def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool) -> list[Owed]:
+    """The responses that a judging still owes verdicts.
 
     Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
     ones next to each other: they are judged by the same calls.
 
     Imported responses are judged like sampled ones, unless models are named and theirs is not among them.
     """
-    rows = reader.rows(
-        f"{_ANSWERS_OF_SCOPE} select response_id, count(*) as n from owed "
-        "group by response_id, task_id, text, model, trial order by task_id, text, model, trial",
-        _owed_parameters(job, scope, judging, retry_failed),
-    )
-    return [(row["response_id"], row["n"]) for row in rows]
+    named, hashes = job.named_models, model_hashes(job)
+    asked = {
+        **scope.key,
+        **_undecided(judging, retry_failed),
+        "tasks": list(scope.task_ids),
+        "trials": list(job.trials),
+        "sampled": [f"{job.vintage_of(model)} {hashes[model.label]} {model.label}" for model in job.settings.models],
+        "vintage": job.vintage,
+        "is_any_import": named is None,
+        "imported": list(named or ()),
+    }
+    return [Owed(**row) for row in reader.rows(sql.read("questions/owed_answers"), asked)]
 
 
 def owed_criteria(
-    job: Job, scope: Scope, reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
+    reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
-    return reader.rows(
-        f"{_ANSWERS_OF_SCOPE} select * from owed where list_contains(?, response_id) "
-        "order by list_position(?, response_id), position",
-        [*_owed_parameters(job, scope, judging, retry_failed), list(response_ids), list(response_ids)],
-    )
+    asked = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
+    return reader.rows(sql.read("questions/owed_criteria"), asked)
 
 
-_ANSWERS_OF_SCOPE = """
-    with answers as (
-        select response_id, benchmark, dataset_revision, task_id, conversation_id, model, trial, vintage, text
-        from responses
-        where benchmark = ? and dataset_revision = ? and vintage = ? and status = 'ok'
-            and list_contains(?, task_id) and trial <= ?
-            and (
-                list_contains(?::varchar[], model_config_hash || ' ' || model)
-                or (source = 'imported' and (? or list_contains(?::varchar[], model)))
-            )
-    ),
-    done as (
-        select response_id, criterion_id, criterion_hash
-        from verdicts
-        where judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ?
-            and not (list_contains(?, status) or (? and value is null))
-    ),
-    owed as (
-        select
-            answers.*, criteria.criterion_id, criteria.content_hash as criterion_hash, criteria.title, criteria.position
-        from answers
-        inner join criteria using (benchmark, dataset_revision, task_id)
-        anti join done
-            on answers.response_id = done.response_id and criteria.criterion_id = done.criterion_id
-            and criteria.content_hash = done.criterion_hash
-    )
-"""
+def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
+    """The parameters that say what counts as not decided by a judging."""
+    return {**judging.columns, "again": list(PASSING), "retry_failed": retry_failed}
+
+
+def imported_models(job: Job) -> list[str]:
+    """The labels of imported answers that the job is about: those it names, or all where it names no model."""
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        rows = reader.rows(
+            "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
+            "and source = 'imported' order by model",
+            [*scope.key.values(), job.vintage],
+        )
+    return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 
 def model_hashes(job: Job) -> dict[str, str]:
     """The configuration hash of each configured model, by label."""
     return {model.label: target_of(model).config_hash for model in job.settings.models}
-
-
-def _owed_parameters(job: Job, scope: Scope, judging: Judging, retry_failed: bool) -> list[Any]:
-    named, models = job.named_models, model_hashes(job)
-    return [
-        scope.benchmark.name, scope.dataset_revision, job.vintage, list(scope.task_ids), job.settings.trials,
-        [f"{config} {label}" for label, config in models.items()], named is None, list(named or ()),
-        *judging.columns.values(), list(PASSING), retry_failed,
-    ]  # fmt: skip

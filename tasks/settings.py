@@ -165,3 +165,8 @@ class Job(Strict):
     def trials(self) -> tuple[int, ...]:
         """The trials that are wanted."""
         return self.named_trials or tuple(range(1, self.settings.trials + 1))
+
+    @property
+    def vintages(self) -> list[str]:
+        """All samplings that the run is about."""
+        return list(dict.fromkeys((self.vintage, *map(self.vintage_of, self.settings.models))))

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.rows import as_text, as_whole_number
+from tasks.imports.retraction import batch_in, retraction_row
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text import is_blank
+from tasks.settings import Job
 from tasks.sources import read_rows
 from warehouse import Warehouse
 
@@ -94,9 +96,15 @@ def refuse_conflict(where: str, given: object, *present: object) -> None:
         raise ImportRefused(f"{where}: another one stands in its place; use another model, judge or trial")
 
 
-def store(warehouse: Warehouse, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:
-    """Write the rows that are new, and say what was done."""
+def store(job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:
+    """Write the rows that are new, and say what was done; a batch that was taken back counts again."""
+    warehouse = Warehouse(job.warehouse)
+    was_retracted = batch_in(warehouse, batch).is_retracted
     warehouse.write(table_name, rows)
+    if was_retracted:
+        warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
     warehouse.publish()
     note = f"{len(rows)} {table_name} imported, {n_given - len(rows)} were there (batch {batch})"
+    if was_retracted:
+        note = f"{batch_in(warehouse, batch)} brought back (batch {batch})"
     return StageReport("import", rows=len(rows), notes=[note])

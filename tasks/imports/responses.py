@@ -60,7 +60,7 @@ def import_responses(job: Job, file: Path, model: str | None = None) -> StageRep
         earlier = rows.get(made["response_id"])
         refuse_conflict(where, made["text"] or "", stored.get(made["response_id"]), earlier and (earlier["text"] or ""))
         rows[made["response_id"]] = made
-    return store(warehouse, "responses", [r for i, r in rows.items() if i not in stored], len(rows), batch)
+    return store(job, "responses", [r for i, r in rows.items() if i not in stored], len(rows), batch)
 
 
 def _response_row(

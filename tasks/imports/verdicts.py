@@ -18,7 +18,9 @@ from tasks.imports.files import (
     store,
 )
 from tasks.reports import StageReport
+from tasks.rules.cells import as_before
 from tasks.rules.identity import IMPORTED, verdict_id
+from tasks.rules.text import is_blank
 from tasks.rules.verdict import MET, PARTIAL, UNMET
 from tasks.settings import Job
 from tasks.sources import source_of
@@ -28,11 +30,12 @@ _STATUS = {1.0: MET, 0.5: PARTIAL, 0.0: UNMET}
 _WORDS = {"true": 1.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0}
 
 
-def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageReport:
+def import_verdicts(job: Job, file: Path, model: str | None = None, *, skip_empty: bool = False) -> StageReport:
     """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1)
     `[, judge, trial, judge_trial, explanation]`; the judge is called `imported` where none is named.
 
-    Every row is looked at before the first is stored.
+    Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
+    sheet that is filled in halfway.
 
     Raises:
         ImportRefused: a row fits no stored response or criterion, or another decision is stored in its place.
@@ -51,13 +54,20 @@ def import_verdicts(job: Job, file: Path, model: str | None = None) -> StageRepo
         raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
     rows: dict[str, dict[str, Any]] = {}
     batch = batch_of(file)
+    n_empty = 0
     for where, row in given_rows(file, model):
+        if skip_empty and not _stated(row):
+            n_empty += 1
+            continue
         response = _response(where, row, responses)
         made = _verdict_row(job, benchmark, batch, where, row, key | response, criteria)
         earlier = rows.get(made["verdict_id"])
         refuse_conflict(where, made["value"], stored.get(made["verdict_id"]), earlier and earlier["value"])
         rows[made["verdict_id"]] = made
-    return store(warehouse, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
+    report = store(job, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
+    if skip_empty:
+        report.notes.append(f"{n_empty} rows without a decision left out")
+    return report
 
 
 def _responses(reader: Reader, job: Job, key: dict[str, str]) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
@@ -82,7 +92,8 @@ def _criteria(reader: Reader, key: dict[str, str]) -> dict[tuple[str, str], str]
 def _response(where: str, given: Given, responses: dict[tuple[str, str, int], list[dict[str, Any]]]) -> dict[str, Any]:
     task_id, model = required_text(where, given, "task"), required_text(where, given, "model")
     trial = number_of(where, given, "trial")
-    found = responses.get((task_id, model, trial), [])
+    # A sheet's cells may be marked, so that no spreadsheet takes them for formulas.
+    found = responses.get((task_id, model, trial)) or responses.get((as_before(task_id), as_before(model), trial), [])
     if len(found) != 1:
         what = "no usable response" if not found else f"{len(found)} responses"
         raise ImportRefused(
@@ -96,6 +107,8 @@ def _verdict_row(
     criteria: dict[tuple[str, str], str],
 ) -> dict[str, Any]:  # fmt: skip
     criterion = required_text(where, given, "criterion")
+    if (response["task_id"], criterion) not in criteria:
+        criterion = as_before(criterion)
     content = criteria.get((response["task_id"], criterion))
     if content is None:
         raise ImportRefused(f"{where}: task {response['task_id']} has no criterion {criterion!r}")
@@ -130,13 +143,19 @@ def _verdict_row(
 
 def _value(where: str, given: Given, grading: str) -> float:
     """The decision of a row: true or false, or 0, 0.5 or 1 as a number or in words."""
-    stated = [given[name] for name in ("criteria_met", "value") if given.get(name) is not None and given[name] != ""]
+    stated = _stated(given)
     values = {_as_value(raw) for raw in stated}
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == "binary"):
-        said = " and ".join(map(repr, stated)) or "missing"
+        said = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
         raise ImportRefused(f"{where}: criteria_met is {said}; a {grading} verdict is true or false, or 1 or 0")
     return value
+
+
+def _stated(given: Given) -> list[Any]:
+    """What a row says about the decision; nothing where its cells are empty."""
+    cells = [given.get(name) for name in ("criteria_met", "value")]
+    return [cell for cell in cells if cell is not None and not (isinstance(cell, str) and is_blank(cell))]
 
 
 def _as_value(raw: Any) -> float | None:

@@ -139,7 +139,7 @@ def _peak_mb(process: int) -> float:
 async def judge_all(job: Job) -> Figures:
     """The judge stage as `flows/stages.py` runs it, without Prefect; the first calls only warm it up."""
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
-    ids = [response_id for response_id, _ in owed]
+    ids = [each.response_id for each in owed]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
     n_calls = CRITERIA * len(ids)
     async with calling(job) as desk, crew_for(job, desk, n_calls):

@@ -42,7 +42,7 @@ async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, i
 
 async def _staged(job: Job) -> None:
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
-    ids = [response_id for response_id, _ in owed]
+    ids = [each.response_id for each in owed]
     await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False)
 
 

@@ -41,7 +41,7 @@ def fill(warehouse: Warehouse, size: Size) -> None:
     with duckdb.connect() as connection:
         _tasks(connection)
         for table_name in ("task_rows", "split_members", "criteria", "checks"):
-            _copy(connection, warehouse, table_name, f"select * from made_{table_name}")
+            copy_rows(connection, warehouse, table_name, f"select * from made_{table_name}")
         for model, vintage in _series(size):
             _answers(connection, warehouse, size, model, vintage)
     warehouse.write("score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES])
@@ -116,8 +116,8 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
             'a-run' as run_id, now() as created_at, difficulty + 0.2 * luck as difficulty
         from made_tasks cross join range(1, {size.trials + 1}) as trials(trial)
     """)
-    _copy(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
-    _copy(connection, warehouse, "verdicts", f"""
+    copy_rows(connection, warehouse, "responses", "select * exclude (difficulty, luck) from made_responses")
+    copy_rows(connection, warehouse, "verdicts", f"""
         select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
             answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model, trial,
             vintage, 'a-judge' as judge, 'a-judge as configured' as judge_config_hash, 'a-template' as template_hash,
@@ -136,7 +136,7 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
     """)  # fmt: skip
 
 
-def _copy(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str) -> None:
+def copy_rows(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table_name: str, query: str) -> None:
     """Write the rows of a query as one part, with the contract's columns in its order and types."""
     folder = warehouse.store.root / table_name
     folder.mkdir(parents=True, exist_ok=True)

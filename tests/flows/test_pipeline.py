@@ -181,18 +181,6 @@ def test_judges_that_cannot_be_told_apart_cost_a_run_its_hard_subset_and_nothing
     assert "tasks are complete for all 2 models" in chosen.stderr
 
 
-def test_a_second_run_on_the_same_warehouse_is_refused_in_one_line(command: Command) -> None:
-    with FaultServer(lambda r, n: Answer(well_behaved(r, n).text, delay_s=0.5)) as server:
-        command.configure(**settings(server))
-        process = command.start("run", "--warehouse", "data")
-        _wait_for(lambda: len(server.book) > 3, process)
-        refused = command("run", "--warehouse", "data", "-q", code=1)
-        assert f"process {process.pid} is at work on this warehouse" in refused.stderr
-        assert len(refused.stderr.strip().splitlines()) == 1
-        process.kill()
-        process.wait()
-
-
 def test_stages_run_one_by_one_and_empty_models_make_no_call(command: Command, provider: FaultServer) -> None:
     command.configure(dataset={"source": "sample"})
     for stage in ("ingest", "assemble", "sample", "judge", "aggregate", "check"):

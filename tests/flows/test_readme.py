@@ -42,7 +42,8 @@ def test_every_command_has_help_with_an_example_and_is_in_no_document_under_anot
     names = set(cli.commands)
     assert names == {
         "run", "ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check", "import", "status",
-        "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan",
+        "leaderboard", "diff", "judges", "criteria", "lengths", "sql", "doctor", "plan", "nightly", "backfill", "serve",
+        "compact", "export", "backup", "restore",
     }  # fmt: skip
     for name, subcommand in cli.commands.items():
         assert subcommand.help, name

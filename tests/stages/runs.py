@@ -49,9 +49,9 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
 
     async def run() -> None:
         owed = plan_verdicts(job, retry_failed=retry_failed)
-        async with calling(job) as desk, crew_for(job, desk, sum(n for _, rs in owed for _, n in rs)):
+        async with calling(job) as desk, crew_for(job, desk, sum(each.n_criteria for _, of in owed for each in of)):
             for judging, responses in owed:
-                ids = [response_id for response_id, _ in responses]
+                ids = [each.response_id for each in responses]
                 if judging.judge.mode == "batch" and ids:
                     report.adopt(await look_after_batches(job, judging, ids, retry_failed=retry_failed))
                 report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=retry_failed))

@@ -72,11 +72,11 @@ async def _judge(job: Any, desk: Any) -> Any:
 
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (judge_batch, (judging, [name for name, _ in batch]), {"retry_failed": False, "place": place})
+        (judge_batch, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
         for judging, responses in owed
         for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
-    return await _called(job, desk, "judge", batches, sum(count for _, responses in owed for _, count in responses))
+    return await _called(job, desk, "judge", batches, sum(each.n_criteria for _, found in owed for each in found))
 
 
 @contextlib.contextmanager

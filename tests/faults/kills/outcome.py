@@ -10,11 +10,11 @@ from typing import Any
 TABLES = {
     "responses": "select response_id, status, text from responses order by all",
     "verdicts": "select verdict_id, status, value, explanation from verdicts order by all",
-    # Not compared: what it cost, and what `aggregate` draws, which the undisturbed run leaves out.
+    # Not compared: when it was, what it cost, and what `aggregate` draws, which the undisturbed run leaves out.
     "leaderboard": """
         select * exclude (
             ci_low, ci_high, is_small, trials_mean, trials_ci_low, trials_ci_high, met_ci_low, met_ci_high,
-            is_met_small, cost_usd
+            is_met_small, cost_usd, first_answered_at
         )
         from leaderboard order by all
     """,

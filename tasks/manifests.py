@@ -1,0 +1,54 @@
+"""Manifests: JSON files that are written last and make the files beside them an export or a backup."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tasks.rules.errors import PipelineError
+from warehouse.files import write_atomically
+
+
+class Damaged(PipelineError):
+    """Files are not what their manifest says, or the manifest is none; nothing of them was taken over."""
+
+
+def written(kind: str, version: int, content: dict[str, Any]) -> bytes:
+    """A manifest of a kind, as it is stored."""
+    return json.dumps({"format": kind, "version": version, **content}, indent=1, ensure_ascii=False).encode()
+
+
+def write_manifest(path: Path, content: bytes) -> None:
+    """Put a manifest in place, whole or not at all."""
+    write_atomically(path, content)
+
+
+def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """A manifest of a kind.
+
+    Raises:
+        Damaged: it is of another kind or a newer version, or cannot be read.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+    if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:
+        raise Damaged(f"{path}: is no {kind}; is the folder right?")
+    if document["version"] > version:
+        raise Damaged(
+            f"{path}: is of version {document['version']}, and this program knows none above {version}; "
+            "use the newer program"
+        )
+    return document
+
+
+def hash_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path that a manifest names stays in the manifest's folder."""
+    return not Path(path).is_absolute() and ".." not in Path(path).parts

@@ -1,0 +1,157 @@
+"""A finished night run again: 20 models x 3 trials on 1,100 tasks, 1.16 M verdicts, and no call to make.
+
+The tasks are ingested and checked as always; answers and verdicts are written as parts by DuckDB. Then the whole job is
+done without Prefect, whose own start and bookkeeping are apart, once for what it leaves behind and once to be measured.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from flows.evaluate import coverage_report
+from flows.execution import execute
+from tasks.aggregate import aggregate
+from tasks.benchmarks import load_benchmark
+from tasks.calls import target_of
+from tasks.desk import calling
+from tasks.hard_subset import select_hard
+from tasks.judge import plan_verdicts
+from tasks.reports import StageReport
+from tasks.sample import plan_samples
+from tasks.scope import judgings
+from tasks.settings import Job, Settings
+from tests.benchmarks.bench import in_process_of_its_own, table
+from tests.benchmarks.synthetic import copy_rows
+from tests.builders import good_row
+from tests.hub.rows import hub_criterion
+from tests.stages.runs import prepared
+from warehouse import Warehouse
+
+SPLITS = {"finance": ("Finance", 600, 10_264), "legal": ("Legal", 500, 9_092)}
+
+
+def data(folder: Path) -> Path:
+    """The data set: tasks in the hub's shape, with the paper's numbers of tasks and criteria."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for split, (field, n_tasks, n_criteria) in SPLITS.items():
+        with (folder / f"{split}.jsonl").open("w", encoding="utf-8") as file:
+            for i in range(n_tasks):
+                own = n_criteria // n_tasks + (i < n_criteria % n_tasks)
+                task_id = f"{split}-{i}"
+                rubric = [hub_criterion(f"{task_id}-{j}", "important", 4 + j % 4) for j in range(own)]
+                row = good_row(task_id, field=field, prompt_0=f"What about {task_id}?", rubric=rubric)
+                file.write(json.dumps(row) + "\n")
+    return folder
+
+
+def job_of(folder: Path, n_models: int, run_id: str) -> Job:
+    """The job, on endpoints that nobody listens at."""
+    nowhere = {"api_base": "http://127.0.0.1:9/v1"}
+    models = [{"name": f"hosted_vllm/model-{i:02d}", "label": f"model-{i:02d}", **nowhere} for i in range(n_models)]
+    settings = Settings.model_validate(
+        {
+            "dataset": {"source": str(folder / "data"), "splits": list(SPLITS)},
+            "models": models,
+            "judges": [{"name": "hosted_vllm/judge", "label": "judge", **nowhere}],
+            "trials": 3,
+        }
+    )
+    return Job(settings=settings, warehouse=folder / "warehouse", run_id=run_id, is_quiet=True)
+
+
+def fill(folder: Path, n_models: int) -> None:
+    """Ingest the tasks, and write all answers and verdicts as parts."""
+    data(folder / "data")
+    job = prepared(job_of(folder, n_models, "filling"))
+    warehouse = Warehouse(job.warehouse)
+    judging = judgings(job, load_benchmark(job.settings.benchmark))[0].columns
+    with duckdb.connect() as connection:
+        connection.execute(f"attach '{warehouse.database}' as published (read_only)")
+        for model in job.settings.models:
+            connection.execute(f"""
+                create or replace table answers as
+                select md5(concat(task_id, trial, '{model.label}')) as response_id, benchmark, dataset_revision,
+                    task_id, conversation_id, '{model.label}' as model,
+                    '{target_of(model).config_hash}' as model_config_hash, trial, 'base' as vintage,
+                    'sampled' as source, 'ok' as status,
+                    repeat(md5(task_id) || ' words of an answer ', 40) as text, 1500 as chars_alnum,
+                    'stop' as finish_reason, false as degraded, 900 as prompt_tokens, 500 as completion_tokens,
+                    0.01 as cost_usd, 12.0 as latency_s, 1 as attempts, 'filling' as run_id, now() as created_at
+                from published.tasks cross join range(1, 4) as trials(trial)
+            """)
+            copy_rows(connection, warehouse, "responses", "select * from answers")
+            columns = ", ".join(f"'{value}' as {name}" for name, value in judging.items())
+            copy_rows(connection, warehouse, "verdicts", f"""
+                select md5(concat(response_id, criterion_id)) as verdict_id, response_id, answers.benchmark,
+                    answers.dataset_revision, task_id, criterion_id, criteria.content_hash as criterion_hash, model,
+                    trial, vintage, {columns}, 'judged' as source,
+                    (hash(response_id, criterion_id) % 100 < {30 + 2 * int(model.label[-2:])})::int as value,
+                    if(value = 1, 'met', 'unmet') as status, 'Because of ' || md5(criterion_id) as explanation,
+                    2000 as prompt_tokens, 90 as completion_tokens, 0.001 as cost_usd, 2.0 as latency_s,
+                    1 as attempts, 'filling' as run_id, now() as created_at
+                from answers inner join published.criteria using (benchmark, dataset_revision, task_id)
+                order by response_id, position
+            """)  # fmt: skip
+
+
+def rerun(folder: Path, n_models: int, run_id: str) -> list[tuple[str, float]]:
+    """(step, seconds) of the whole job on what is there, with what a run writes at its beginning and end."""
+    job = job_of(folder, n_models, run_id)
+    steps: list[tuple[str, float]] = []
+
+    def timed(name: str, work: Callable[[], Any]) -> Any:
+        began_s = time.monotonic()
+        found = work()
+        steps.append((name, time.monotonic() - began_s))
+        return found
+
+    def stages() -> list[StageReport]:
+        timed("ingest, check, assemble", lambda: prepared(job))
+        cells = timed("missing answers", lambda: plan_samples(job, retry_failed=False))
+        owed = timed("missing verdicts", lambda: plan_verdicts(job, retry_failed=False))
+        assert not any([*cells.values(), *(found for _, found in owed)]), "something is missing"
+        asyncio.run(_nothing_to_call(job))
+        timed("aggregate", lambda: aggregate(job))
+        timed("select the hard subset", lambda: select_hard(job, must_select=False))
+        return [timed("coverage", lambda: coverage_report(job))]
+
+    began_s = time.monotonic()
+    execute(job, stages)
+    whole_s = time.monotonic() - began_s
+    return [*steps, ("record of the run", whole_s - sum(s for _, s in steps)), ("in all", whole_s)]
+
+
+async def _nothing_to_call(job: Job) -> None:
+    async with calling(job):
+        pass
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_rerun", description=__doc__)
+    parser.add_argument("--models", type=int, default=20)
+    parser.add_argument("--folder", type=Path, help="keep the warehouse here and use it again")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        if not (folder / "filled").exists():
+            in_process_of_its_own(fill, folder, given.models)
+            (folder / "filled").touch()
+        first = in_process_of_its_own(rerun, folder, given.models, f"first-{time.time_ns()}")
+        again = in_process_of_its_own(rerun, folder, given.models, f"again-{time.time_ns()}")
+        verdicts = given.models * 3 * sum(criteria for _, _, criteria in SPLITS.values())
+        print(f"{verdicts:,} verdicts\n")
+        pairs = zip(first, again, strict=True)
+        rows = [(name, f"{before:.2f}", f"{after:.2f}") for (name, before), (_, after) in pairs]
+        print(table(["step, seconds", "first", "again"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""The commands that keep a warehouse, and what `status` and `doctor` say of one, as a person types them."""
+
+import asyncio
+import json
+import socket
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from flows.cli import main
+from flows.cli_status import since_moment
+from flows.doctor import examine
+from tasks.accounts import latest_runs, spent
+from tasks.llm.entries import Entry
+from tasks.llm.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.settings import Job
+from tests.builders import at, job_on, response, row
+from warehouse import Warehouse
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "warehouse"
+
+
+@pytest.fixture
+def job(folder: Path) -> Job:
+    return job_on("sample", folder)
+
+
+def write(folder: Path, **tables: list[dict[str, Any]]) -> None:
+    warehouse = Warehouse(folder)
+    for table_name, rows in tables.items():
+        warehouse.write(table_name, rows)
+    warehouse.publish()
+
+
+def record(folder: Path, key: str, run_id: str, finished_at: datetime, cost_usd: float | None = 0.5) -> None:
+    async def one() -> None:
+        ledger = Ledger(folder / "ledger")
+        reply = Reply("ok", "x", prompt_tokens=10, completion_tokens=1, cost_usd=cost_usd)
+        moment_s = finished_at.timestamp()
+        entry = Entry(key, 1, "c", run_id, "m", "", "{}", reply, True, purpose="judge", finished_at_s=moment_s)
+        await ledger.record(entry)
+        ledger.close()
+
+    asyncio.run(one())
+
+
+def spend_row(**values: Any) -> dict[str, Any]:
+    given = {"day": "2026-11-20", "purpose": "judge", "called_model": "m", "calls": 1, "failed_calls": 0}
+    counts = {"unpriced_calls": 0, "prompt_tokens": 5, "cached_tokens": 0, "completion_tokens": 1, "cost_usd": 1.0}
+    return row("spend", **given | counts | values)
+
+
+# spend
+
+
+def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_know(folder: Path, job: Job) -> None:
+    # One run is known here alone, one from both (the ledger knows more), one from tables alone (its ledger is gone).
+    write(folder, spend=[spend_row(run_id="gone"), spend_row(run_id="both", calls=1, cost_usd=0.25)])
+    for key, run_id in (("a", "both"), ("b", "both"), ("c", "here")):
+        record(folder, key, run_id, NOW - timedelta(days=2))
+    record(folder, "d", "here", NOW, cost_usd=None)
+
+    found = [(r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"]) for r in spent(job)]
+    assert [("2026-11-22", "m", 1, 0.0, 1), ("2026-11-20", "m", 4, 2.5, 0)] == found
+
+
+def test_since_narrows_spend_to_days(folder: Path, job: Job) -> None:
+    record(folder, "a", "r", NOW - timedelta(days=3))
+    record(folder, "b", "r", NOW)
+
+    assert ["2026-11-22"] == [r["day"] for r in spent(job, NOW - timedelta(days=1))]
+
+
+SINCE = {
+    "7d": NOW - timedelta(days=7),
+    "24h": NOW - timedelta(hours=24),
+    "2026-11-01": datetime(2026, 11, 1, tzinfo=UTC),
+    "2026-11-01T06:30+02:00": datetime(2026, 11, 1, 4, 30, tzinfo=UTC),
+}
+
+
+@pytest.mark.parametrize("text", SINCE)
+def test_a_moment_is_named_as_a_span_or_a_date(text: str) -> None:
+    assert SINCE[text] == since_moment(text, NOW)
+
+
+@pytest.mark.parametrize("text", ["yesterday", "7", "0d", "-1d", "2026-13-01", ""])
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(click.UsageError, match="neither 7d nor 24h nor a date"):
+        since_moment(text, NOW)
+
+
+# runs
+
+
+def test_a_run_that_goes_on_is_told_from_one_that_was_killed_and_both_from_one_that_ended(
+    folder: Path, job: Job
+) -> None:
+    runs = [
+        row("runs", run_id="ended", outcome="done", started_at=at(1), responses_made=7, verdicts_made=8, cost_usd=0.5),
+        row("runs", run_id="killed", outcome="running", started_at=at(2), responses_made=0, verdicts_made=0),
+        row("runs", run_id="on", outcome="running", started_at=at(3), responses_made=0, verdicts_made=0),
+    ]
+    made = [response(f"t{i}", run_id=run_id, cost_usd=0.25) for i, run_id in enumerate(["killed", "killed", "on"])]
+    write(folder, runs=runs, responses=made)
+
+    with Warehouse(folder).living("on"):
+        found = latest_runs(job)
+    columns = ("run_id", "outcome", "responses", "verdicts", "cost_usd")
+    assert [
+        ("on", "running", 1, 0, 0.25), ("killed", "killed", 2, 0, 0.5), ("ended", "done", 7, 8, 0.5),
+    ] == [tuple(run[name] for name in columns) for run in found]  # fmt: skip
+    assert ["on"] == [run["run_id"] for run in latest_runs(job, at(2.5))]
+
+
+# as commands
+
+
+def said(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert code == main([*arguments, "--warehouse", str(folder)])
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, runs=[row("runs", run_id="a-run", command="prbench run", outcome="done", started_at=at(1))])
+    record(folder, "a", "a-run", NOW)
+    asked = ("status", "--spend", "--runs", "--disk")
+    text, _ = said(capsys, folder, *asked)
+    document = json.loads(said(capsys, folder, *asked, "--json")[0])
+
+    assert "prbench run" in text
+    assert "2026-11-22" in text
+    assert {"spend", "runs", "disk"} == document.keys()
+    assert "2026-01-01 00:00:01" == document["runs"][0]["started_at"]
+    whole = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    assert {"database", "ledger", "table runs"} <= {used["what"] for used in document["disk"]}
+    assert whole == pytest.approx(sum(used["n_bytes"] for used in document["disk"]), rel=0.2)
+
+
+def test_since_without_what_it_narrows_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--since narrows" in said(capsys, folder, "status", "--since", "7d", code=2)[1]
+
+
+def test_export_takes_a_folder_where_a_command_could_stand(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, responses=[response("t1")])
+    text, _ = said(capsys, folder, "export", str(tmp_path / "all"))
+    said(capsys, folder, "export", "--table", "responses", str(tmp_path / "one"))
+    _, why = said(capsys, folder, "export", str(tmp_path / "one"), code=2)
+
+    assert "1 rows of 1 tables" in text
+    assert (tmp_path / "all" / "manifest.json").exists()
+    assert ["manifest.json", "responses.parquet"] == sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert "is not an empty folder" in why
+
+
+def test_a_backup_is_made_and_restored_by_commands(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, responses=[response("t1")])
+    said(capsys, folder, "backup", str(tmp_path / "backup"))
+    report = json.loads(said(capsys, tmp_path / "restored", "restore", str(tmp_path / "backup"), "--json")[0])
+
+    assert "restore" == report["stage"]
+    with Warehouse(tmp_path / "restored").reader() as reader:
+        assert 1 == reader.value("select count(*) from responses")
+    assert "is not empty" in said(capsys, folder, "restore", str(tmp_path / "backup"), code=2)[1]
+
+
+# doctor
+
+
+def findings(folder: Path, **settings: Any) -> dict[str, tuple[bool | None, str]]:
+    return {found.subject: (found.is_ok, found.detail) for found in examine(job_on("sample", folder, **settings))}
+
+
+def test_doctor_names_a_receiver_whose_secret_is_not_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SLACK_URL", raising=False)
+    mail = {"to": ["a@example.org"], "sender": "b@example.org", "host": "localhost", "user": "b", "password": "${MAIL}"}
+    found = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}, {"email": mail}], "ping": "http://${PING}/x"})
+
+    names = {"alerts to slack 1": "SLACK_URL", "alerts to email 2": "MAIL", "ping after nights": "PING"}
+    for subject, name in names.items():
+        is_ok, detail = found[subject]
+        assert is_ok is False
+        assert f"{name} is not set" in detail
+
+
+def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_their_host(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        monkeypatch.setenv("SLACK_URL", f"http://127.0.0.1:{port}/services/secret-path")
+        reached = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
+    gone = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}]})["alerts to slack 1"]
+
+    assert (True, f"127.0.0.1:{port} answers") == reached
+    assert gone[0] is False
+    assert "secret-path" not in gone[1]
+
+
+def test_doctor_says_when_the_next_night_begins(folder: Path) -> None:
+    nightly = {"cron": "30 2 * * *", "timezone": "Europe/Berlin", "stop_at": "06:30"}
+    is_ok, detail = findings(folder, nightly=nightly)["nights"]
+
+    assert is_ok is True
+    assert " 02:30 CE" in detail
+    assert "stops at 06:30" in detail
+
+
+def test_doctor_names_a_newer_warehouse_and_a_database_of_another_version(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, responses=[response("t1")])
+    subject = f"warehouse {folder}"
+    assert findings(folder)[subject][0] is True
+    with monkeypatch.context() as other:
+        other.setattr("warehouse.warehouse.stamp", lambda: "of another version")
+        outdated = findings(folder)[subject]
+    (folder / "warehouse.json").write_text('{"version": 99}')
+
+    assert outdated[0] is False
+    assert "published by another version" in outdated[1]
+    is_ok, detail = findings(folder)[subject]
+    assert is_ok is False
+    assert "written by a newer prbench" in detail

@@ -1,0 +1,158 @@
+"""Sheets for human graders: what is sampled, what a spreadsheet may do to it, and what comes back."""
+
+import csv
+import shutil
+from collections import Counter
+from itertools import pairwise, product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.assemble import assemble
+from tasks.check import check
+from tasks.exchange import export_labelling
+from tasks.exchange.labelling import spread
+from tasks.imports import import_responses, import_verdicts
+from tasks.ingest import ingest
+from tasks.rules.cells import as_before, defused
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.settings import Job
+from tests.builders import good_row, job_on, write_jsonl
+from warehouse import Warehouse
+
+N_TASKS, N_CRITERIA = 6, 10
+FORMULA = '=HYPERLINK("https://example.org","x")'
+MODELS = ("ada", FORMULA)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Six tasks (one's id looks like a formula) answered by two models (one's name is one)."""
+    folder = tmp_path_factory.mktemp("labelling")
+    tasks = ["-t0", *(f"t{i}" for i in range(1, N_TASKS))]
+    job = job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse")
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    answers = [{"task": t, "model": m, "response": f"- an answer\nto {t}"} for t in tasks for m in MODELS]
+    import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
+    return job
+
+
+@pytest.fixture
+def job(shared: Job, tmp_path: Path) -> Job:
+    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
+    return shared.model_copy(update={"warehouse": copy})
+
+
+def sheet(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def saved(path: Path, rows: list[dict[str, str]]) -> Path:
+    """The sheet as a spreadsheet program would save it."""
+    with path.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_a_sheet_has_at_least_the_rows_that_were_asked_for_and_whole_responses(shared: Job, tmp_path: Path) -> None:
+    report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
+    rows = sheet(tmp_path / "sheet.csv")
+    counts = Counter((row["task"], row["model"]) for row in rows)
+
+    assert [N_CRITERIA] * 3 == list(counts.values())
+    assert len(rows) == report.rows
+    assert all(row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows)
+    assert {("", "", "")} == {(row["judge"], row["criteria_met"], row["explanation"]) for row in rows}
+    # A person reads a response once: its rows stand together.
+    assert len(counts) == 1 + sum(a["response"] + a["model"] != b["response"] + b["model"] for a, b in pairwise(rows))
+
+
+def test_the_same_seed_samples_the_same_and_another_one_differently(shared: Job, tmp_path: Path) -> None:
+    texts = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        export_labelling(shared, tmp_path / f"{name}.csv", n_rows=30, seed=seed)
+        texts.append((tmp_path / f"{name}.csv").read_bytes())
+
+    assert texts[0] == texts[1]
+    assert texts[0] != texts[2]
+
+
+def test_no_cell_begins_a_formula_and_the_filled_sheet_comes_back_with_its_ids(job: Job, tmp_path: Path) -> None:
+    export_labelling(job, tmp_path / "sheet.csv", n_rows=10_000)
+    rows = sheet(tmp_path / "sheet.csv")
+    assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
+    for number, row in enumerate(rows):
+        row |= {"judge": "eva", "criteria_met": str(number % 2 == 0).upper(), "explanation": "so"}
+    report = import_verdicts(job, saved(tmp_path / "filled.csv", rows))
+
+    assert N_TASKS * len(MODELS) * N_CRITERIA == report.rows
+    with Warehouse(job.warehouse).reader() as reader:
+        found = reader.rows("select task_id, model, judge, count(*) as n, sum(value) as met from verdicts group by all")
+    assert {("-t0", FORMULA, "eva", 10, 5.0), ("t1", "ada", "eva", 10, 5.0)} <= {tuple(r.values()) for r in found}
+    assert N_TASKS * len(MODELS) == len(found)
+
+
+def test_rows_without_a_decision_are_left_out_on_demand_and_counted(job: Job, tmp_path: Path) -> None:
+    export_labelling(job, tmp_path / "sheet.csv", n_rows=10)
+    rows = sheet(tmp_path / "sheet.csv")
+    rows[0] |= {"judge": "eva", "criteria_met": "true"}
+    rows[1] |= {"judge": "eva", "criteria_met": " "}
+    file = saved(tmp_path / "filled.csv", rows)
+
+    with pytest.raises(PipelineError, match="row 2: criteria_met is missing"):
+        import_verdicts(job, file)
+    report = import_verdicts(job, file, skip_empty=True)
+    assert 1 == report.rows
+    assert "9 rows without a decision left out" in report.line
+
+
+def test_a_sheet_can_be_of_one_model_alone(shared: Job, tmp_path: Path) -> None:
+    export_labelling(shared.model_copy(update={"named_models": ("ada",)}), tmp_path / "sheet.csv", n_rows=100)
+
+    assert {"ada"} == {row["model"] for row in sheet(tmp_path / "sheet.csv")}
+
+
+def test_a_sheet_that_is_there_is_never_written_over(shared: Job, tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text("hours of work")
+
+    with pytest.raises(UsageError, match="may be filled in"):
+        export_labelling(shared, tmp_path / "sheet.csv", n_rows=10)
+    assert "hours of work" == (tmp_path / "sheet.csv").read_text()
+
+
+def test_a_model_without_responses_is_told_in_one_line(shared: Job, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no usable response"):
+        export_labelling(shared.model_copy(update={"named_models": ("bo",)}), tmp_path / "sheet.csv", n_rows=10)
+
+
+@given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())
+def test_responses_are_spread_over_tasks_and_models(
+    n_tasks: int, n_models: int, seed: int, data: st.DataObject
+) -> None:
+    pairs = product(range(n_tasks), range(n_models))
+    cells = [{"task_id": f"t{i}", "model": f"m{j}", "response_id": f"{i}/{j}"} for i, j in pairs]
+    order = list(spread(data.draw(st.permutations(cells)), seed))
+    taken = order[: data.draw(st.integers(1, len(cells)))]
+    tasks, models = (Counter(each[name] for each in taken) for name in ("task_id", "model"))
+
+    assert sorted(cells, key=str) == sorted(order, key=str)
+    assert order == list(spread(cells, seed))
+    assert max(tasks.values()) - min(tasks.get(f"t{i}", 0) for i in range(n_tasks)) <= 1
+    # One round over the tasks gives each model its share; the last round may be cut.
+    assert max(models.values()) <= -(-len(taken) // n_models) + len(taken) // n_tasks + 1
+
+
+@given(st.text(alphabet="'=+-@\t\r\n ＝a", max_size=8))
+def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
+    cell = defused(text)
+
+    assert text == as_before(cell)
+    assert not cell.startswith(("\t", "\r", "\n"))
+    assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝"))

@@ -1,0 +1,83 @@
+"""Tidying: when files are merged, and which raw replies go."""
+
+import asyncio
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tasks.llm.entries import Entry
+from tasks.llm.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.llm.spend import spend_in
+from tasks.settings import Job
+from tasks.tidying import tidy
+from tests.builders import job_on, response
+from warehouse import Warehouse
+
+LONG_AGO_S = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+
+
+def job_with(folder: Path, n_parts: int, **settings: object) -> Job:
+    job = job_on("sample", folder, **settings)
+    for number in range(n_parts):
+        Warehouse(folder).write("responses", [response(f"t{number}")])
+    return job
+
+
+def test_many_small_files_become_one_and_the_rows_stay(tmp_path: Path) -> None:
+    job = job_with(tmp_path, 5)
+    report = tidy(job)
+
+    assert "5 files became 1 " in report.line
+    with Warehouse(tmp_path).reader() as reader:
+        assert 5 == reader.value("select count(*) from responses")
+
+
+@pytest.mark.parametrize(("most", "is_compacted"), [(4, True), (5, False)])
+def test_a_night_compacts_when_there_are_many_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_compacted: bool
+) -> None:
+    monkeypatch.setattr("tasks.tidying._MANY_PARTS", most)
+    job = job_with(tmp_path, 5)
+    tidy(job, only_if_needed=True)
+
+    assert (1 if is_compacted else 5) == Warehouse(tmp_path).n_parts()
+
+
+def record(job: Job, cell: str, finished_at_s: float) -> None:
+    async def write() -> None:
+        ledger = Ledger(job.warehouse / "ledger")
+        reply = Reply("ok", "x", prompt_tokens=1, completion_tokens=1, cost_usd=0.5)
+        await ledger.record(
+            Entry(cell, 1, cell, "a-run", "m", "", "{}", reply, True, purpose="sample", finished_at_s=finished_at_s)
+        )
+        ledger.close()
+
+    asyncio.run(write())
+
+
+def entries(job: Job) -> set[str]:
+    found: set[str] = set()
+    for path in (job.warehouse / "ledger").glob("calls-*.sqlite"):
+        with sqlite3.connect(path) as ledger:
+            found |= {cell for (cell,) in ledger.execute("select cell from calls")}
+    return found
+
+
+ROW, NO_ROW = "t0/a-model/1", "t9/a-model/1"
+
+
+@pytest.mark.parametrize(("days", "stay"), [(30, {NO_ROW, "new"}), (None, {ROW, NO_ROW, "new"})])
+def test_old_replies_that_became_rows_go_and_what_they_cost_stays_known(
+    tmp_path: Path, days: int | None, stay: set[str]
+) -> None:
+    job = job_with(tmp_path, 1, retention={"replies_days": days})
+    record(job, ROW, LONG_AGO_S)
+    record(job, NO_ROW, LONG_AGO_S)
+    record(job, "new", datetime.now(UTC).timestamp())
+    tidy(job, only_if_needed=True)
+
+    assert stay == entries(job)
+    assert 3 == sum(row["calls"] for row in spend_in(tmp_path / "ledger"))
