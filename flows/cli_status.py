@@ -42,11 +42,17 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         return _matrix(context, job)
     if context.as_json:
         show_json(asked)
-        return 0
-    for name, rows in asked.items():
-        columns = list(rows[0]) if rows else ["nothing yet"]
-        show_table(columns, [tuple(row.values()) for row in rows], title=_TITLES[name])
+    else:
+        _show_tables(asked)
     return 0
+
+
+def _show_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
+    for name, rows in tables.items():
+        if rows:
+            show_table(list(rows[0]), [tuple(row.values()) for row in rows], title=_TITLES[name])
+        else:
+            click.echo(f"{_TITLES[name]}: nothing yet")
 
 
 _TITLES = {

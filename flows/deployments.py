@@ -139,7 +139,8 @@ def _state(execution: Execution) -> State[Any]:
     """The outcome of a run as Prefect shows it: what was below a bar or cut short has a name of its own."""
     warnings = [warning for report in execution.reports for warning in report.warnings]
     notes = [note for report in execution.reports for note in report.notes[:1] if report.stage in {"sample", "judge"}]
-    message = "; ".join(warnings[:3] or notes) or execution.outcome.replace("_", " ")
+    alerts = [alert["line"] for alert in execution.alerts]
+    message = "; ".join(alerts[:3] or warnings[:3] or notes) or execution.outcome.replace("_", " ")
     if execution.outcome == INTERRUPTED:
         return Cancelled(message=STOPPED)
     if execution.outcome == FAILED:

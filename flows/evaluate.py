@@ -47,16 +47,18 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @flow(name="night", flow_run_name=run_name)
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """A night: the whole job, the judges' control set, and tidying up where there are many files."""
-    async with cancellable(job), calling(job):
-        return [
-            await ingest_flow(job),
-            await assemble_flow(job),
-            await sample_flow(job, retry_failed),
-            await judge_flow(job, retry_failed),
-            await drift_flow(job),
-            *await _concluded(job),
-            await compact_flow(job, only_if_needed=True),
-        ]
+    async with cancellable(job):
+        async with calling(job):
+            reports = [
+                await ingest_flow(job),
+                await assemble_flow(job),
+                await sample_flow(job, retry_failed),
+                await judge_flow(job, retry_failed),
+                await drift_flow(job),
+                *await _concluded(job),
+            ]
+        # The ledger's file can be tidied up when this run does not write to it any more.
+        return [*reports, await compact_flow(job, only_if_needed=True)]
 
 
 @flow(name="backfill", flow_run_name=run_name)

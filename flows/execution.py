@@ -172,7 +172,7 @@ def _run_row(execution: Execution, started_at: datetime, ended_at: datetime | No
     job, used = execution.job, used_by(execution.job)
     return {
         "run_id": job.run_id,
-        "command": " ".join(["prbench", *sys.argv[1:]]),
+        "command": _command(),
         "night": job.night,
         "config": json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
         "git_commit": _git_commit(),
@@ -216,6 +216,16 @@ _MADE = """
         if(count(*) = count(cost_usd), coalesce(sum(cost_usd), 0), null) as cost_usd
     from made
 """
+
+
+def _command() -> str:
+    """What started the run: the command, or the run of a deployment."""
+    if "prefect" in sys.modules:
+        from prefect.runtime import flow_run
+
+        if flow_run.id is not None:
+            return f"prbench serve: {flow_run.name}"
+    return " ".join(["prbench", *sys.argv[1:]])
 
 
 def _git_commit() -> str | None:

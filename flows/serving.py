@@ -78,7 +78,7 @@ def _server(job: Job, port: int) -> Iterator[str]:
         yield api
         return
     command = [str(Path(sys.executable).with_name("prefect")), "server", "start", "--host", _HOST, "--port", str(port)]
-    server = subprocess.Popen(command, env=os.environ | _retention(job), stdout=subprocess.DEVNULL)
+    server = subprocess.Popen(command, env=os.environ | _settings(job, api), stdout=subprocess.DEVNULL)
     try:
         _wait_for(server, api, port)
         yield api
@@ -90,12 +90,13 @@ def _server(job: Job, port: int) -> Iterator[str]:
             server.kill()
 
 
-def _retention(job: Job) -> dict[str, str]:
-    """How long the server keeps finished runs."""
+def _settings(job: Job, api: str) -> dict[str, str]:
+    """Where the server's pages find it, and how long it keeps finished runs."""
     days = job.settings.retention.prefect_days
+    pages = {"PREFECT_UI_API_URL": api}
     if days is None:
-        return {}
-    return {
+        return pages
+    return pages | {
         "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
         "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(days * _DAY_S),
         "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": str(min(days, 7) * _DAY_S),

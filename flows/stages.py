@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from prefect import flow
-from tasks.tidying import tidy
 
 from flows.batches import Batches, called
 from flows.showing import run_name, told
@@ -23,6 +22,7 @@ from tasks.reports import StageReport
 from tasks.sample import plan_samples, sample_batch
 from tasks.scope import Owed
 from tasks.settings import Job
+from tasks.tidying import tidy
 
 _SAMPLES_A_BATCH = 200
 _VERDICTS_A_BATCH = 1_000
