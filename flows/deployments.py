@@ -16,8 +16,9 @@ from prefect.states import Cancelled, Completed, Failed
 from flows.asked import Asked
 from flows.cancellation import STOPPED
 from flows.config import load_job
-from flows.execution import DONE, FAILED, INTERRUPTED, Execution, execute_flow
+from flows.execution import DONE, Execution, execute_flow
 from flows.nights import run_night
+from flows.record import FAILED, INTERRUPTED
 from flows.schedule import night_of
 from flows.showing import keep_logs_short
 from tasks.rules.errors import UsageError

@@ -14,10 +14,10 @@ from flows.execution import (
     STOPPED_AT_TIME,
     Execution,
     execute_flow,
-    tell_of_killed,
 )
 from flows.explaining import explained
 from flows.night_changes import comparisons
+from flows.record import tell_of_killed
 from flows.schedule import night_of, stop_time
 from tasks.alerts import (
     Alert,

@@ -1,6 +1,7 @@
 """What is wanted minus what is stored is what is done: the provider's book says which calls each increment cost."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -85,12 +86,20 @@ class World:
             return int(reader.value(f"select count(*) from {table} where {where}"))
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world in which a pinned model has answered and was judged; tests work on copies of it."""
     with FaultServer(new_each_time) as server:
-        made = World(server, tmp_path)
+        made = World(server, tmp_path_factory.mktemp("begun"))
         assert made.does() == (TASKS, VERDICTS)
         yield made
+
+
+@pytest.fixture
+def world(begun: World, tmp_path: Path) -> Iterator[World]:
+    shutil.copytree(begun.folder / "w", tmp_path / "w")
+    yield World(begun.server, tmp_path)
+    begun.server.behaviour = new_each_time
 
 
 def test_what_is_there_is_not_called_for_again(world: World) -> None:

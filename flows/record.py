@@ -1,0 +1,115 @@
+"""The record of a run: its row in `runs`, written when it begins and when it ends."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.desk import used_by
+from tasks.progress import say
+from tasks.reports import StageReport
+from tasks.settings import Job
+from warehouse import Warehouse
+from warehouse.contracts import TABLES
+
+RUNNING, FAILED, INTERRUPTED, KILLED = "running", "failed", "interrupted", "killed"
+
+
+def tell_of_killed(job: Job) -> list[dict[str, Any]]:
+    """Write down of runs that nobody is at work on any more that they were killed; these rows of `runs`."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        unfinished = reader.rows("select * from runs where outcome = 'running' and run_id <> ?", [job.run_id])
+    killed = [
+        {name: row[name] for name in TABLES["runs"].columns} | {"outcome": KILLED}
+        for row in unfinished
+        if not warehouse.is_living(row["run_id"])
+    ]
+    warehouse.write("runs", killed)
+    if killed:
+        warehouse.publish()
+    for row in killed:
+        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; what it lacks is done now")
+    return killed
+
+
+def run_row(
+    job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
+) -> dict[str, Any]:
+    """The row of a run as it stands."""
+    used = used_by(job)
+    return {
+        "run_id": job.run_id,
+        "command": _command(),
+        "night": job.night,
+        "config": json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
+        "git_commit": _git_commit(),
+        "started_at": started_at,
+        "ended_at": ended_at,
+        "outcome": outcome,
+        "calls": used.calls,
+        "prompt_tokens": used.prompt_tokens,
+        "cached_tokens": used.cached_tokens if used.cached_share is not None else None,
+        "completion_tokens": used.completion_tokens,
+        "cached_share": used.cached_share,
+        **_made(job, reports, outcome),
+    }
+
+
+def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
+    """How many rows a run made and what they cost: by its stages' reports, or by the tables where it was cut short."""
+    if outcome in {INTERRUPTED, FAILED}:
+        warehouse = Warehouse(job.warehouse)
+        warehouse.publish()
+        with warehouse.reader() as reader:
+            return reader.rows(_MADE, [job.run_id] * 3)[0]
+    costs = [report.cost_usd for report in reports if report.stage in {"sample", "judge", "drift"}]
+    return {
+        "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
+        "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
+        "cost_usd": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
+    }
+
+
+_MADE = """
+    with made as (
+        select 'response' as kind, cost_usd from responses where run_id = ?
+        union all
+        select 'verdict' as kind, cost_usd from verdicts where run_id = ?
+        union all
+        select 'control' as kind, cost_usd from control_verdicts where run_id = ?
+    )
+    select
+        count(*) filter (kind = 'response') as responses_made,
+        count(*) filter (kind = 'verdict') as verdicts_made,
+        if(count(*) = count(cost_usd), coalesce(sum(cost_usd), 0), null) as cost_usd
+    from made
+"""
+
+
+def _command() -> str:
+    """What started the run: the command, or the run of a deployment."""
+    if "prefect" in sys.modules:
+        from prefect.runtime import flow_run
+
+        if flow_run.id is not None:
+            return f"prbench serve: {flow_run.name}"
+    return " ".join(["prbench", *sys.argv[1:]])
+
+
+def _git_commit() -> str | None:
+    """The commit of the checkout that this code is in; None when it is not in one, or git is not there."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=5,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return answer.stdout.strip() or None if answer.returncode == 0 else None
