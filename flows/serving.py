@@ -20,7 +20,6 @@ from tasks.settings import Job
 
 _HOST = "127.0.0.1"
 _START_S, _STOP_S = 180.0, 30.0
-_DAY_S = 86_400
 
 
 def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool) -> int:
@@ -78,7 +77,10 @@ def _server(job: Job, port: int) -> Iterator[str]:
         yield api
         return
     command = [str(Path(sys.executable).with_name("prefect")), "server", "start", "--host", _HOST, "--port", str(port)]
-    server = subprocess.Popen(command, env=os.environ | _settings(job, api), stdout=subprocess.DEVNULL)
+    # In a session of its own: Ctrl-C in a terminal must not end it before the deployments have been taken back.
+    server = subprocess.Popen(
+        command, env=os.environ | _settings(job, api), stdout=subprocess.DEVNULL, start_new_session=True
+    )
     try:
         _wait_for(server, api, port)
         yield api
@@ -98,8 +100,8 @@ def _settings(job: Job, api: str) -> dict[str, str]:
         return pages
     return pages | {
         "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",
-        "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": str(days * _DAY_S),
-        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": str(min(days, 7) * _DAY_S),
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_RETENTION_PERIOD": f"P{days}D",
+        "PREFECT_SERVER_EVENTS_RETENTION_PERIOD": f"P{min(days, 7)}D",
     }
 
 

@@ -56,17 +56,15 @@ class RunDesk(Desk):
             )
         self.limiters["drift"] = self.limiters["judge"]
         self._stop_at = job.stop_at
+        self._told: set[str] = set()
         super().__init__(job, self.limiters)
 
     def tell(self, report: StageReport) -> None:
         """Add to a stage's report what people should know about its calls."""
         limiter = self.limiters[report.stage]
-        for lane in limiter.lanes.values():
-            if lane.stopped is not None:
-                report.warnings.append(f"{lane.name}: stopped for this run: {lane.stopped}")
-            if len(lane.served) > 1:
-                seen = ", ".join(f"{_served(*who)} {count} times" for who, count in lane.served.most_common())
-                report.warnings.append(f"{lane.name}: what answered changed within the run: {seen}")
+        # Stages that share a lane, one after the other or side by side, tell of it once.
+        report.warnings += [line for line in _of_lanes(limiter) if line not in self._told]
+        self._told.update(report.warnings)
         if self.budget.is_spent:
             report.is_at_budget = True
             report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
@@ -74,6 +72,15 @@ class RunDesk(Desk):
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
+
+
+def _of_lanes(limiter: Limiter) -> Iterator[str]:
+    for lane in limiter.lanes.values():
+        if lane.stopped is not None:
+            yield f"{lane.name}: stopped for this run: {lane.stopped}"
+        if len(lane.served) > 1:
+            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in lane.served.most_common())
+            yield f"{lane.name}: what answered changed within the run: {seen}"
 
 
 _open: dict[str, Desk] = {}

@@ -1,0 +1,240 @@
+"""Many nights in a row, one model sampled anew in each: what a night takes, and what the warehouse grows by.
+
+Everything is as `prbench nightly` does it (locks, records, comparisons, tidying up), only that the stages are called
+without Prefect. The provider answers at once, and each night's answers are new ones. Since the nights are small and
+follow at once, they compact from fewer files on, raw replies are kept for some nights' seconds where a real
+configuration names days, and replaced files go without the hour that readers have otherwise.
+"""
+
+import argparse
+import asyncio
+import json
+import resource
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from functools import partialmethod
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from flows import nights
+from flows.execution import Execution, execute
+from tasks import tidying
+from tasks.aggregate import aggregate
+from tasks.desk import LEDGER
+from tasks.drift import choose_control_set, judge_control_set
+from tasks.hard_subset import select_hard
+from tasks.reports import StageReport
+from tasks.settings import Job
+from tests.benchmarks.bench import table
+from tests.builders import good_row, job_on, write_jsonl
+from tests.faults.answers import Answer, is_judging, well_behaved
+from tests.faults.content import Request
+from tests.faults.server import FaultServer
+from tests.hub.rows import hub_criterion
+from tests.stages.runs import judged, prepared, sampled
+from warehouse import Warehouse
+
+_FIRST = date(2026, 1, 1)
+_COLUMNS = (
+    "night",
+    "calls",
+    "s",
+    "CPU s",
+    "parts",
+    "files",
+    "parts MB",
+    "database MB",
+    "ledger MB",
+    "other MB",
+    "memory MB",
+)
+_MANY_ROWS = 20
+_KEPT_S = 60.0
+"""What a day of keeping raw replies is here."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much there is; `many_parts` are the files from which on a night compacts."""
+
+    nights: int
+    tasks: int
+    models: int
+    criteria: int
+    many_parts: int
+
+
+@dataclass
+class Night:
+    """What a night took, and what was there after it."""
+
+    label: str
+    calls: int
+    seconds: float
+    cpu_s: float
+    n_parts: int
+    n_files: int
+    bytes_of: dict[str, int]
+    peak_mb: float
+    rows_of: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> Sequence[object]:
+        """The night as a line of the table."""
+        sizes = [f"{self.bytes_of[name] / 1e6:.1f}" for name in ("parts", "database", "ledger", "other")]
+        return (
+            self.label,
+            self.calls,
+            f"{self.seconds:.1f}",
+            f"{self.cpu_s:.1f}",
+            self.n_parts,
+            self.n_files,
+            *sizes,
+            f"{self.peak_mb:.0f}",
+        )
+
+
+class Provider:
+    """Answers that are new ones in every night, and a count of all calls."""
+
+    def __init__(self) -> None:
+        self.night = ""
+        self.calls = 0
+
+    def __call__(self, request: Request, number: int) -> Answer:
+        self.calls += 1
+        good = well_behaved(request, number)
+        return good if is_judging(request) else Answer(f"{good.text} Of {self.night}. " + "It is so. " * 100)
+
+
+def configured(folder: Path, api_base: str, size: Size) -> Job:
+    """A job on made-up tasks; the first model is sampled anew in every night."""
+    rows = []
+    for i in range(size.tasks):
+        rubric = [hub_criterion(f"task-{i}-c{j}", "important", 5) for j in range(size.criteria)]
+        rows.append(good_row(f"task-{i}", prompt_0=f"What about number {i}?", rubric=rubric))
+    at = {"api_base": api_base}
+    models = [
+        {"name": f"hosted_vllm/model-{i}", "label": f"model-{i}", "resample": "never" if i else "nightly", **at}
+        for i in range(size.models)
+    ]
+    return job_on(
+        write_jsonl(folder / "tasks.jsonl", rows), folder / "warehouse", models=models,
+        judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}], drift={"verdicts": 50},
+        limits={"processes": 1}, retention={"replies_days": 1},
+    )  # fmt: skip
+
+
+def _stages(job: Job) -> list[StageReport]:
+    """The stages of `flows.evaluate.night`."""
+    reports = [sampled(prepared(job)), judged(job), choose_control_set(job), asyncio.run(judge_control_set(job))]
+    return [*reports, aggregate(job), select_hard(job, must_select=False), tidying.tidy(job, only_if_needed=True)]
+
+
+@contextmanager
+def _without_prefect_and_soon(many_parts: int) -> Iterator[None]:
+    def run(job: Job, *_: Any, **__: Any) -> Execution:
+        return execute(job, lambda: _stages(job))
+
+    with (
+        patch.object(nights, "execute_flow", run),
+        patch.object(tidying, "_MANY_PARTS", many_parts),
+        patch.object(tidying, "_DAY_S", _KEPT_S),
+        patch.object(Warehouse, "compact", partialmethod(Warehouse.compact, grace_s=0.0)),
+    ):
+        yield
+
+
+def simulated(folder: Path, size: Size) -> Iterator[Night]:
+    """The nights, one after the other, in one process."""
+    provider = Provider()
+    with FaultServer(provider, keeps_book=False) as server, _without_prefect_and_soon(size.many_parts):
+        job = configured(folder, server.api_base, size)
+        for number in range(size.nights):
+            provider.night = f"{_FIRST + timedelta(days=number)}"
+            before, began_s, began_cpu_s = provider.calls, time.monotonic(), time.process_time()
+            tonight = job.model_copy(update={"night": provider.night, "run_id": f"run-{number:03d}"})
+            nights.run_night(tonight, is_verbose=False)
+            took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
+            yield _seen(tonight, provider.calls - before, took_s, cpu_s)
+
+
+def _seen(job: Job, calls: int, seconds: float, cpu_s: float) -> Night:
+    warehouse = Warehouse(job.warehouse)
+    of_folder = {"parts": warehouse.store.root, "ledger": job.warehouse / LEDGER}
+    bytes_of = {name: _bytes(path) for name, path in of_folder.items()}
+    bytes_of["database"] = warehouse.database.stat().st_size
+    bytes_of["other"] = _bytes(job.warehouse) - sum(bytes_of.values())
+    with warehouse.reader() as reader:
+        names = [row["table_name"] for row in reader.rows("select table_name from duckdb_tables() order by all")]
+        rows_of = {name: int(reader.value(f'select count(*) from "{name}"')) for name in names}
+    n_files = sum(path.is_file() for path in job.warehouse.rglob("*"))
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Night(job.night or "", calls, seconds, cpu_s, warehouse.n_parts(), n_files, bytes_of, peak_mb, rows_of)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def growth(seen: Sequence[Night]) -> str:
+    """What the last third of the nights took and grew by, beside the third before it."""
+    third = len(seen) // 3
+    middle, last = seen[third : 2 * third], seen[2 * third : 3 * third]
+    before = seen[third - 1], middle[-1]
+
+    def a_night(name: str, nights_of: Sequence[Night], earlier: Night) -> float:
+        return (nights_of[-1].bytes_of[name] - earlier.bytes_of[name]) / third / 1e3
+
+    lines: list[tuple[object, ...]] = [
+        ("seconds a night", *(f"{sum(each.seconds for each in of) / third:.2f}" for of in (middle, last))),
+        ("CPU seconds a night", *(f"{sum(each.cpu_s for each in of) / third:.2f}" for of in (middle, last))),
+        ("most parts", *(max(each.n_parts for each in of) for of in (middle, last))),
+        ("most files", *(max(each.n_files for each in of) for of in (middle, last))),
+    ]
+    lines += [
+        (
+            f"{name}, kB more a night",
+            *(f"{a_night(name, of, to):.0f}" for of, to in zip((middle, last), before, strict=True)),
+        )
+        for name in seen[0].bytes_of
+    ]
+    for name, count in seen[-1].rows_of.items():
+        more = [
+            (of[-1].rows_of[name] - to.rows_of[name]) / third for of, to in zip((middle, last), before, strict=True)
+        ]
+        if count > _MANY_ROWS and any(more):
+            lines.append((f"rows of {name}, more a night", *(f"{each:.1f}" for each in more)))
+    return table((f"of {third} nights", "middle third", "last third"), lines)
+
+
+def main() -> None:
+    """Simulate as the arguments say, and print what each night took and what grew."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.nights", description=__doc__)
+    parser.add_argument("--nights", type=int, default=30)
+    parser.add_argument("--tasks", type=int, default=60)
+    parser.add_argument("--models", type=int, default=3)
+    parser.add_argument("--criteria", type=int, default=10, help="of each task")
+    parser.add_argument("--many-parts", type=int, default=100, help="files from which on a night compacts")
+    parser.add_argument("--json", type=Path, help="also write the nights to this file")
+    given = parser.parse_args()
+    size = Size(given.nights, given.tasks, given.models, given.criteria, given.many_parts)
+    seen = []
+    with tempfile.TemporaryDirectory(prefix="nights-") as folder:
+        for night in simulated(Path(folder), size):
+            seen.append(night)
+            print(table(_COLUMNS, [night.cells]).splitlines()[-1], flush=True)
+    print("\n" + table(_COLUMNS, [night.cells for night in seen]))
+    if len(seen) >= 3:
+        print("\n" + growth(seen))
+    if given.json:
+        given.json.write_text(json.dumps([vars(night) for night in seen]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
