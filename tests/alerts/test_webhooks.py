@@ -103,7 +103,11 @@ def test_a_server_that_asks_for_time_is_given_it(hook: Hook) -> None:
     assert 1.0 <= hook.calls[1].at_s - hook.calls[0].at_s < 2.0
 
 
-@pytest.mark.parametrize("asked", ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)])
+@pytest.mark.parametrize(
+    "asked",
+    ["3600", format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)],
+    ids=["in seconds", "as a date"],
+)
 def test_a_server_that_asks_for_an_hour_is_not_given_it(hook: Hook, asked: str) -> None:
     hook.plan = [Reply(503, headers={"Retry-After": asked})]
 
@@ -150,6 +154,7 @@ def test_a_server_that_drips_an_answer_cannot_stretch_the_time_limit() -> None:
         ("${NO_SUCH_VARIABLE}", 0,
          "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set"),
     ],
+    ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],
 )  # fmt: skip
 def test_an_address_where_nobody_answers_is_told_in_one_line(address: str, attempts: int, cause: str) -> None:
     assert Delivery("webhook 1", "failed", attempts, cause, 1) == sent_to(address)
