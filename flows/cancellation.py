@@ -14,9 +14,11 @@ from prefect.client.schemas.filters import (
     FlowRunFilterStateType,
 )
 from prefect.client.schemas.objects import StateType
+from prefect.exceptions import PrefectException
 from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
+from tasks.progress import say
 from tasks.settings import Job
 
 STOPPED = "Stopped as asked; what was finished is kept, and the same run goes on from here."
@@ -59,11 +61,26 @@ async def _watch(run_id: UUID, work: "asyncio.Task[None]") -> None:
 
 
 async def told_as_cancelled(job: Job) -> None:
-    """Have Prefect show the flow run of a run that was stopped as cancelled, and not as one that crashed."""
+    """Have Prefect show the flow run of a run that was stopped as cancelled, and not as one that crashed.
+
+    A server that is away shows something else; that changes nothing about the run.
+    """
     if job.run_id not in _watched:
         return
+    try:
+        await _cancelled(_watched[job.run_id])
+    except (HTTPError, PrefectException) as error:
+        say(f"Prefect could not be told that the run was stopped ({type(error).__name__})")
+
+
+def no_longer_watched(job: Job) -> None:
+    """Forget a run that has ended."""
+    _watched.pop(job.run_id, None)
+
+
+async def _cancelled(run_id: UUID) -> None:
     async with get_client() as client:
-        ours = [_watched.pop(job.run_id)]
+        ours = [run_id]
         while ours:
             for each in ours:
                 await client.set_flow_run_state(each, Cancelled(message=STOPPED), force=True)

@@ -69,9 +69,13 @@ def nightly(context: Context, retry_failed: bool) -> int:
 def backfill(context: Context, dry_run: bool, retry_failed: bool) -> int:
     """Fill in what is missing of models, judges, trials or splits; everything else stays as it is.
 
-    Models are filled in side by side, and one that fails does not hold up the others.
+    Models are filled in side by side, and one that fails does not hold up the others. Models that are sampled nightly
+    are filled in in the pinned sampling; a night's with --night.
     """
     if dry_run:
+        from flows.execution import refuse_unknown_models
+
+        refuse_unknown_models(context.job)
         return show_plan(context)
     execution = run_flow(context, "backfill", retry_failed=retry_failed)
     if not context.as_json and not execution.was_interrupted:

@@ -89,6 +89,8 @@ def load_job(asked: Asked) -> Job:
         stop_at=stop_time(asked.stop_at, now.astimezone()) if asked.stop_at else None,
         is_quiet=asked.is_quiet,
     )
+    if job.night == BASE_VINTAGE:
+        raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
     _refuse_impossible(job, where)
     return job
 

@@ -115,6 +115,8 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown and flow_name in _JUDGING:
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
+    if flow_name in _JUDGING | {"sample"}:
+        refuse_unknown_models(job)
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
     refuse_unready(job)
@@ -124,6 +126,22 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
     return execute(job, lambda: run_interruptibly(lambda: _run(job, flow_name, options)))
 
 
+def refuse_unknown_models(job: Job) -> None:
+    """Refuse a named model that is neither configured nor has imported answers.
+
+    Raises:
+        UsageError: there is one.
+    """
+    configured = {model.label for model in job.settings.models}
+    unknown = sorted(set(job.named_models or ()) - configured)
+    if unknown and Warehouse(job.warehouse).database.exists():
+        with Warehouse(job.warehouse).reader() as reader:
+            rows = reader.rows("select distinct model from responses where source = 'imported'")
+        unknown = sorted(set(unknown) - {row["model"] for row in rows})
+    if unknown:
+        raise UsageError(f"--model {unknown[0]}: is neither configured nor the model of an imported answer")
+
+
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
 
 
@@ -131,7 +149,7 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
     from prefect import tags
 
     from flows import evaluate, stages
-    from flows.cancellation import told_as_cancelled
+    from flows.cancellation import no_longer_watched, told_as_cancelled
     from flows.showing import keep_logs_short, tags_of
 
     keep_logs_short()
@@ -144,4 +162,6 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
     except asyncio.CancelledError:
         await told_as_cancelled(job)
         raise
+    finally:
+        no_longer_watched(job)
     return [report, *([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])]

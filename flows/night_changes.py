@@ -1,5 +1,8 @@
 """What changed since the last comparable night: every model that was sampled anew, paired by task."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import sql
 from tasks.alerts import Comparison
 from tasks.benchmarks import load_benchmark
@@ -10,41 +13,53 @@ from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
+_JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+"""What is the same on both sides of a comparison."""
+
 
 def comparisons(job: Job) -> list[Comparison]:
     """A comparison for each model of the night, split, and configured judge; none in the first night."""
     benchmark, source = source_of(job)
-    resampled = {model.label for model in job.settings.models if model.resample == "nightly"}
+    models = {model.label for model in job.settings.models if model.resample == "nightly"}
+    judges = {judge.label for judge in job.settings.judges}
     asked = {"benchmark": benchmark.name, "revision": source.revision, "night": job.night}
+    found: list[Comparison] = []
     with Warehouse(job.warehouse).reader() as reader:
-        found = []
         for row in reader.rows(sql.read("questions/night_pairs"), asked):
-            if row["model"] in resampled:
-                found += _of_model(job, reader, source.revision, row["model"], row["last_vintage"])
+            if row["model"] not in models or row["judge"] not in judges:
+                continue
+            if row["last_vintage"] is None:
+                say(f"{row['model']}, judged by {row['judge']}: no earlier night that it can be compared with")
+            else:
+                found += _of_judging(job, reader, source.revision, row)
     return found
 
 
-def _of_model(job: Job, reader: Reader, revision: str, model: str, last_vintage: str) -> list[Comparison]:
+def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[Comparison]:
     assert job.night is not None
     benchmark = load_benchmark(job.settings.benchmark)
     score = benchmark.primary_score
     question = Question(
         benchmark=benchmark.name,
-        names=(last_vintage, job.night),
+        names=(row["last_vintage"], job.night),
         kind="vintage",
         revision=revision,
         splits=job.settings.dataset.splits,
         score=score.score_name,
         clips_mean=score.clips_mean,
-        models=(model,),
+        models=(row["model"],),
+        judges=(row["judge"],),
     )
-    judges = {judge.label for judge in job.settings.judges}
     try:
         found = compare(reader, question).differences
     except PipelineError as error:
-        say(f"{model} is not compared with {last_vintage}: {error}")
+        say(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
-    return [_comparison(score.score_name, each) for each in found if each.pair.second.series.judge in judges]
+    return [
+        _comparison(score.score_name, each)
+        for each in found
+        if all(getattr(each.pair.second.series, name) == row[name] for name in _JUDGING)
+    ]
 
 
 def _comparison(score: str, found: Difference) -> Comparison:

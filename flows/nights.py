@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -18,9 +19,10 @@ from flows.execution import (
 from flows.explaining import explained
 from flows.night_changes import comparisons
 from flows.record import tell_of_killed
-from flows.schedule import night_of, stop_time
+from flows.schedule import begin_of, night_of, stop_time
 from tasks.alerts import (
     Alert,
+    Delivery,
     DriftedJudge,
     Night,
     alerts_of_reports,
@@ -35,7 +37,7 @@ from tasks.alerts import (
 from tasks.drift import drifted
 from tasks.progress import say
 from tasks.settings import Job
-from warehouse import Warehouse, WarehouseBusy
+from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 _LOCK = "night"
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
@@ -43,49 +45,70 @@ _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
 
 
 def as_night(job: Job, now: datetime | None = None) -> Job:
-    """The job as the night that belongs to this moment, if it is not one already, with its stop time."""
+    """The job as the night that belongs to this moment, if it is not one already, with its stop time.
+
+    The configured stop time is that of the night: one that begins late stops no later. A night that is asked for by its
+    label, to be done again, may go on until the next one.
+    """
     now = now or datetime.now(UTC)
     nightly = job.settings.nightly
     stop_at = job.stop_at
     if stop_at is None and nightly.stop_at is not None:
-        stop_at = stop_time(nightly.stop_at, now.astimezone(ZoneInfo(nightly.timezone)))
+        since = now if job.night else begin_of(nightly, now)
+        stop_at = stop_time(nightly.stop_at, since.astimezone(ZoneInfo(nightly.timezone)))
     return job.model_copy(update={"night": job.night or night_of(nightly, now), "stop_at": stop_at})
 
 
-def run_night(job: Job, *, is_verbose: bool, retry_failed: bool = False) -> Execution:
+def run_night(job: Job, *, is_verbose: bool, retry_failed: bool = False, begun_at: datetime | None = None) -> Execution:
     """Run a night, unless another one is at work, compare it with the one before, and send alerts.
 
-    Alerts that cannot be delivered are told and stored, and change nothing about the night.
+    Alerts that cannot be delivered or stored are told, and change nothing about the night. `begun_at` is the moment
+    that the schedule meant.
     """
-    job = as_night(job)
+    job = as_night(job, begun_at)
+    if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
+        when = f"{job.stop_at:%H:%M}"
+        return skip_night(job, f"it was to stop at {when}, which has passed (--stop-at gives another time)")
     must_wait = job.settings.nightly.overlap == "queue"
+    alerts: list[Alert] = []
     try:
-        with Warehouse(job.warehouse).only_one(_LOCK, wait=must_wait):
-            return _watched(job, is_verbose=is_verbose, retry_failed=retry_failed)
-    except WarehouseBusy as busy:
-        say(f"skipped: {busy}")
-        alert = skipped(f"the night of {job.night} did not take place: {busy}")
-        _tell(job, [alert])
-        return Execution(job, SKIPPED, alerts=[alert.as_json])
-
-
-def _watched(job: Job, *, is_verbose: bool, retry_failed: bool) -> Execution:
-    alerts = _of_killed(job)
-    try:
-        execution = execute_flow(job, "night", is_verbose=is_verbose, retry_failed=retry_failed)
-        alerts += _found(execution)
-        execution.alerts = [alert.as_json for alert in alerts]
+        with ExitStack() as held:
+            try:
+                held.enter_context(Warehouse(job.warehouse).only_one(_LOCK, wait=must_wait))
+            except WarehouseBusy as busy:
+                return _already_at_work(job, busy)
+            alerts += _of_killed(job)
+            execution = execute_flow(job, "night", is_verbose=is_verbose, retry_failed=retry_failed)
+            alerts += _found(execution)
     except Exception as error:
-        alerts.append(failure(f"the night of {job.night} failed: {explained(error)[1]}"))
+        _tell(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
         raise
     except BaseException:
-        alerts.append(failure(f"the night of {job.night} was stopped"))
+        _tell(job, [*alerts, failure(f"the night of {job.night} was stopped")])
         raise
-    finally:
-        _tell(job, alerts)
+    execution.alerts = [alert.as_json for alert in alerts]
+    _tell(job, alerts)
     if execution.outcome in _ENDED:
         _say_that_it_ended(job)
     return execution
+
+
+def _already_at_work(job: Job, busy: WarehouseBusy) -> Execution:
+    """Another night is at work: this one does not take place, unless it is the same."""
+    with Warehouse(job.warehouse).reader() as reader:
+        running = reader.rows("select run_id from runs where outcome = 'running' and night = ?", [job.night])
+    if any(Warehouse(job.warehouse).is_living(row["run_id"]) for row in running):
+        say(f"skipped: the night of {job.night} is under way already")
+        return Execution(job, SKIPPED)
+    return skip_night(job, str(busy).partition(";")[0])
+
+
+def skip_night(job: Job, why: str) -> Execution:
+    """Say and tell that a night does not take place."""
+    say(f"skipped: {why}")
+    alert = skipped(f"the night of {job.night} did not take place: {why}")
+    _tell(job, [alert])
+    return Execution(job, SKIPPED, alerts=[alert.as_json])
 
 
 def _of_killed(job: Job) -> list[Alert]:
@@ -118,22 +141,31 @@ def _found(execution: Execution) -> list[Alert]:
 
 
 def _tell(job: Job, alerts: Sequence[Alert]) -> None:
-    """Send the alerts and store them, with what became of the sending."""
+    """Store the alerts, send them, and store what became of the sending."""
     for alert in alerts:
         say(f"alert: {alert.line}")
+    _store(job, alerts, [])
     deliveries = asyncio.run(deliver(job.settings.alerts, alerts, Night.of(job)))
     for each in deliveries:
         if each.status == "failed":
             say(f"alert not delivered to {each.receiver}: {each.error}")
-    store(job, alerts, deliveries)
-    if alerts:
+    _store(job, [], deliveries)
+
+
+def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
+    """Store and publish; where the warehouse refuses, that is told, and nobody goes untold for it."""
+    if not alerts and not deliveries:
+        return
+    try:
+        store(job, alerts, deliveries)
         Warehouse(job.warehouse).publish()
+    except (WarehouseError, OSError) as error:
+        say(f"alerts are not stored: {explained(error)[1]}")
 
 
 def _say_that_it_ended(job: Job) -> None:
     pinged = asyncio.run(ping(job.settings.alerts))
     if pinged is not None:
-        store(job, [], [pinged])
-        Warehouse(job.warehouse).publish()
+        _store(job, [], [pinged])
         if pinged.status == "failed":
             say(f"the dead-man's switch could not be called: {pinged.error}")

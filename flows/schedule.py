@@ -18,14 +18,20 @@ def night_of(nightly: Nightly, now: datetime) -> str:
     It is the day in the schedule's time zone, so a night that is started again after midnight is still the same; with
     the time of day where a schedule names several on that day.
     """
-    local = now.astimezone(ZoneInfo(nightly.timezone))
-    # The search leaves out the minute that it begins with.
-    after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    begun = next(CronSim(nightly.cron, after, reverse=True))
+    begun = begin_of(nightly, now)
     midnight = datetime.combine(begun.date(), time(), tzinfo=begun.tzinfo)
     first = next(CronSim(nightly.cron, midnight - timedelta(minutes=1)))
     second = next(CronSim(nightly.cron, first))
     return f"{begun:%Y-%m-%d}" if second.date() != begun.date() else f"{begun:%Y-%m-%dT%H:%M}"
+
+
+def begin_of(nightly: Nightly, now: datetime) -> datetime:
+    """The last time at or before a moment that the schedule names, in its time zone."""
+    local = now.astimezone(ZoneInfo(nightly.timezone))
+    # The search leaves out the minute that it begins with.
+    after = local.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    begun: datetime = next(CronSim(nightly.cron, after, reverse=True))
+    return begun
 
 
 def stop_time(text: str, now: datetime) -> datetime:

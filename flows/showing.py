@@ -50,20 +50,28 @@ def tags_of(job: Job) -> list[str]:
 
 async def told(job: Job, report: StageReport) -> StageReport:
     """Tell what came of a stage: on standard error, in the run's log, and as an artifact."""
-    log = get_run_logger()
-    log.info(report.line)
+    log, line = get_run_logger(), _line(job, report)
+    log.info(line)
     for warning in report.warnings:
         log.warning(warning)
     if not job.is_quiet:
-        say(report.line)
+        say(line)
         for warning in report.warnings:
             say(f"  {warning}")
     await acreate_markdown_artifact(
         key=report.stage.replace("_", "-"),
-        markdown="\n".join([report.line, *(f"- {warning}" for warning in report.warnings)]),
+        markdown="\n".join([line, *(f"- {warning}" for warning in report.warnings)]),
         description=f"{report.stage}, run {job.run_id}",
     )
     return report
+
+
+def _line(job: Job, report: StageReport) -> str:
+    """The report in one line; work on one model alone names it, since several may be under way side by side."""
+    if report.stage not in {"sample", "judge"} or len(job.named_models or ()) != 1:
+        return report.line
+    (label,) = job.named_models or ()
+    return report.line.replace(report.stage, f"{report.stage} {label}", 1)
 
 
 @asynccontextmanager

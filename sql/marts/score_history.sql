@@ -22,8 +22,10 @@ select
     n_trials,
     is_complete,
     coverage,
-    lag(vintage) over by_time as previous_vintage,
-    mean_score - lag(mean_score) over by_time as change
+    -- A vintage without a single complete task is no measure of the next one.
+    lag(if(mean_score is null, null, vintage) ignore nulls) over by_time
+        as previous_vintage,
+    mean_score - lag(mean_score ignore nulls) over by_time as change
 from leaderboard
 window by_time as (
     partition by

@@ -1,33 +1,75 @@
--- The models that were sampled anew in a night, each with its last comparable vintage: the last night, or the pinned
--- sampling, with at least half as many answers. One that was cut short is no measure.
-with vintages as (
+-- The models that were sampled anew in a night and judged, each judging with its last comparable vintage: the last
+-- night, or the pinned sampling, that was judged at least half as much, and in which the judge was in control. A night
+-- that was cut short, or whose judge decided otherwise than it did, is no measure.
+with judged as (
     select
-        model,
-        model_config_hash,
-        vintage,
-        min(created_at) as first_answered_at,
-        count(*) filter (status = 'ok') as n_answers
-    from responses
+        responses.model,
+        responses.model_config_hash,
+        responses.vintage,
+        verdicts.judge,
+        verdicts.judge_config_hash,
+        verdicts.template_hash,
+        verdicts.grading,
+        verdicts.judge_trial,
+        min(responses.created_at) as first_answered_at,
+        count(*) as n_decided
+    from verdicts
+    inner join responses using (response_id)
+    where
+        verdicts.benchmark = $benchmark
+        and verdicts.dataset_revision = $revision
+        and verdicts.value is not null
+        and (
+            responses.vintage = 'base'
+            or responses.vintage
+            in (select night from runs where night is not null)
+        )
+    group by all
+),
+
+out_of_control as (
+    select
+        night as vintage,
+        judge,
+        judge_config_hash,
+        template_hash,
+        grading
+    from judge_drift
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and (
-            vintage = 'base'
-            or vintage in (select night from runs where night is not null)
-        )
-    group by all
+        and is_out_of_control
+),
+
+usable as (
+    select *
+    from judged
+    anti join out_of_control
+        using (vintage, judge, judge_config_hash, template_hash, grading)
 )
 
 select
     tonight.model,
+    tonight.model_config_hash,
+    tonight.judge,
+    tonight.judge_config_hash,
+    tonight.template_hash,
+    tonight.grading,
+    tonight.judge_trial,
     arg_max(earlier.vintage, earlier.first_answered_at) as last_vintage
-from vintages as tonight
-inner join vintages as earlier
-    using (model, model_config_hash)
-where
-    tonight.vintage = $night
-    and earlier.vintage <> $night
-    and earlier.first_answered_at < tonight.first_answered_at
-    and 2 * earlier.n_answers >= tonight.n_answers
-group by tonight.model, tonight.model_config_hash
-order by tonight.model
+from judged as tonight
+left join usable as earlier
+    on
+        tonight.model = earlier.model
+        and tonight.model_config_hash = earlier.model_config_hash
+        and tonight.judge = earlier.judge
+        and tonight.judge_config_hash = earlier.judge_config_hash
+        and tonight.template_hash = earlier.template_hash
+        and tonight.grading = earlier.grading
+        and tonight.judge_trial = earlier.judge_trial
+        and earlier.vintage <> $night
+        and earlier.first_answered_at < tonight.first_answered_at
+        and 2 * earlier.n_decided >= tonight.n_decided
+where tonight.vintage = $night
+group by all
+order by all

@@ -126,13 +126,16 @@ def _drift(found: DriftedJudge) -> Alert:
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """What the reports of a night's stages say: budget or stop time reached, coverage or quality below the bar."""
+    """What the reports of a night's stages say: budget or stop time reached, coverage or quality below the bar, a
+    control set that could not be judged.
+    """  # noqa: D205 - what they say takes two lines
     below = [report for report in reports if report.is_below_bar]
     return [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
         *(_coverage(report) for report in below if report.stage == "coverage"),
         *(_quality(report) for report in below if report.stage != "coverage"),
+        *(_not_watched(report) for report in reports if report.stage == "drift" and _lacks(report)),
     ]
 
 
@@ -145,6 +148,19 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     by_stage = ", ".join(f"{count} in {stage}" for stage, count in not_asked_for.items())
     line = "; ".join([f"the run reached {what}, cells not asked for: {by_stage}", *said])
     return [Alert(kind, "", line, {"not_asked_for": not_asked_for, "warnings": list(said)})]
+
+
+def _lacks(report: StageReport) -> bool:
+    return bool(report.failures or report.skipped)
+
+
+def _not_watched(report: StageReport) -> Alert:
+    """A judge that could not be asked is not watched: that is no sign that it decides as it did."""
+    missing = ", ".join(f"{count} {status}" for status, count in sorted(report.failures.items()))
+    not_asked = f"{report.skipped} not asked for" if report.skipped else ""
+    line = f"the control set was not judged as a whole: {'; '.join(part for part in (missing, not_asked) if part)}"
+    facts = {"failures": dict(report.failures), "not_asked_for": report.skipped, "warnings": report.warnings}
+    return Alert("coverage", "", f"{line}; whether a judge drifted is not known for sure", facts)
 
 
 def _coverage(report: StageReport) -> Alert:

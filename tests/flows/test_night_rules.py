@@ -1,0 +1,82 @@
+"""Rules of nights that need no Prefect: when they stop, what the record of a run holds, what is refused."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.asked import Asked
+from flows.config import load_job
+from flows.execution import refuse_unknown_models
+from flows.nights import as_night, run_night
+from flows.record import run_row
+from tasks.rules.errors import UsageError
+from tasks.settings import Job
+from tests.builders import at, job_on
+from warehouse import Warehouse
+
+SECRET = "a-secret-in-the-address"
+
+
+def job(tmp_path: Path, **settings: Any) -> Job:
+    return job_on("sample", tmp_path, **settings)
+
+
+def utc(hour: int, minute: int = 0) -> datetime:
+    return datetime(2026, 11, 22, hour, minute, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("now", "stops"), [(utc(1), utc(7)), (utc(5, 30), utc(7)), (utc(9), utc(7)), (utc(23), utc(7))]
+)
+def test_a_night_that_begins_late_stops_no_later(tmp_path: Path, now: datetime, stops: datetime) -> None:
+    of_night = as_night(job(tmp_path, nightly={"stop_at": "07:00"}), now)
+    assert (of_night.night, of_night.stop_at) == ("2026-11-22", stops)
+
+
+def test_a_night_that_is_done_again_by_its_label_may_go_on_until_the_next_stop_time(tmp_path: Path) -> None:
+    again = job(tmp_path, nightly={"stop_at": "07:00"}).model_copy(update={"night": "2026-11-20"})
+    assert as_night(again, utc(9)).stop_at == datetime(2026, 11, 23, 7, tzinfo=UTC)
+    own = again.model_copy(update={"stop_at": utc(10)})
+    assert as_night(own, utc(9)).stop_at == utc(10)
+
+
+def test_a_night_whose_stop_time_has_passed_is_skipped_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late = job(tmp_path, nightly={"cron": "0 1 * * *", "stop_at": "01:01"})
+    skipped = run_night(late, is_verbose=False, begun_at=utc(1))
+    assert (skipped.exit_code, skipped.was_skipped) == (0, True)
+    with Warehouse(tmp_path).reader() as reader:
+        (alert,) = reader.rows("select kind, detail from alerts")
+    assert alert["kind"] == "skipped"
+    assert "it was to stop at 01:01, which has passed" in alert["detail"]
+    assert "skipped: it was to stop" in capsys.readouterr().err
+
+
+def test_the_record_of_a_run_holds_no_address_of_alerts(tmp_path: Path) -> None:
+    alerts = {
+        "to": [{"webhook": f"https://hooks.example.org/{SECRET}?token={SECRET}"}, {"slack": "${SLACK_URL}"}],
+        "ping": f"https://ping.example.org/{SECRET}",
+    }
+    config = run_row(job(tmp_path, alerts=alerts), [], at(0), None, "running")["config"]
+    assert SECRET not in config
+    kept = json.loads(config)["alerts"]
+    assert kept["ping"] == "https://ping.example.org/..."
+    assert [each["webhook"] or each["slack"] for each in kept["to"]] == [
+        "https://hooks.example.org/...", "${SLACK_URL}",
+    ]  # fmt: skip
+
+
+def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    configured = job(tmp_path, models=[{"name": "hosted_vllm/a", "label": "a"}])
+    refuse_unknown_models(configured.model_copy(update={"named_models": ("a",)}))
+    with pytest.raises(UsageError, match="--model b: is neither configured nor the model of an imported answer"):
+        refuse_unknown_models(configured.model_copy(update={"named_models": ("a", "b")}))
+
+
+def test_the_pinned_sampling_is_no_night() -> None:
+    with pytest.raises(UsageError, match="--night base: is the pinned sampling and no night"):
+        load_job(Asked(night="base"))
