@@ -41,7 +41,7 @@ def import_(context: Context, retract: str | None) -> int:
 @_AS
 @shared_options
 def import_responses(context: Context, file: Path, as_model: str | None) -> int:
-    """Rows `task, model, response[, trial]` (JSONL, CSV, Parquet), or one JSON object `{task: response}`."""
+    """Rows `task, model, response[, trial, vintage]` (JSONL, CSV, Parquet), or one JSON object `{task: response}`."""
     from flows.execution import execute
     from tasks.imports import import_responses as bring_in
 
@@ -57,7 +57,11 @@ def import_responses(context: Context, file: Path, as_model: str | None) -> int:
 @click.option("--skip-empty", is_flag=True, help="Leave out rows without a decision.")
 @shared_options
 def import_verdicts(context: Context, file: Path, as_model: str | None, skip_empty: bool) -> int:
-    """Rows `task, model, criterion, criteria_met` or `value` `[, judge, trial, judge_trial, explanation]`."""
+    """Rows `task, model, criterion, criteria_met` or `value` `[, judge, trial, vintage, judge_trial, explanation]`.
+
+    A verdict is on the answer of the row's vintage, or of --vintage (or --night) where the row names none. A row whose
+    `response` is another text than the stored answer is refused.
+    """
     from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
 

@@ -50,7 +50,9 @@ def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> in
 
 
 @export.command("labelling", epilog=examples(
-    "prbench export labelling sheet.csv -n 200", "prbench import verdicts sheet.csv --skip-empty",
+    "prbench export labelling sheet.csv -n 200",
+    "prbench export labelling sheet.csv --night 2026-11-22    that night's answers, of models sampled nightly",
+    "prbench import verdicts sheet.csv --skip-empty",
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
@@ -58,7 +60,10 @@ def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> in
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Another number, another sample.")
 @shared_options
 def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> int:
-    """Write a sheet for human graders (CSV), which `prbench import verdicts` reads back."""
+    """Write a sheet for human graders (CSV), which `prbench import verdicts` reads back.
+
+    Each row says in `vintage` which sampling of the model it shows: the one of --vintage or --night.
+    """
     from tasks.exchange import export_labelling as written
 
     return _told(context, written(context.job, file, n_rows=n_rows, seed=seed))

@@ -161,6 +161,10 @@ class Job(Strict):
         """Which sampling of a model the run is about."""
         return self.night if self.night is not None and model.resample == "nightly" else self.vintage
 
+    def vintage_named(self, label: str) -> str:
+        """Which sampling of the model with a label the run is about; one that is not configured is of `vintage`."""
+        return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
+
     @property
     def trials(self) -> tuple[int, ...]:
         """The trials that are wanted."""

@@ -1,5 +1,5 @@
--- The usable responses that a person can be asked about: those that an imported verdict can name by task, model and
--- trial, each alone in its place.
+-- The usable responses that a person can be asked about: those that an imported verdict can name by task, model, trial
+-- and vintage, each alone in its place. Models that are sampled nightly are of the night, all others of one vintage.
 select
     responses.response_id,
     responses.task_id,
@@ -11,7 +11,11 @@ inner join tasks using (benchmark, dataset_revision, task_id)
 where
     responses.benchmark = $benchmark
     and responses.dataset_revision = $revision
-    and responses.vintage = $vintage
+    and responses.vintage = case
+        when list_contains($nightly_models::varchar[], responses.model)
+            then $night::varchar
+        else $vintage::varchar
+    end
     and responses.status = 'ok'
     and list_contains($task_ids::varchar[], responses.task_id)
     and (

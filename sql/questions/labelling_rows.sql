@@ -4,6 +4,7 @@ select
     responses.task_id as task,
     responses.model,
     responses.trial,
+    responses.vintage,
     criteria.criterion_id as criterion,
     tasks.field,
     tasks.topic,

@@ -19,7 +19,7 @@ from warehouse import Warehouse
 from warehouse.files import write_atomically
 
 COLUMNS = (
-    "task", "model", "trial", "criterion", "judge", "criteria_met", "explanation",
+    "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation",
     "title", "response", "conversation", "field", "topic",
 )  # fmt: skip
 """What identifies a row, what a grader fills in (judge, criteria_met, explanation), and what is to be read."""
@@ -30,7 +30,8 @@ Row = dict[str, Any]
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
     """Write a CSV sheet of at least `n_rows` rows, if there are as many: sampled responses with all their criteria.
 
-    The sample is spread evenly over tasks and models, and is the same for the same responses and seed.
+    Each model's responses are of the vintage that the job is about. The sample is spread evenly over tasks and models,
+    and is the same for the same responses and seed.
 
     Raises:
         UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
@@ -44,6 +45,8 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         key = {"benchmark": scope.benchmark.name, "revision": scope.dataset_revision}
         asked = {
             "vintage": job.vintage,
+            "night": job.night,
+            "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
             "task_ids": list(scope.task_ids),
             "models": None if job.named_models is None else list(job.named_models),
             "trials": None if job.named_trials is None else list(job.named_trials),
@@ -51,7 +54,11 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         candidates = reader.rows(sql.read("questions/labelling_responses"), key | asked)
         chosen = list(_until(n_rows, spread(candidates, seed)))
         if not chosen:
-            raise UsageError(f"{file}: there is no usable response to grade; see `prbench status`")
+            vintages = " or ".join(job.vintages)
+            raise UsageError(
+                f"{file}: there is no usable response of vintage {vintages} to grade; see `prbench status`, "
+                "and name another one with --vintage or --night"
+            )
         ids = [each["response_id"] for each in chosen]
         rows = reader.rows(sql.read("questions/labelling_rows"), key | {"response_ids": ids})
         conversations = conversations_of(reader, scope, {row["task"] for row in rows})

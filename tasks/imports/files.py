@@ -90,6 +90,12 @@ def number_of(where: str, row: Given, name: str) -> int:
     return number
 
 
+def vintage_in(row: Given) -> str | None:
+    """The vintage that a row names, or None."""
+    text = as_text(row.get("vintage"))
+    return None if is_blank(text) else text
+
+
 def refuse_conflict(where: str, given: object, *present: object) -> None:
     """Refuse a row in whose place something else stands already, stored or earlier in the file."""
     if any(other is not None and other != given for other in present):

@@ -15,6 +15,7 @@ from tasks.imports.files import (
     refuse_conflict,
     required_text,
     store,
+    vintage_in,
 )
 from tasks.llm.replies import EMPTY, OK
 from tasks.reports import StageReport
@@ -26,10 +27,10 @@ from warehouse import Warehouse
 
 
 def import_responses(job: Job, file: Path, model: str | None = None) -> StageReport:
-    """Bring responses in: rows `task, model, response[, trial]`, or one JSON object `{task: response}` with `model`.
+    """Bring responses in: rows `task, model, response[, trial, vintage]`, or one object `{task: response}` and `model`.
 
-    Texts are stored as given. Every row is looked at before the first is stored. Tasks that are not admitted are
-    taken too: should the policy change, their answers are here.
+    A row without a vintage is of the job's. Texts are stored as given. Every row is looked at before the first is
+    stored. Tasks that are not admitted are taken too: should the policy change, their answers are here.
 
     Raises:
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
@@ -72,20 +73,20 @@ def _response_row(
     if "response" not in given:
         raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
     text, trial = as_text(given["response"]), number_of(where, given, "trial")
-    is_empty = is_blank(text)
+    vintage, is_empty = vintage_in(given) or job.vintage, is_blank(text)
     conversation = conversations[task_id]
     return {
         **key,
         **NO_CALL,
         "response_id": response_id(
-            key["benchmark"], key["dataset_revision"], task_id, conversation, model, IMPORTED, trial, job.vintage
+            key["benchmark"], key["dataset_revision"], task_id, conversation, model, IMPORTED, trial, vintage
         ),
         "task_id": task_id,
         "conversation_id": conversation,
         "model": model,
         "model_config_hash": IMPORTED,
         "trial": trial,
-        "vintage": job.vintage,
+        "vintage": vintage,
         "source": "imported",
         "import_batch": batch,
         "status": EMPTY if is_empty else OK,

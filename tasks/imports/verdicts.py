@@ -7,6 +7,7 @@ from typing import Any
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.calls import NO_CALL
+from tasks.imports.answers import Answers
 from tasks.imports.files import (
     Given,
     ImportRefused,
@@ -32,19 +33,23 @@ _WORDS = {"true": 1.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0,
 
 def import_verdicts(job: Job, file: Path, model: str | None = None, *, skip_empty: bool = False) -> StageReport:
     """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1)
-    `[, judge, trial, judge_trial, explanation]`; the judge is called `imported` where none is named.
+    `[, judge, trial, vintage, judge_trial, explanation, response]`; the judge is called `imported` where none is named.
 
     Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
-    sheet that is filled in halfway.
+    sheet that is filled in halfway. A row without a vintage is of the job's; `response` is what was read, and is held
+    against the stored answer.
 
     Raises:
-        ImportRefused: a row fits no stored response or criterion, or another decision is stored in its place.
+        ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
+            decision is stored in its place.
     """  # noqa: D205 - the list of columns takes two lines
     benchmark, source = source_of(job)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
     warehouse = Warehouse(job.warehouse)
+    batch = batch_of(file)
+    given = list(given_rows(file, model))
     with warehouse.reader() as reader:
-        responses = _responses(reader, job, key)
+        answers = Answers(job, key, reader, (row for _, row in given))
         criteria = _criteria(reader, key)
         stored = {
             row["verdict_id"]: row["value"]
@@ -53,14 +58,12 @@ def import_verdicts(job: Job, file: Path, model: str | None = None, *, skip_empt
     if not criteria:
         raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
     rows: dict[str, dict[str, Any]] = {}
-    batch = batch_of(file)
     n_empty = 0
-    for where, row in given_rows(file, model):
+    for where, row in given:
         if skip_empty and not _stated(row):
             n_empty += 1
             continue
-        response = _response(where, row, responses)
-        made = _verdict_row(job, benchmark, batch, where, row, key | response, criteria)
+        made = _verdict_row(job, benchmark, batch, where, row, key | answers.of(where, row), criteria)
         earlier = rows.get(made["verdict_id"])
         refuse_conflict(where, made["value"], stored.get(made["verdict_id"]), earlier and earlier["value"])
         rows[made["verdict_id"]] = made
@@ -70,36 +73,12 @@ def import_verdicts(job: Job, file: Path, model: str | None = None, *, skip_empt
     return report
 
 
-def _responses(reader: Reader, job: Job, key: dict[str, str]) -> dict[tuple[str, str, int], list[dict[str, Any]]]:
-    found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for row in reader.rows(
-        "select response_id, task_id, model, trial, vintage, text from responses "
-        "where benchmark = ? and dataset_revision = ? and vintage = ? and status = 'ok'",
-        [*key.values(), job.vintage],
-    ):
-        found.setdefault((row["task_id"], row["model"], row["trial"]), []).append(row)
-    return found
-
-
 def _criteria(reader: Reader, key: dict[str, str]) -> dict[tuple[str, str], str]:
     rows = reader.rows(
         "select task_id, criterion_id, content_hash from criteria where benchmark = ? and dataset_revision = ?",
         list(key.values()),
     )
     return {(row["task_id"], row["criterion_id"]): row["content_hash"] for row in rows}
-
-
-def _response(where: str, given: Given, responses: dict[tuple[str, str, int], list[dict[str, Any]]]) -> dict[str, Any]:
-    task_id, model = required_text(where, given, "task"), required_text(where, given, "model")
-    trial = number_of(where, given, "trial")
-    # A sheet's cells may be marked, so that no spreadsheet takes them for formulas.
-    found = responses.get((task_id, model, trial)) or responses.get((as_before(task_id), as_before(model), trial), [])
-    if len(found) != 1:
-        what = "no usable response" if not found else f"{len(found)} responses"
-        raise ImportRefused(
-            f"{where}: {what} of {model} to task {task_id}, trial {trial}; import responses under a label of their own"
-        )
-    return found[0]
 
 
 def _verdict_row(

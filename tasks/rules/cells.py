@@ -1,17 +1,32 @@
-"""Cells of a sheet: what a spreadsheet would take for a formula is marked, and the mark can be taken off again."""
+"""Cells of a sheet: what a spreadsheet would take for a formula or a date is marked, which can be taken off again."""
 
 import re
 
-_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
-"""What spreadsheets may execute when they open a file, behind any number of marks."""
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+\Z)")
+"""What spreadsheets may execute or, as dates and times, rewrite when they open a file, behind any number of marks."""
+_FULL_CELL_CHARS = 32_000
+"""No cell that is cut where spreadsheets end one (32,767 characters, of which an emoji counts as two) has fewer."""
 _MARK = "'"
 
 
 def defused(text: str) -> str:
-    """A text as it can stand in a cell: with an apostrophe in front where it would be a formula."""
+    """A text as it can stand in a cell: with an apostrophe in front where it would be a formula or a date."""
     return _MARK + text if _FORMULA.match(text) else text
 
 
 def as_before(cell: str) -> str:
     """The text that was defused: `as_before(defused(text)) == text` for every text."""
     return cell[1:] if cell.startswith(_MARK) and _FORMULA.match(cell[1:]) else cell
+
+
+def shows(cell: str, text: str) -> bool:
+    """Whether a cell still shows a text: white space and marks in front, which spreadsheets change, do not count.
+
+    A cell that a spreadsheet cut for its length shows the text that begins as it does.
+    """
+    shown, meant = _bare(cell), _bare(text)
+    return shown == meant or (len(cell) >= _FULL_CELL_CHARS and meant.startswith(shown))
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.split()).lstrip(f"{_MARK} ")

@@ -132,6 +132,14 @@ def test_responses_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
     assert before == parts_of(shared)
 
 
+def test_a_response_is_of_the_vintage_of_its_row_or_else_of_the_job(job: Job, file: Write) -> None:
+    rows = [RESPONSE | {"model": "bell", "vintage": vintage} for vintage in ("2026-11-03", " ")]
+    import_responses(job.model_copy(update={"vintage": "later"}), file(rows))
+
+    found = stored(job, "select vintage from responses where model = 'bell' order by vintage")
+    assert ["2026-11-03", "later"] == [row["vintage"] for row in found]
+
+
 UNREADABLE = {
     "not there": ("gone.jsonl", None),
     "broken JSON": ("x.json", b"{broken"),
@@ -205,6 +213,11 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
     "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
     "an unknown trial": ([{**VERDICT, "trial": 2}], "trial 2"),
+    "a vintage without an answer": (
+        [{**VERDICT, "vintage": "2026-11-03"}],
+        "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name what was read with the column",
+    ),
+    "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored answer of ada"),
     "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
     "a value of 2": ([{**VERDICT, "criteria_met": None, "value": 2}], "criteria_met is 2"),
     "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
@@ -230,3 +243,20 @@ def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
     assert 1 == len(str(caught.value).splitlines())
     assert reason in str(caught.value)
     assert before == parts_of(shared)
+
+
+def test_the_vintages_in_which_a_model_has_an_answer_are_named_and_not_all_of_many(job: Job, file: Write) -> None:
+    expected = r"in vintage later; there is one in base: .* with `--vintage base` or a column"
+    with pytest.raises(PipelineError, match=expected):
+        import_verdicts(job.model_copy(update={"vintage": "later"}), file([VERDICT]))
+
+    import_responses(job, file([RESPONSE | {"model": "bell", "vintage": f"2026-11-0{day}"} for day in range(1, 6)]))
+    expected = "in vintage base; there is one in 2026-11-05, 2026-11-04, 2026-11-03 and 2 others: "
+    with pytest.raises(PipelineError, match=expected):
+        import_verdicts(job, file([VERDICT | {"model": "bell"}]))
+
+
+def test_a_row_may_show_the_answer_that_was_read(job: Job, file: Write) -> None:
+    rows = [VERDICT | {"judge": f"judge-{i}", "response": text} for i, text in enumerate(["An answer.", " ", None])]
+
+    assert 3 == import_verdicts(job, file(rows)).rows

@@ -16,7 +16,7 @@ from tasks.exchange import export_labelling
 from tasks.exchange.labelling import spread
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest import ingest
-from tasks.rules.cells import as_before, defused
+from tasks.rules.cells import as_before, defused, shows
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.settings import Job
 from tests.builders import good_row, job_on, write_jsonl
@@ -132,6 +132,110 @@ def test_a_model_without_responses_is_told_in_one_line(shared: Job, tmp_path: Pa
         export_labelling(shared.model_copy(update={"named_models": ("bo",)}), tmp_path / "sheet.csv", n_rows=10)
 
 
+# vintages
+
+NIGHT = "2026-11-03"
+
+
+@pytest.fixture(scope="module")
+def answered_twice(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """One task; `fresh` is sampled nightly and answered in two vintages, `pinned` in two as well."""
+    folder = tmp_path_factory.mktemp("vintages")
+    models = [{"name": "m/fresh", "label": "fresh", "resample": "nightly"}, {"name": "m/pinned", "label": "pinned"}]
+    file = write_jsonl(folder / "finance.jsonl", [good_row("t0")])
+    job = job_on(file, folder / "warehouse", models=models)
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    answers = [
+        {"task": "t0", "model": model, "vintage": vintage, "response": f"- {model}\nin {vintage}"}
+        for model in ("fresh", "pinned")
+        for vintage in ("base", NIGHT)
+    ]
+    import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
+    return job
+
+
+@pytest.fixture
+def twice(answered_twice: Job, tmp_path: Path) -> Job:
+    copy = Path(shutil.copytree(answered_twice.warehouse, tmp_path / "warehouse"))
+    return answered_twice.model_copy(update={"warehouse": copy})
+
+
+def filled(job: Job, folder: Path, **asked: object) -> list[dict[str, str]]:
+    """The sheet of a job that asks for something, with every criterion met."""
+    export_labelling(job.model_copy(update=asked), folder / "sheet.csv", n_rows=100)
+    return [row | {"judge": "eva", "criteria_met": "TRUE"} for row in sheet(folder / "sheet.csv")]
+
+
+def graded(job: Job) -> dict[tuple[str, str], str]:
+    """(model, vintage) -> the text of the answer that verdicts are on."""
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = reader.rows(
+            "select distinct v.model, v.vintage, r.text from verdicts v join responses r using (response_id)"
+        )
+    return {(row["model"], row["vintage"]): row["text"] for row in rows}
+
+
+ASKED: dict[str, tuple[dict[str, object], set[tuple[str, str]]]] = {
+    "nothing": ({}, {("fresh", "base"), ("pinned", "base")}),
+    "a vintage": ({"vintage": NIGHT}, {("fresh", NIGHT), ("pinned", NIGHT)}),
+    "a night": ({"night": NIGHT}, {("fresh", NIGHT), ("pinned", "base")}),
+    "a night of one model": ({"night": NIGHT, "named_models": ("fresh",)}, {("fresh", NIGHT)}),
+}
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_verdicts_land_on_the_answers_that_were_read_whatever_the_import_asks_for(
+    twice: Job, tmp_path: Path, case: str
+) -> None:
+    asked, expected = ASKED[case]
+    rows = filled(twice, tmp_path, **asked)
+    import_verdicts(twice, saved(tmp_path / "filled.csv", rows))
+    import_verdicts(twice.model_copy(update={"night": "2026-11-09"}), tmp_path / "filled.csv")
+
+    assert {place: f"- {place[0]}\nin {place[1]}" for place in expected} == graded(twice)
+    with Warehouse(twice.warehouse).reader() as reader:
+        assert len(expected) * N_CRITERIA == reader.value("select count(*) from verdicts")
+
+
+def test_a_date_in_a_sheet_is_no_date_to_a_spreadsheet_and_may_lose_its_mark(twice: Job, tmp_path: Path) -> None:
+    rows = filled(twice, tmp_path, night=NIGHT, named_models=("fresh",))
+    assert {f"'{NIGHT}"} == {row["vintage"] for row in rows}
+    bare = [{name: cell.removeprefix("'").replace("\n", "\r\n") for name, cell in row.items()} for row in rows]
+    import_verdicts(twice, saved(tmp_path / "bare.csv", bare))
+
+    assert {("fresh", NIGHT)} == graded(twice).keys()
+
+
+def test_a_file_without_vintages_is_of_the_vintages_of_the_job(twice: Job, tmp_path: Path) -> None:
+    rows = filled(twice, tmp_path, night=NIGHT)
+    without = [{name: cell for name, cell in row.items() if name not in {"vintage", "response"}} for row in rows]
+    import_verdicts(twice.model_copy(update={"night": NIGHT}), saved(tmp_path / "filled.csv", without))
+
+    assert {("fresh", NIGHT), ("pinned", "base")} == graded(twice).keys()
+
+
+def test_a_verdict_on_another_text_than_the_stored_one_is_refused_in_one_line(twice: Job, tmp_path: Path) -> None:
+    rows = filled(twice, tmp_path, vintage=NIGHT, named_models=("fresh",))
+    without = [{name: cell for name, cell in row.items() if name != "vintage"} for row in rows]
+    file = saved(tmp_path / "filled.csv", without)
+
+    expected = r"row 1: `response` is not the stored answer of fresh .* in vintage base, "
+    with pytest.raises(PipelineError, match=expected) as why:
+        import_verdicts(twice, file)
+    assert 1 == len(str(why.value).splitlines())
+    assert {} == graded(twice)
+    import_verdicts(twice.model_copy(update={"vintage": NIGHT}), file)
+    assert {("fresh", NIGHT)} == graded(twice).keys()
+
+
+def test_a_sheet_of_a_night_without_answers_is_told_with_the_vintages_looked_at(twice: Job, tmp_path: Path) -> None:
+    asked = {"night": "2026-11-09", "named_models": ("fresh",)}
+    with pytest.raises(UsageError, match="no usable response of vintage base or 2026-11-09"):
+        export_labelling(twice.model_copy(update=asked), tmp_path / "sheet.csv", n_rows=9)
+
+
 @given(st.integers(1, 9), st.integers(1, 4), st.integers(0, 99), st.data())
 def test_responses_are_spread_over_tasks_and_models(
     n_tasks: int, n_models: int, seed: int, data: st.DataObject
@@ -149,10 +253,31 @@ def test_responses_are_spread_over_tasks_and_models(
     assert max(models.values()) <= -(-len(taken) // n_models) + len(taken) // n_tasks + 1
 
 
-@given(st.text(alphabet="'=+-@\t\r\n ＝a", max_size=8))
+@given(st.text(alphabet="'=+-@\t\r\n ＝a1:", max_size=8))
 def test_a_defused_cell_is_no_formula_and_can_be_read_back(text: str) -> None:
     cell = defused(text)
 
     assert text == as_before(cell)
+    assert shows(cell, text)
+    assert shows(cell.replace("\n", "\r\n"), text)
     assert not cell.startswith(("\t", "\r", "\n"))
     assert not cell.lstrip().startswith(("=", "+", "-", "@", "＝"))
+
+
+@pytest.mark.parametrize("text", ["2026-11-03", "3/4", "1.10", "12:30", "2026.11.03", "'1-2"])
+def test_what_a_spreadsheet_would_rewrite_as_a_date_is_marked(text: str) -> None:
+    assert f"'{text}" == defused(text)
+
+
+@pytest.mark.parametrize("text", ["base", "1", "2026", "a 2026-11-03", "2026-11-03 late", "gpt-4.1"])
+def test_what_is_no_date_stays_as_it_is(text: str) -> None:
+    assert text == defused(text)
+
+
+def test_a_cell_that_was_cut_where_spreadsheets_end_shows_its_text_and_a_shorter_one_does_not() -> None:
+    text = "word " * 8_000
+
+    assert shows(text[:32_767], text)
+    assert not shows(text[:31_000], text)
+    assert not shows("x" + text[:32_766], text)
+    assert not shows("an answer", "another answer")

@@ -1,0 +1,85 @@
+"""The stored answers that imported verdicts are about."""
+
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any
+
+from tasks.benchmarks.rows import as_text
+from tasks.imports.files import Given, ImportRefused, number_of, required_text, vintage_in
+from tasks.rules.cells import as_before, shows
+from tasks.rules.text import is_blank
+from tasks.settings import Job
+from warehouse import Reader, Warehouse
+
+Answer = dict[str, Any]
+_N_NAMED = 3
+"""How many other vintages an error names."""
+
+
+class Answers:
+    """The usable answers to a data set in the vintages that the rows of a file name and in those of the job."""
+
+    def __init__(self, job: Job, key: dict[str, str], reader: Reader, rows: Iterable[Given]) -> None:
+        """Read the answers; `key` is the data set's."""
+        self._job = job
+        self._key = key
+        named = {read for row in rows if (cell := vintage_in(row)) is not None for read in _readings(cell)}
+        self._by_place: dict[tuple[str, str, int, str], list[Answer]] = {}
+        for answer in reader.rows(
+            "select response_id, task_id, model, trial, vintage, text from responses where benchmark = ? "
+            "and dataset_revision = ? and list_contains(?::varchar[], vintage) and status = 'ok'",
+            [*key.values(), sorted({*named, *job.vintages})],
+        ):
+            place = (answer["task_id"], answer["model"], answer["trial"], answer["vintage"])
+            self._by_place.setdefault(place, []).append(answer)
+
+    def of(self, where: str, given: Given) -> Answer:
+        """The answer that a row is about: of the row's vintage, or of the job's where the row has none.
+
+        Raises:
+            ImportRefused: there is none, or several, or the row shows another text than the stored one.
+        """
+        task_id, model = required_text(where, given, "task"), required_text(where, given, "model")
+        trial, cell = number_of(where, given, "trial"), vintage_in(given)
+        found: list[Answer] = []
+        for task, label in product(_readings(task_id), _readings(model)):
+            for vintage in (self._job.vintage_named(label),) if cell is None else _readings(cell):
+                found = found or self._by_place.get((task, label, trial, vintage), [])
+        asked = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        if not found:
+            raise ImportRefused(f"{where}: no usable response of {asked}; {self._advice(task_id, model, trial, cell)}")
+        if len(found) > 1:
+            raise ImportRefused(
+                f"{where}: {len(found)} responses of {asked}; import responses under a label of their own"
+            )
+        shown = as_text(given.get("response"))
+        if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
+            raise ImportRefused(
+                f"{where}: `response` is not the stored answer of {asked}, so the verdict is on another text; "
+                "name the vintage that was read (if only the program that saved the file changed the text, "
+                "leave the column `response` out)"
+            )
+        return found[0]
+
+    def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
+        """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
+        with Warehouse(self._job.warehouse).reader() as reader:
+            rows = reader.rows(
+                "select vintage from responses where benchmark = ? and dataset_revision = ? and status = 'ok' "
+                "and list_contains(?::varchar[], task_id) and list_contains(?::varchar[], model) and trial = ? "
+                "group by vintage order by max(created_at) desc, vintage desc",
+                [*self._key.values(), list(_readings(task_id)), list(_readings(model)), trial],
+            )
+        if not rows:
+            return "import responses under a label of their own"
+        vintages = [row["vintage"] for row in rows]
+        others = f" and {len(rows) - _N_NAMED} others" if len(rows) > _N_NAMED else ""
+        option = f"`--vintage {vintages[0]}` or a column `vintage`" if cell is None else "the column `vintage`"
+        return f"there is one in {', '.join(vintages[:_N_NAMED])}{others}: name what was read with {option}"
+
+
+def _readings(cell: str) -> Iterator[str]:
+    """What a cell can stand for: its text, and the one before a sheet marked it against spreadsheets."""
+    yield cell
+    if (before := as_before(cell)) != cell:
+        yield before
