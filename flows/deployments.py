@@ -17,7 +17,7 @@ from flows.asked import Asked
 from flows.cancellation import STOPPED
 from flows.config import load_job
 from flows.execution import DONE, Execution, execute_flow
-from flows.nights import run_night
+from flows.nights import run_night, skip_night
 from flows.record import FAILED, INTERRUPTED
 from flows.schedule import night_of
 from flows.showing import keep_logs_short
@@ -64,8 +64,11 @@ def nightly(
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
         current = night_of(job.settings.nightly, datetime.now(UTC))
         if job.night != current:
-            return Completed(name="Missed", message=f"the night of {job.night} was missed; that of {current} has begun")
-    return _state(run_night(job, is_verbose=False, retry_failed=retry_failed))
+            why = f"it was missed, and that of {current} has begun"
+            skip_night(job, why)
+            return Completed(name="Missed", message=f"the night of {job.night}: {why}")
+    begun_at = scheduled if night is None else None
+    return _state(run_night(job, is_verbose=False, retry_failed=retry_failed, begun_at=begun_at))
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)
@@ -77,6 +80,7 @@ def backfill(
     trials: list[int] | None = None,
     splits: list[str] | None = None,
     tasks: list[str] | None = None,
+    night: str | None = None,
     stop_at: str | None = None,
     max_usd: float | None = None,
     retry_failed: bool = False,
@@ -91,13 +95,15 @@ def backfill(
         trials: Numbers of the trials to fill in. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
         tasks: Ids of the tasks to fill in. Empty: all admitted ones.
+        night: Label of the night whose answers are to be filled in. Empty: the pinned sampling, also of models that are
+            sampled nightly.
         stop_at: No call begins after this time, such as 06:30.
         max_usd: Cap on the cost of the run in US dollars. Empty: what the configuration says.
         retry_failed: Also try failures again whose cause will hardly pass.
     """
     asked = Asked(
         models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()), tasks=tuple(tasks or ()),
-        trial_numbers=tuple(trials or ()), stop_at=stop_at, max_usd=max_usd,
+        trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at, max_usd=max_usd,
     )  # fmt: skip
     return _done(_job(config, warehouse, asked), "backfill", retry_failed=retry_failed)
 

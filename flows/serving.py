@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,11 +10,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from flows.asked import Asked
-from flows.config import DEFAULT_FILE
 from flows.environment import prepare
+from flows.registration import run_deployments
+from flows.supervision import supervise
 from tasks.progress import say
 from tasks.rules.errors import PipelineError
 from tasks.settings import Job
@@ -22,48 +23,26 @@ _HOST = "127.0.0.1"
 _START_S, _STOP_S = 180.0, 30.0
 
 
-def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool) -> int:
-    """Serve the deployments until interrupted; with a Prefect server of its own where none is named."""
+def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | None = None) -> int:
+    """Serve the deployments until interrupted; with a Prefect server of its own where none is named.
+
+    The runs that are under way end first, then what starts them, and the server last, since all of them tell it.
+    `name` tells the deployments of several warehouses on one Prefect server apart.
+
+    Raises:
+        UsageError: deployments of these names serve another warehouse.
+        PipelineError: no Prefect server starts, or what runs the deployments ended by itself.
+    """
     prepare(is_verbose=is_verbose)
-    with _server(job, port) as api:
-        os.environ["PREFECT_API_URL"] = api
-        say(f"Prefect: {api.removesuffix('/api')}")
-        _serve(job, asked)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with _server(job, port) as api:
+            os.environ["PREFECT_API_URL"] = api
+            say(f"Prefect: {api.removesuffix('/api')}")
+            supervise(run_deployments, job, asked, name)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return 0
-
-
-def _serve(job: Job, asked: Asked) -> None:
-    from prefect import serve as serve_deployments
-
-    deployments = _deployments(job, asked)
-    nightly = job.settings.nightly
-    say(f"nights begin at {nightly.cron!r} ({nightly.timezone})")
-    say("one by hand: prefect deployment run prbench-nightly/nightly")
-    with contextlib.suppress(KeyboardInterrupt):
-        serve_deployments(*deployments, print_starting_message=False)
-
-
-def _deployments(job: Job, asked: Asked) -> list[Any]:
-    from prefect.schedules import Cron
-    from prefect.types.entrypoint import EntrypointType
-
-    from flows import deployments as of
-
-    # The runs are processes of their own, which find files from wherever they are.
-    config = asked.config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
-    where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
-    common: dict[str, Any] = {
-        "parameters": where, "tags": [job.settings.benchmark],
-        "entrypoint_type": EntrypointType.MODULE_PATH,
-    }  # fmt: skip
-    nightly = job.settings.nightly
-    schedule = Cron(nightly.cron, timezone=nightly.timezone)
-    return [
-        of.nightly.to_deployment("nightly", schedule=schedule, **common),
-        of.backfill.to_deployment("backfill", **common),
-        of.check.to_deployment("check", **common),
-        of.compact.to_deployment("compact", **common),
-    ]
 
 
 @contextlib.contextmanager

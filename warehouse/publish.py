@@ -93,7 +93,8 @@ def what_is_published(database: Path) -> Published | None:
 
 def stamp() -> str:
     """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
-    described = repr([(t, [(c, str(COLUMNS[c])) for c in t.columns]) for t in TABLES.values()])
+    tables = sorted(TABLES.values(), key=lambda table: table.name)
+    described = repr([(t, [(c, str(COLUMNS[c])) for c in t.columns]) for t in tables])
     return hashlib.sha256((duckdb.__version__ + described + repr(sql.models())).encode()).hexdigest()
 
 

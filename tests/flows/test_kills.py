@@ -33,6 +33,7 @@ def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_u
     assert figures.again <= 2 * 8
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("prefect_api")
 def test_a_signal_ends_a_command_with_workers_within_seconds_though_its_calls_take_long(tmp_path: Path) -> None:
     with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=30)) as server:

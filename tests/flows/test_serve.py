@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,18 @@ class Api:
         return self._client.get(path).raise_for_status().json()
 
     def post(self, path: str, **content: Any) -> Any:
-        answer = self._client.post(path, json=content).raise_for_status()
+        answer = self._client.post(path, json=content)
+        for _ in range(10):
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                break
+            # Its database is locked for the moment; Prefect's own client asks again, too.
+            time.sleep(1)
+            answer = self._client.post(path, json=content)
+        answer.raise_for_status()
         return answer.json() if answer.content else None
 
     def deployment(self, name: str) -> Any:
-        return self.get(f"/deployments/name/prbench-{name}/{name}")
+        return self.get(f"/deployments/name/prbench-{name.split('-', maxsplit=1)[0]}/{name}")
 
     def runs_of(self, name: str) -> list[Any]:
         """The runs of a deployment, the earliest first."""
@@ -55,6 +64,9 @@ class Api:
     def pause(self, name: str) -> None:
         """Let the clock start none from now on."""
         self.post(f"/deployments/{self.deployment(name)['id']}/pause_deployment")
+
+    def resume(self, name: str) -> None:
+        self.post(f"/deployments/{self.deployment(name)['id']}/resume_deployment")
 
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
@@ -81,25 +93,44 @@ def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield made
 
 
+@dataclass(frozen=True)
+class Served:
+    """The server, and the command that serves."""
+
+    api: Api
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+
 @pytest.fixture(scope="module")
-def api(prefect_api: str, world: NightWorld) -> Iterator[Api]:
-    """The server, once everything is served there; it is served until the last test has ended."""
+def served(prefect_api: str, world: NightWorld) -> Iterator[Served]:
+    """The server, once everything is served there; the last test ends it."""
     api = Api(prefect_api)
-    log = (world.command.folder / "serve.log").open("w")
-    serving = subprocess.Popen(
-        [PRBENCH, "serve", "--warehouse", "data"], cwd=world.command.folder, stderr=log, stdout=log,
-        env=os.environ | {"PREFECT_RUNNER_POLL_FREQUENCY": "2"}, start_new_session=True,
-    )  # fmt: skip
-    try:
-        until(lambda: "one by hand" in Path(log.name).read_text() or serving.poll() is not None)
-        until(lambda: _is_there(api, DEPLOYMENTS[-1]) or serving.poll() is not None)
-        assert serving.poll() is None, Path(log.name).read_text()
-        yield api
-        serving.send_signal(signal.SIGINT)
-        assert serving.wait(timeout=60) == 0, Path(log.name).read_text()
-    finally:
-        with_children(serving)
-        log.close()
+    with serving(world.command.folder, "--warehouse", "data") as (process, log):
+        until(lambda: "one by hand" in log.read_text() or process.poll() is not None)
+        until(lambda: _is_there(api, DEPLOYMENTS[-1]) or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
+        yield Served(api, process, log)
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """The command that serves, in a process group of its own as a terminal gives it one, and what it says."""
+    path = folder / f"serve-{options[-1]}.log"
+    with path.open("w") as log:
+        process = subprocess.Popen(
+            [PRBENCH, "serve", *options], cwd=folder, stderr=log, stdout=log,
+            env=os.environ | {"PREFECT_RUNNER_POLL_FREQUENCY": "2"}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield process, path
+        finally:
+            with_children(process)
+
+
+@pytest.fixture
+def api(served: Served) -> Api:
+    return served.api
 
 
 def _is_there(api: Api, name: str) -> bool:
@@ -123,16 +154,13 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) 
         properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
         assert {"config", "warehouse"} <= set(properties)
         assert all(each.get("description") for each in properties.values()), name
-    assert {"models", "judges", "trials", "splits", "tasks"} <= set(
+    assert {"models", "judges", "trials", "splits", "tasks", "night"} <= set(
         api.deployment("backfill")["parameter_openapi_schema"]["properties"]
     )
 
 
 def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api: Api, world: NightWorld) -> None:
-    world.server.behaviour = Weather(delay_s=1.0)
-    before = len(world.server.book)
-    run_id = api.trigger("backfill", models=["pinned"], trials=[3])
-    until(lambda: sum(map(is_judging, world.server.book[before:])) > 10)
+    run_id = under_way(api, world, "backfill", models=["pinned"], trials=[3])
     api.post(f"/flow_runs/{run_id}/set_state", state={"type": "CANCELLING", "name": "Cancelling"})
 
     assert api.ended(run_id, 30)["state_type"] == "CANCELLED"
@@ -173,6 +201,58 @@ def by_the_clock(api: Api, state_type: str) -> list[Any]:
         run for run in api.runs_of("nightly")
         if run["auto_scheduled"] and run["state_type"] == state_type and run["state_name"] not in {"Missed", "Skipped"}
     ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_night_in_order(
+    served: Served, world: NightWorld
+) -> None:
+    first = served.api.deployment("nightly")
+    refused = world.command("serve", "--warehouse", "other", code=2).stderr.splitlines()[-1]
+    assert f"{world.command.folder / 'data'}, not for {world.command.folder / 'other'}; give these a --name" in refused
+
+    with serving(world.command.folder, "--warehouse", "other", "--name", "other") as (process, _):
+        until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
+        served.api.pause("nightly-other")
+        mine = served.api.deployment("nightly-other")["parameters"]
+        assert mine["warehouse"] == str(world.command.folder / "other")
+        again = served.api.deployment("nightly")
+        assert (again["parameters"], again["updated"]) == (first["parameters"], first["updated"])
+        told = len(world.told.calls)
+        run_id = under_way(served.api, world, "nightly-other", night="stopped")
+        process.kill()
+        assert served.api.ended(run_id, 60)["state_type"] == "CANCELLED"
+    runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
+    assert runs == [{"outcome": "interrupted"}]
+    (alert,) = [alert for call in world.told.calls[told:] for alert in call.json["alerts"]]
+    assert "stopped" in alert["line"]
+
+
+def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served: Served, world: NightWorld) -> None:
+    run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
+    served.api.resume("nightly")
+    os.killpg(served.process.pid, signal.SIGINT)
+
+    assert served.process.wait(timeout=60) == 0, served.log.read_text()
+    assert served.api.run(run_id)["state_type"] == "CANCELLED"
+    (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 4")
+    mine = "from runs where command like '%backfill%' order by started_at desc limit 1"
+    assert world.command.sql(f"select outcome, verdicts_made {mine}") == [
+        {"outcome": "interrupted", "verdicts_made": kept["n"]}
+    ]
+    assert 0 < kept["n"] < N_CRITERIA
+    nightly = served.api.deployment("nightly")
+    assert (nightly["paused"], [each["active"] for each in nightly["schedules"]]) == (False, [True])
+    served.api.pause("nightly")
+
+
+def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -> str:
+    """A run that has judged something and has much to do still."""
+    world.server.behaviour = Weather(delay_s=1.0)
+    before = len(world.server.book)
+    run_id = api.trigger(deployment, **parameters)
+    until(lambda: sum(map(is_judging, world.server.book[before:])) > 10)
+    return run_id
 
 
 def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_the_installed_command_is_a_prompt_on_a_real_terminal(folder: Path, hist
         terminal.wait_for("prbench>")
         terminal.type("select sum(a.range * b.range) from range(3000000) a, range(3000000) b;\r")
         # Ctrl-C is to come while the query runs.
-        time.sleep(1)
+        time.sleep(3)
         terminal.type("\x03")
         terminal.wait_for("prbench>")
         terminal.type("selec;\r")

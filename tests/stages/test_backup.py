@@ -366,6 +366,7 @@ def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, folder: Path, 
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_kill_of_a_restore_is_made_good_by_the_same_command(small: Job, folder: Path, tmp_path: Path) -> None:
     backup(small, folder)
     places = killed_at_every_step("restore", small.warehouse, folder, tmp_path / "places")

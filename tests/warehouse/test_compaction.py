@@ -301,8 +301,8 @@ def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
     found = json.loads(reader.stdout.readline())
 
     assert [] == found["wrong"]
-    assert found["n"] > 10
-    assert found["known"] > 12
+    assert found["n"] > 0
+    assert found["known"] > 2
 
 
 KILLED_AT_EVERY_STEP = """

@@ -1,0 +1,76 @@
+"""The deployments as a Prefect server knows them: their names, schedule and parameters, and whose they are."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+from flows.asked import Asked
+from flows.config import DEFAULT_FILE, DEFAULT_WAREHOUSE
+from flows.environment import prepare
+from tasks.progress import say
+from tasks.rules.errors import UsageError
+from tasks.settings import Job
+
+
+def run_deployments(job: Job, asked: Asked, name: str | None) -> None:
+    """Register the deployments with the Prefect server of the environment, and run them until interrupted.
+
+    Raises:
+        UsageError: deployments of these names serve another warehouse.
+    """
+    prepare()
+    from prefect import serve as serve_deployments
+
+    deployments = _deployments(job, asked, name)
+    asyncio.run(_refuse_others(deployments))
+    nightly = job.settings.nightly
+    say(f"nights begin at {nightly.cron!r} ({nightly.timezone})")
+    say(f"one by hand: prefect deployment run prbench-nightly/{deployments[0].name}")
+    with contextlib.suppress(KeyboardInterrupt):
+        # A schedule that a restart pauses would stay so when the next start fails.
+        serve_deployments(*deployments, pause_on_shutdown=False, print_starting_message=False)
+
+
+def _deployments(job: Job, asked: Asked, name: str | None) -> list[Any]:
+    from prefect.schedules import Cron
+    from prefect.types.entrypoint import EntrypointType
+
+    from flows import deployments as of
+
+    # The runs are processes of their own, which find files from wherever they are.
+    config = asked.config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
+    common: dict[str, Any] = {
+        "parameters": where, "tags": [job.settings.benchmark],
+        "entrypoint_type": EntrypointType.MODULE_PATH,
+    }  # fmt: skip
+    nightly = job.settings.nightly
+    schedule = Cron(nightly.cron, timezone=nightly.timezone)
+    suffix = f"-{name}" if name else ""
+    return [
+        of.nightly.to_deployment(f"nightly{suffix}", schedule=schedule, **common),
+        of.backfill.to_deployment(f"backfill{suffix}", **common),
+        of.check.to_deployment(f"check{suffix}", **common),
+        of.compact.to_deployment(f"compact{suffix}", **common),
+    ]
+
+
+async def _refuse_others(deployments: list[Any]) -> None:
+    """Leave deployments of another warehouse alone: registering these would turn them into this one's."""
+    from prefect import get_client
+    from prefect.exceptions import ObjectNotFound
+
+    async with get_client() as client:
+        for each in deployments:
+            full_name = f"{each.flow_name}/{each.name}"
+            try:
+                found = await client.read_deployment_by_name(full_name)
+            except ObjectNotFound:
+                continue
+            theirs, ours = found.parameters.get("warehouse") or DEFAULT_WAREHOUSE, each.parameters["warehouse"]
+            if Path(theirs) != Path(ours):
+                raise UsageError(
+                    f"the deployment {full_name} of this Prefect server is for the warehouse {theirs}, not for {ours}; "
+                    f"give these a --name of their own, or `prefect deployment delete {full_name}` if it is not needed"
+                )
