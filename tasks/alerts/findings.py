@@ -151,7 +151,9 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
 
 
 def _lacks(report: StageReport) -> bool:
-    return bool(report.failures or report.skipped)
+    """Whether judges were asked in vain; that the budget or the stop time was reached is an alert of its own."""
+    is_cut_short = report.is_at_budget or report.is_at_stop_time
+    return bool(report.failures) or (report.skipped > 0 and not is_cut_short)
 
 
 def _not_watched(report: StageReport) -> Alert:

@@ -177,3 +177,14 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
     assert "a model" == alert.subject
     assert "refused [redacted] \ufffd" == alert.line
     assert {"cause": ["[redacted]"], "mean": None} == alert.facts
+
+
+def test_a_control_set_that_could_not_be_judged_is_told_unless_the_night_was_cut_short() -> None:
+    failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
+    (alert,) = alerts_of_reports([failed])
+    assert (alert.kind, alert.subject) == ("coverage", "")
+    assert "15 provider_error; 5 not asked for; whether a judge drifted is not known for sure" in alert.line
+
+    cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
+    assert ["stop_time"] == [each.kind for each in alerts_of_reports([cut_short])]
+    assert [] == alerts_of_reports([StageReport("drift", rows=20)])

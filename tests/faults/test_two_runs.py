@@ -169,7 +169,7 @@ def test_a_disk_that_is_full_for_a_part_ends_a_run_with_one_line_and_what_it_was
     ("stop", "processes", "to_all"),
     [
         pytest.param(signal.SIGINT, 1, True, marks=pytest.mark.long),
-        (signal.SIGTERM, 1, False),
+        pytest.param(signal.SIGTERM, 1, False, marks=pytest.mark.long),
         (signal.SIGINT, 2, True),  # as a terminal's Ctrl-C
         pytest.param(signal.SIGTERM, 2, False, marks=pytest.mark.long),
     ],

@@ -14,6 +14,7 @@ from tests.faults.server import FaultServer
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("prefect_api")
 def test_a_command_that_is_killed_twice_loses_no_recorded_reply_and_ends_as_if_undisturbed(tmp_path: Path) -> None:
     with provider() as server:

@@ -181,6 +181,7 @@ class Troubled:
     """A night that is begun, killed, gone on with until a stop time, and finished while another one waits for it."""
 
     first: "Popen[str]"
+    again: Seen
     second: Seen
     n_of_first: int
     stopped: Seen
@@ -192,7 +193,7 @@ class Troubled:
     waited: Seen
 
 
-TROUBLED = "2026-11-06"
+TROUBLED, THE_NEXT = "2026-11-06", "2026-11-07"
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +201,8 @@ def troubled(nights: Nights) -> Troubled:
     world, began = nights.world, len(nights.world.server.book)
     first = started(world, delay_s=0.3)
     when(lambda: sum(map(is_judging, world.server.book[began:])) > 30, first)
-    second = world.night(TROUBLED, "--json", delay_s=0.3)
+    again = world.night(TROUBLED, delay_s=0.3)
+    second = world.night(THE_NEXT, "--json", delay_s=0.3)
     assert first.poll() is None
     first.kill()
     first.communicate()
@@ -220,7 +222,7 @@ def troubled(nights: Nights) -> Troubled:
     _, complaint = last.communicate(timeout=60)
     assert last.returncode == 0, complaint
     n_of_last = len(world.server.book) - before
-    return Troubled(first, second, n_of_first, stopped, late_s, n_stored, status, n_of_last, last, waited)
+    return Troubled(first, again, second, n_of_first, stopped, late_s, n_stored, status, n_of_last, last, waited)
 
 
 def test_a_night_that_finds_another_one_at_work_is_skipped_and_told(troubled: Troubled) -> None:
@@ -229,6 +231,9 @@ def test_a_night_that_finds_another_one_at_work_is_skipped_and_told(troubled: Tr
     assert f"process {troubled.first.pid} is at work" in alert["line"]
     assert json.loads(troubled.second.said.stdout)["outcome"] == "skipped"
     assert troubled.second.n_pings == 0
+    # The same night is under way: nothing did not take place.
+    assert troubled.again.alerts == {}
+    assert f"the night of {TROUBLED} is under way already" in troubled.again.said.stderr
 
 
 def test_a_night_that_was_killed_is_told_and_goes_on_and_pays_nothing_twice(nights: Nights, troubled: Troubled) -> None:

@@ -228,6 +228,7 @@ def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_n
     assert "stopped" in alert["line"]
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served: Served, world: NightWorld) -> None:
     run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
     served.api.resume("nightly")
