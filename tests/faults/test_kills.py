@@ -18,6 +18,7 @@ def test_a_stage_that_is_killed_ten_times_loses_no_recorded_reply_and_ends_as_if
     assert figures.answers >= 228
 
 
+@pytest.mark.long
 def test_so_does_a_stage_with_workers_of_which_one_or_the_run_itself_or_all_are_killed(tmp_path: Path) -> None:
     with provider() as server:
         configured(tmp_path, server.api_base)

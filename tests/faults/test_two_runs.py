@@ -125,7 +125,7 @@ def test_a_clock_that_jumps_back_an_hour_between_two_runs_loses_and_doubles_noth
     assert is_complete(data)
 
 
-@pytest.mark.parametrize("is_resumed_at_once", [True, False])
+@pytest.mark.parametrize("is_resumed_at_once", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_disk_that_is_full_for_the_ledger_ends_a_run_with_one_line_and_costs_no_recorded_reply(
     stages: Stages, tmp_path: Path, is_resumed_at_once: bool
 ) -> None:

@@ -102,7 +102,8 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
 
 
-@pytest.mark.parametrize("stop", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
+@pytest.mark.long
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: signal.Signals) -> None:
     def slow(request: Request, number: int) -> Answer:
         answer = well_behaved(request, number)

@@ -348,6 +348,7 @@ def held(job: Job) -> tuple[list[str], int]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, folder: Path, tmp_path: Path) -> None:
     backup(small, folder)
     with sqlite3.connect(small.warehouse / "ledger" / "calls-0.sqlite") as ledger:
