@@ -1,12 +1,15 @@
 """The command `plan`, and the options that cap a run."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from flows.options import Context, examples, shared_options
 from flows.output import show_json, show_table
+
+if TYPE_CHECKING:
+    from tasks.settings import Job
 
 _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "answer tokens", "USD", "tokens are"]
 
@@ -26,15 +29,15 @@ def capped(command: Callable[..., Any]) -> Callable[..., Any]:
 @shared_options
 def plan(context: Context) -> int:
     """Show what `run` would call, use and cost; no model call is made."""
-    return show_plan(context)
+    return show_plan(context, context.job)
 
 
-def show_plan(context: Context) -> int:
-    """What a command with these options would call, use and cost."""
+def show_plan(context: Context, job: "Job") -> int:
+    """What a job would call, use and cost."""
     from tasks.plan import in_all
     from tasks.plan import plan as planned_calls
 
-    planned = planned_calls(context.job)
+    planned = planned_calls(job)
     total = in_all(planned)
     if context.as_json:
         show_json({"calls": [vars(each) for each in planned], "total": vars(total)})

@@ -75,8 +75,9 @@ def backfill(context: Context, dry_run: bool, retry_failed: bool) -> int:
     if dry_run:
         from flows.execution import refuse_unknown_models
 
-        refuse_unknown_models(context.job)
-        return show_plan(context)
+        job = context.job
+        refuse_unknown_models(job)
+        return show_plan(context, job)
     execution = run_flow(context, "backfill", retry_failed=retry_failed)
     if not context.as_json and not execution.was_interrupted:
         show_leaderboard(context, execution.job)

@@ -30,9 +30,6 @@ def _mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
-atexit.register(_mute)
-
-
 def _name() -> str:
     """Of the run: what it is, and of a night which."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
@@ -132,6 +129,7 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
 
 def _job(config: str | None, warehouse: str | None, asked: Asked) -> Job:
     keep_logs_short()
+    atexit.register(_mute)
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
     if asked.trial_numbers and min(asked.trial_numbers) < 1:
         raise UsageError(f"trials: {min(asked.trial_numbers)} is no trial; they are counted from 1")

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -18,12 +17,11 @@ from flows.execution import (
 )
 from flows.explaining import explained
 from flows.night_changes import comparisons
-from flows.record import tell_of_killed
+from flows.record import is_under_way, tell_of_killed
 from flows.schedule import begin_of, night_of, stop_time
 from tasks.alerts import (
     Alert,
     Delivery,
-    DriftedJudge,
     Night,
     alerts_of_reports,
     deliver,
@@ -95,9 +93,7 @@ def run_night(job: Job, *, is_verbose: bool, retry_failed: bool = False, begun_a
 
 def _already_at_work(job: Job, busy: WarehouseBusy) -> Execution:
     """Another night is at work: this one does not take place, unless it is the same."""
-    with Warehouse(job.warehouse).reader() as reader:
-        running = reader.rows("select run_id from runs where outcome = 'running' and night = ?", [job.night])
-    if any(Warehouse(job.warehouse).is_living(row["run_id"]) for row in running):
+    if is_under_way(job):
         say(f"skipped: the night of {job.night} is under way already")
         return Execution(job, SKIPPED)
     return skip_night(job, str(busy).partition(";")[0])
@@ -129,7 +125,7 @@ def _found(execution: Execution) -> list[Alert]:
     if execution.was_interrupted:
         return [failure(f"the night of {execution.job.night} was stopped; what was finished is kept")]
     job, alerts = execution.job, execution.job.settings.alerts
-    judges = [DriftedJudge(**asdict(found)) for found in drifted(job)]
+    judges = drifted(job)
     fallen = drops(
         comparisons(job),
         least_drop=alerts.least_drop,

@@ -38,6 +38,16 @@ def tell_of_killed(job: Job) -> list[dict[str, Any]]:
     return killed
 
 
+def is_under_way(job: Job) -> bool:
+    """Whether a run of the job's night goes on; not known, and so no, where nothing was published yet."""
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return False
+    with warehouse.reader() as reader:
+        rows = reader.rows("select run_id from runs where outcome = 'running' and night = ?", [job.night])
+    return any(warehouse.is_living(row["run_id"]) for row in rows)
+
+
 def run_row(
     job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
 ) -> dict[str, Any]:

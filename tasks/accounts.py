@@ -7,12 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from tasks.desk import LEDGER
-from tasks.llm.spend import SPEND_KEY, spend_in
 from tasks.settings import Job
+from tasks.spending import Row, spend_of_all
 from warehouse import Warehouse
 
-Row = dict[str, Any]
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 MOST_RUNS = 20
 
@@ -26,24 +24,8 @@ def spent(job: Job, since: datetime | None = None) -> list[Row]:
     Raises:
         PipelineError: a file of the ledger cannot be read.
     """
-    rows = {_key(row): row for row in _published(job)}
-    for row in spend_in(job.warehouse / LEDGER):
-        if _key(row) not in rows or row["calls"] >= rows[_key(row)]["calls"]:
-            rows[_key(row)] = row
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
-    return _by_day_and_model(row for row in rows.values() if row["day"] >= first_day)
-
-
-def _published(job: Job) -> list[Row]:
-    warehouse = Warehouse(job.warehouse)
-    if not warehouse.database.exists():
-        return []
-    with warehouse.reader() as reader:
-        return reader.rows("select * from spend")
-
-
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in SPEND_KEY)
+    return _by_day_and_model(row for row in spend_of_all(job) if row["day"] >= first_day)
 
 
 def _by_day_and_model(rows: Iterable[Mapping[str, Any]]) -> list[Row]:

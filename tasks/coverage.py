@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
-from tasks.scope import Scope, judgings, model_hashes, open_scope
+from tasks.scope import Scope, imported_models, judgings, model_hashes, open_scope
 from tasks.settings import Job
 from warehouse import Reader, Warehouse
 
@@ -48,7 +48,12 @@ def coverage(job: Job) -> list[Covered]:
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
         models = _models(job, scope, reader)
-        return _responses(job, scope, reader, models) + _verdicts(job, scope, reader, models)
+        wanted = _wanted(job, scope, reader, models)
+        return _responses(job, scope, reader, models, wanted) + _verdicts(job, scope, reader, models, wanted)
+
+
+_Wanted = dict[tuple[str, int], tuple[int, int]]
+"""(model, trial) -> how many responses and verdicts."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +74,12 @@ def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, _Counted]:
     found = {
         model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
     }
-    for row in reader.rows(
-        "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
-        "and source = 'imported' order by model",
-        [*scope.key.values(), job.vintage],
-    ):
-        if job.named_models is None or row["model"] in job.named_models:
-            found.setdefault(row["model"], _Counted((IMPORTED,), job.vintage))
+    for label in imported_models(job, scope, reader):
+        found.setdefault(label, _Counted((IMPORTED,), job.vintage))
     return found
 
 
-def _wanted(
-    job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]
-) -> dict[tuple[str, int], tuple[int, int]]:
+def _wanted(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> _Wanted:
     """How many responses and verdicts are wanted, by model and trial.
 
     A configured or named model is to answer every task of the scope; of a model that only imported responses have,
@@ -112,10 +110,10 @@ def _wanted(
     return wanted
 
 
-def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> list[Covered]:
+def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted], wanted: _Wanted) -> list[Covered]:
     cells = {
         (model, trial): Covered(model, models[model].vintage, trial, None, None, n_tasks)
-        for (model, trial), (n_tasks, _) in _wanted(job, scope, reader, models).items()
+        for (model, trial), (n_tasks, _) in wanted.items()
     }
     rows = reader.rows(
         "select model, model_config_hash, vintage, trial, status, count(*) as n from responses "
@@ -131,10 +129,9 @@ def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counte
     return list(cells.values())
 
 
-def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> list[Covered]:
+def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted], wanted: _Wanted) -> list[Covered]:
     found: list[Covered] = []
     configured = [judging.columns for judging in judgings(job, scope.benchmark)]
-    wanted = _wanted(job, scope, reader, models)
     for columns in configured + _imported_judgings(job, scope, reader):
         cells = {
             (model, trial): Covered(

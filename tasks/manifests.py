@@ -13,14 +13,10 @@ class Damaged(PipelineError):
     """Files are not what their manifest says, or the manifest is none; nothing of them was taken over."""
 
 
-def written(kind: str, version: int, content: dict[str, Any]) -> bytes:
-    """A manifest of a kind, as it is stored."""
-    return json.dumps({"format": kind, "version": version, **content}, indent=1, ensure_ascii=False).encode()
-
-
-def write_manifest(path: Path, content: bytes) -> None:
-    """Put a manifest in place, whole or not at all."""
-    write_atomically(path, content)
+def write_manifest(path: Path, kind: str, version: int, content: dict[str, Any]) -> None:
+    """Put a manifest of a kind in place, whole or not at all."""
+    document = {"format": kind, "version": version, **content}
+    write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False).encode())
 
 
 def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import template_hash
 from tasks.settings import Job
 from tasks.sources import source_of
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
 """Failures whose cause may pass: the next run tries them again."""
@@ -185,15 +185,13 @@ def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
     return {**judging.columns, "again": list(PASSING), "retry_failed": retry_failed}
 
 
-def imported_models(job: Job) -> list[str]:
+def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:
     """The labels of imported answers that the job is about: those it names, or all where it names no model."""
-    with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
-        rows = reader.rows(
-            "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
-            "and source = 'imported' order by model",
-            [*scope.key.values(), job.vintage],
-        )
+    rows = reader.rows(
+        "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
+        "and source = 'imported' order by model",
+        [*scope.key.values(), job.vintage],
+    )
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 

@@ -1,5 +1,6 @@
 """What was spent, from the ledger's sums into the table `spend`."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,8 @@ from tasks.llm.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
 from tasks.settings import Job
 from warehouse import Warehouse
 
+Row = dict[str, Any]
+_Key = tuple[Any, ...]
 _FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
@@ -21,24 +24,38 @@ def store_spend(job: Job) -> int:
         PipelineError: a file of the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
-    with warehouse.reader() as reader:
-        published = {_key(row): row for row in reader.rows("select * from spend")}
-    now = datetime.now(UTC)
+    published = _published(warehouse)
     changed = [
-        {**row, "created_at": now}
-        for row in spend_in(job.warehouse / LEDGER)
-        if _is_news(row, published.get(_key(row)))
+        {**row, "created_at": datetime.now(UTC)}
+        for key, row in _known_by_ledger(job, published).items()
+        if key not in published or any(row[name] != published[key][name] for name in _FIGURES)
     ]
     if changed:
         warehouse.write("spend", changed)
     return len(changed)
 
 
-def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+def spend_of_all(job: Job) -> list[Row]:
+    """The spend of all runs, also of those that go on: what the ledger knows, and beside it what is published.
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+    """
+    warehouse = Warehouse(job.warehouse)
+    published = _published(warehouse) if warehouse.database.exists() else {}
+    return list((published | _known_by_ledger(job, published)).values())
+
+
+def _published(warehouse: Warehouse) -> dict[_Key, Row]:
+    with warehouse.reader() as reader:
+        return {_key(row): row for row in reader.rows("select * from spend")}
+
+
+def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
+    """The rows of the ledger. Where it knows less than is published, since a file of it is gone, that one stands."""
+    rows = {_key(row): row for row in spend_in(job.warehouse / LEDGER)}
+    return {key: row for key, row in rows.items() if key not in published or row["calls"] >= published[key]["calls"]}
+
+
+def _key(row: Row) -> _Key:
     return tuple(row[name] for name in SPEND_KEY)
-
-
-def _is_news(row: dict[str, Any], published: dict[str, Any] | None) -> bool:
-    if published is None:
-        return True
-    return row["calls"] >= published["calls"] and any(row[name] != published[name] for name in _FIGURES)

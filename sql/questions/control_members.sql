@@ -8,11 +8,6 @@ with tonight as (
         status
     from control_verdicts
     where set_id = $set_id and judge_vintage = $night
-),
-
-done as (
-    select * from tonight
-    where not list_contains($again::varchar[], status)
 )
 
 select
@@ -46,12 +41,12 @@ left join tonight
         control_set.response_id = tonight.response_id
         and control_set.criterion_id = tonight.criterion_id
         and control_set.criterion_hash = tonight.criterion_hash
-anti join done
-    on
-        control_set.response_id = done.response_id
-        and control_set.criterion_id = done.criterion_id
-        and control_set.criterion_hash = done.criterion_hash
-where control_set.set_id = $set_id
+where
+    control_set.set_id = $set_id
+    and (
+        tonight.status is null
+        or list_contains($again::varchar[], tonight.status)
+    )
 order by
     control_set.task_id,
     control_set.response_id,

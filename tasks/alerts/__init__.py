@@ -9,7 +9,6 @@ from tasks.alerts.alert import KINDS, Alert, Kind
 from tasks.alerts.delivery import Backoff, Delivery, deliver, ping
 from tasks.alerts.findings import (
     Comparison,
-    DriftedJudge,
     alerts_of_reports,
     drifts,
     drops,
@@ -20,6 +19,6 @@ from tasks.alerts.message import Night
 from tasks.alerts.stored import store
 
 __all__ = [
-    "KINDS", "Alert", "Backoff", "Comparison", "Delivery", "DriftedJudge", "Kind", "Night", "alerts_of_reports",
+    "KINDS", "Alert", "Backoff", "Comparison", "Delivery", "Kind", "Night", "alerts_of_reports",
     "deliver", "drifts", "drops", "failure", "ping", "skipped", "store",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from tasks.alerts.alert import Alert, Kind
 from tasks.reports import StageReport
 from tasks.rules.comparison import holm
+from tasks.rules.control import Drifted
 
 _TOLD = 3
 """So many findings of a stage are told in the line; all are in the facts."""
@@ -41,33 +42,6 @@ class Comparison:
     n_tasks: int
     n_wanted: int
     judge_trial: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriftedJudge:
-    """A judge that was out of control in a night, by the control verdicts that it decided anew.
-
-    Attributes:
-        n_decided: those that it decided; the shares are of them.
-        agreement: share decided as at first.
-        centre: agreement that earlier nights lead to expect; None without any.
-        lower_limit: lowest agreement in control after them; None without any.
-        min_agreement: the configured bar; None without one.
-        met_share: share that it calls met now, a partial one as a half.
-        first_met_share: share that it called met at first.
-        cause: what the agreement is below: `limit`, `bar`, or `limit and bar`.
-    """
-
-    judge: str
-    night: str
-    n_decided: int
-    agreement: float
-    centre: float | None
-    lower_limit: float | None
-    min_agreement: float | None
-    met_share: float
-    first_met_share: float
-    cause: str
 
 
 def drops(
@@ -108,12 +82,12 @@ def _told_p(value: float) -> str:
     return "below 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def drifts(drifted: Iterable[DriftedJudge]) -> list[Alert]:
+def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
     """An alert for every judge that is out of its control limits."""
     return [_drift(judge) for judge in drifted]
 
 
-def _drift(found: DriftedJudge) -> Alert:
+def _drift(found: Drifted) -> Alert:
     measures = (("usual", found.centre), ("limit", found.lower_limit), ("bar", found.min_agreement))
     beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
     change = found.met_share - found.first_met_share

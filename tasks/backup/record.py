@@ -40,7 +40,7 @@ class Record:
 
 def write_record(folder: Path, record: Record) -> None:
     """Make this the backup that the folder holds."""
-    manifests.write_manifest(folder / NAME, manifests.written(FORMAT, VERSION, asdict(record)))
+    manifests.write_manifest(folder / NAME, FORMAT, VERSION, asdict(record))
 
 
 def read_record(folder: Path) -> Record:

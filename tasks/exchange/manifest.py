@@ -45,8 +45,7 @@ class Manifest:
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest, which makes the export whole."""
-    content = manifests.written(FORMAT, VERSION, {"canaries": "left out", **asdict(manifest)})
-    manifests.write_manifest(folder / NAME, content)
+    manifests.write_manifest(folder / NAME, FORMAT, VERSION, {"canaries": "left out", **asdict(manifest)})
 
 
 def read_manifest(folder: Path) -> Manifest:

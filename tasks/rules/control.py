@@ -49,6 +49,48 @@ class Limits:
     cause: str | None
 
 
+@dataclass(frozen=True)
+class Drifted:
+    """A judge whose agreement with its first verdicts was out of control in a night.
+
+    Attributes:
+        n_decided: members of the control set that it decided in the night.
+        agreement: the share of them that it decided as at first.
+        centre: the agreement that the earlier nights in control lead to expect; None without any.
+        lower_limit: the lowest agreement that would be in control; None without such nights.
+        min_agreement: the configured bar; None without one.
+        met_share: the share of them that it calls met now; a partial one counts as a half.
+        first_met_share: the share of them that it called met at first.
+        cause: what the agreement is below: `limit`, `bar`, or `limit and bar`.
+    """
+
+    judge: str
+    night: str
+    n_decided: int
+    agreement: float
+    centre: float | None
+    lower_limit: float | None
+    min_agreement: float | None
+    met_share: float
+    first_met_share: float
+    cause: str
+
+    @property
+    def met_change(self) -> float:
+        """How much more often it calls the same criteria met than at first: above 0 it has become more lenient."""
+        return self.met_share - self.first_met_share
+
+    @property
+    def line(self) -> str:
+        """What was found, in one line."""
+        below = f"the configured {self.min_agreement:.1%}" if self.cause == BAR else f"the limit {self.lower_limit:.1%}"
+        return (
+            f"{self.judge}: agrees with its first verdicts on {self.agreement:.1%} of {self.n_decided}, below {below}; "
+            f"it calls {self.met_share:.1%} of them met, at first {self.first_met_share:.1%}; "
+            "a change in scores may be the judge's"
+        )
+
+
 def limits(nights: Iterable[Night]) -> list[Limits]:
     """Each night beside the earlier ones that were in control, in the order of their labels.
 

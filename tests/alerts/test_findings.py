@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tasks.alerts import (
     Alert,
     Comparison,
-    DriftedJudge,
     alerts_of_reports,
     drifts,
     drops,
@@ -18,6 +17,7 @@ from tasks.alerts import (
     skipped,
 )
 from tasks.reports import StageReport
+from tasks.rules.control import Drifted
 
 FELL = {
     "model": "a-model", "judge": "a-judge", "split": "finance", "score": "score",
@@ -114,7 +114,7 @@ def test_a_judge_that_drifted_is_told_with_its_limits_and_its_leaning() -> None:
         "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
     }  # fmt: skip
 
-    [alert] = drifts([DriftedJudge(**figures)])
+    [alert] = drifts([Drifted(**figures)])
 
     assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
     assert alert.line == (
