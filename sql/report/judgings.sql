@@ -1,0 +1,16 @@
+-- Who judged: every judge with its configuration, template, grading and repetition, those with most verdicts first.
+select
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
+    sum(n_tasks) as n_tasks
+from leaderboard
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and is_primary
+    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+group by all
+order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash

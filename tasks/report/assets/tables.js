@@ -1,0 +1,74 @@
+// Tables that can be sorted by a click on a heading or by the keyboard, and filtered by a word.
+"use strict";
+
+const tables = {
+  value(cell) {
+    const text = cell ? cell.textContent.trim() : "";
+    const number = Number(text.replace(/[,$%]/g, "").replace("−", "-"));
+    return text === "" || text === "–" ? null : Number.isNaN(number) ? text.toLowerCase() : number;
+  },
+
+  compare(one, other) {
+    if (one === null || other === null) return (one === null) - (other === null);
+    if (typeof one === "number" && typeof other === "number") return one - other;
+    return String(one).localeCompare(String(other));
+  },
+
+  sort(table, column, heading) {
+    const falls = heading.getAttribute("aria-sort") === "ascending";
+    const body = table.tBodies[0];
+    const keyed = [...body.rows].map((row) => [this.value(row.cells[column]), row]);
+    keyed.sort(([one], [other]) => {
+      const order = this.compare(one, other);
+      return falls && one !== null && other !== null ? -order : order; // What is missing stays last.
+    });
+    table.querySelectorAll("th[aria-sort]").forEach((each) => each.removeAttribute("aria-sort"));
+    heading.setAttribute("aria-sort", falls ? "descending" : "ascending");
+    body.append(...keyed.map(([, row]) => row));
+  },
+
+  makeSortable(table) {
+    const headings = [...table.querySelectorAll("thead th.gt_col_heading[colspan='1'], thead th[data-sort]")];
+    headings.forEach((heading, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      heading.append(button);
+      button.addEventListener("click", () => this.sort(table, column, heading));
+    });
+  },
+
+  makeFilterable(table) {
+    if (table.tBodies[0].rows.length < 12) return;
+    const field = document.createElement("input");
+    field.type = "search";
+    field.placeholder = "Filter rows";
+    field.setAttribute("aria-label", "Filter the rows of this table");
+    field.addEventListener("input", () => this.filter(table, { word: field.value.trim().toLowerCase() }));
+    table.parentElement.before(field);
+  },
+
+  // A row is shown if it holds the word and if its model and judge are chosen.
+  filter(table, change) {
+    const asked = Object.assign((table.asked ??= { word: "", model: null, judging: null }), change);
+    const titles = [...table.querySelectorAll("thead tr:last-child th")].map((each) => each.textContent.trim());
+    const [model, judge] = [titles.indexOf("Model"), titles.indexOf("Judge")];
+    const isChosen = (row, column, chosen) =>
+      !chosen || column < 0 || chosen.includes(row.cells[column].textContent.trim());
+    for (const row of table.tBodies[0].rows) {
+      row.hidden = !(isChosen(row, model, asked.model) && isChosen(row, judge, asked.judging)
+        && row.textContent.toLowerCase().includes(asked.word));
+    }
+  },
+
+  choose(chosen) {
+    document.querySelectorAll("table.gt_table").forEach((table) => this.filter(table, chosen));
+  },
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll("table.gt_table").forEach((table) => {
+    tables.makeSortable(table);
+    tables.makeFilterable(table);
+  });
+});

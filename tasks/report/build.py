@@ -1,0 +1,59 @@
+"""Building a report: figures, pages, and what they load, in an order that leaves open pages working."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.report.assets import charts_script, copy_assets
+from tasks.report.edition import Edition, open_edition
+from tasks.report.pages import PAGES
+from tasks.report.rendering import drawn, render
+from tasks.report.site import Site
+from tasks.settings import Job
+from warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Written:
+    """A report that was written: its first page, and its size in bytes."""
+
+    index: Path
+    n_bytes: int
+
+
+def build(job: Job, folder: Path, vintage: str | None = None) -> Written:
+    """Write the report of what is published; the same data gives the same bytes.
+
+    Args:
+        job: whose benchmark, data-set revision, models, judges and splits are shown.
+        folder: where to; an earlier report there is renewed.
+        vintage: which sampling is shown; None: the latest of each model; `all`.
+
+    Raises:
+        UsageError: the folder holds something else.
+        WarehouseError: nothing is published yet.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        site = Site(folder)
+        edition = open_edition(job, reader, vintage)
+        copy_assets(site)
+        common = _common(edition)
+        for page in reversed(PAGES):
+            figures = [drawn(figure, edition, site) for figure in page.figures]
+            html = render("figures.html", report=common, page=page, title=page.title, figures=figures)
+            site.write(f"{page.name}.html", html)
+        return Written(folder / "index.html", site.finish())
+
+
+def _common(edition: Edition) -> Mapping[str, Any]:
+    """What every page says."""
+    return {
+        "heading": f"{edition.benchmark.name} report",
+        "pages": PAGES,
+        "models": [entry["entry"] for entry in edition.entries],
+        "judgings": [judging["judging"] for judging in edition.judgings],
+        "main": edition.main,
+        "charts_script": charts_script(),
+        "footer": f"Data set {edition.revision}.",
+    }

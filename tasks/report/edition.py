@@ -1,0 +1,107 @@
+"""What a report is about: the models, judges and splits whose figures it shows, under labels that are unique in it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tasks.benchmarks.base import Benchmark
+from tasks.report.queries import Rows, filled
+from tasks.settings import Job
+from tasks.sources import source_of
+from warehouse import Reader
+
+
+@dataclass(frozen=True)
+class Edition:
+    """A job's data-set revision as one published state shows it.
+
+    An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
+    with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
+    judging that most rests on is `main`.
+    """
+
+    job: Job
+    benchmark: Benchmark
+    revision: str
+    reader: Reader
+    entries: tuple[Mapping[str, Any], ...]
+    judgings: tuple[Mapping[str, Any], ...]
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """What the queries below `sql/report/` may ask for, by name."""
+        return {
+            "benchmark": self.benchmark.name,
+            "revision": self.revision,
+            "score": self.benchmark.primary_score.score_name,
+            "splits": list(self.job.settings.dataset.splits),
+            "bar": self.job.settings.coverage.min,
+            "main": self.main,
+            "run": self.job.run_id,
+            "entries": _table(self.entries, _ENTRY),
+            "judgings": _table(self.judgings, _JUDGING),
+        }
+
+    @property
+    def main(self) -> str | None:
+        """The judging that is shown first: that of the first configured judge, else the one with most verdicts."""
+        configured = [judge.label for judge in self.job.settings.judges]
+        known = {judging["judge"]: judging["judging"] for judging in reversed(self.judgings)}
+        return next((known[label] for label in configured if label in known), next(iter(known.values()), None))
+
+    def asked(self, name: str) -> str:
+        """The text of a query of this report."""
+        return filled(name, self.values)
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of a query of this report."""
+        return self.reader.rows(self.asked(name))
+
+
+_ENTRY = ("model", "model_config_hash", "vintage", "entry")
+_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "judging")
+
+
+def open_edition(job: Job, reader: Reader, vintage: str | None = None) -> Edition:
+    """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`."""
+    benchmark, source = source_of(job)
+    given = {
+        "benchmark": benchmark.name,
+        "revision": source.revision,
+        "models": list(job.named_models or ()),
+        "judges": list(job.named_judges or ()),
+        "vintage": vintage,
+    }
+    judgings = reader.rows(filled("judgings", given))
+    entries = reader.rows(filled("entries", given))
+    return Edition(
+        job=job,
+        benchmark=benchmark,
+        revision=source.revision,
+        reader=reader,
+        entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
+        judgings=tuple(_labelled(judgings, "judging", "judge", (
+            ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
+            ("judge_config_hash", "configuration {:.8}"),
+        ))),
+    )  # fmt: skip
+
+
+def _labelled(
+    rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Rows with a label each: the name, and of the parts as many as it takes to tell rows of one name apart."""
+    labelled = [dict(row) | {label: row[name]} for row in rows]
+    for part, shape in parts:
+        counts = Counter(row[label] for row in labelled)
+        values = Counter((row[label], row[part]) for row in labelled)
+        for row in labelled:
+            if values[row[label], row[part]] < counts[row[label]]:
+                row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
+    return labelled
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Rows:
+    return Rows(tuple(tuple(row[column] for column in columns) for row in rows), len(columns))

@@ -1,0 +1,67 @@
+"""What a page of the report is made of: figures, each with its SQL, its numbers and its charts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import altair as alt
+
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+Kind = Literal["text", "count", "number", "score", "signed", "share", "usd", "p", "time", "yes"]
+"""How a column's values are written: a score with three decimals, a share in percent, `yes` for what is true."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a figure's table: its name in the rows, its heading, how it is written, and its group's heading."""
+
+    name: str
+    title: str
+    kind: Kind = "text"
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart of a figure, with the heading that tells it from the others beside it."""
+
+    title: str
+    chart: alt.TopLevelMixin
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A question with its answer: `sql/report/<name>.sql` gives the rows, `panels` draws them, `columns` lists them.
+
+    Attributes:
+        name: also the name of the CSV and SQL files, and of the anchor in the page.
+        title: what is shown.
+        says: how it is to be read, in a sentence or two; names the paper's figure where there is one.
+        columns: the table of numbers.
+        panels: the charts; none for a figure that is a table only.
+        empty: what is said where there are no rows.
+        is_table: whether the table is what is looked at first, and not folded away below the charts.
+    """
+
+    name: str
+    title: str
+    says: str
+    columns: tuple[Column, ...]
+    panels: Callable[[Rows], Sequence[Panel]] | None = None
+    empty: str = "There is nothing to show here yet."
+    is_table: bool = False
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: its file's name, its title, one sentence of what it is about, and its figures.
+
+    `n_chosen` is how many models its charts show at first, where all of them at once could not be told apart.
+    """
+
+    name: str
+    title: str
+    lead: str
+    figures: tuple[Figure, ...] = ()
+    n_chosen: int | None = None
