@@ -16,6 +16,7 @@ from flows.cli_import import import_
 from flows.cli_keeping import KEEPING_COMMANDS
 from flows.cli_plan import plan
 from flows.cli_reading import READING_COMMANDS
+from flows.cli_report import report
 from flows.cli_runs import RUNNING_COMMANDS
 from flows.cli_serve import serve
 from flows.cli_sql import sql
@@ -57,7 +58,7 @@ def check(context: Context, only_list: bool) -> int:
 
 for command in (
     *RUNNING_COMMANDS, import_, *KEEPING_COMMANDS, serve, plan, leaderboard, *ANALYSIS_COMMANDS, *READING_COMMANDS,
-    diff, sql,
+    diff, report, sql,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -1,6 +1,7 @@
-"""What nights, alerts and housekeeping are configured with."""
+"""What nights, alerts, the report and housekeeping are configured with."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -120,6 +121,18 @@ class Alerts(Strict):
     ping: str | None = None
     attempts: Size = 4
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
+
+
+class Report(Strict):
+    """The report that a run ends with: whether there is one, and where (null: `report/` in the warehouse).
+
+    `url` is the address under which somebody serves the folder; with it, the links in Prefect's UI and in alerts lead
+    there.
+    """
+
+    enabled: bool = True
+    folder: Path | None = None
+    url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
 
 
 class Retention(Strict):

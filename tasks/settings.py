@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.endpoints import Judge, Model, Size, Strict
-from tasks.operations import Alerts, Drift, Nightly, Retention, Share
+from tasks.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.identity import BASE_VINTAGE
 
 Policy = Literal["quarantine", "warn", "fail"]
@@ -123,6 +123,7 @@ class Settings(Strict):
     nightly: Nightly = Nightly()
     drift: Drift = Drift()
     alerts: Alerts = Alerts()
+    report: Report = Report()
     retention: Retention = Retention()
 
     @model_validator(mode="after")
@@ -156,6 +157,11 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
+
+    @property
+    def report_folder(self) -> Path:
+        """Where the report is."""
+        return self.settings.report.folder or self.warehouse / "report"
 
     def vintage_of(self, model: Model) -> str:
         """Which sampling of a model the run is about."""

@@ -1,12 +1,14 @@
 """Building a report: figures, pages, and what they load, in an order that leaves open pages working."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tasks.report.assets import charts_script, copy_assets
 from tasks.report.edition import Edition, open_edition
+from tasks.report.notices import notices
+from tasks.report.overview import OVERVIEW, facts
 from tasks.report.pages import PAGES
 from tasks.report.rendering import drawn, render
 from tasks.report.site import Site
@@ -22,13 +24,14 @@ class Written:
     n_bytes: int
 
 
-def build(job: Job, folder: Path, vintage: str | None = None) -> Written:
+def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()) -> Written:
     """Write the report of what is published; the same data gives the same bytes.
 
     Args:
         job: whose benchmark, data-set revision, models, judges and splits are shown.
         folder: where to; an earlier report there is renewed.
         vintage: which sampling is shown; None: the latest of each model; `all`.
+        changes: the latest samplings compared with earlier ones (`flows.night_changes.changes`).
 
     Raises:
         UsageError: the folder holds something else.
@@ -36,12 +39,13 @@ def build(job: Job, folder: Path, vintage: str | None = None) -> Written:
     """
     with Warehouse(job.warehouse).reader() as reader:
         site = Site(folder)
-        edition = open_edition(job, reader, vintage)
+        edition = open_edition(job, reader, vintage, changes)
         copy_assets(site)
         common = _common(edition)
         for page in reversed(PAGES):
             figures = [drawn(figure, edition, site) for figure in page.figures]
-            html = render("figures.html", report=common, page=page, title=page.title, figures=figures)
+            more = {"notices": notices(edition), "facts": facts(edition)} if page is OVERVIEW else {}
+            html = render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
             site.write(f"{page.name}.html", html)
         return Written(folder / "index.html", site.finish())
 

@@ -31,15 +31,18 @@ def intervals(
     title: str = "Mean score",
     sort: str | None = None,
     domain: Sequence[float] | None = None,
+    zero: bool = False,
 ) -> alt.TopLevelMixin:
-    """A dot with its interval for each name, one below the other."""
+    """A dot with its interval for each name, one below the other; `zero` draws the line where nothing differs."""
     across = alt.Y(f"{name}:N", title=None, sort=alt.SortField(sort) if sort else None, axis=_names())
-    scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=False, nice=True)
+    scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
     tips = [alt.Tooltip(f"{name}:N", title=name), *_numbers({value: title, low: "from", high: "to"})]
-    base = _chart(rows).encode(y=across)
+    chart = _chart(rows)
+    base = chart.encode(y=across)
     rule = base.mark_rule(strokeWidth=2).encode(x=alt.X(f"{low}:Q", title=title, scale=scale), x2=f"{high}:Q")
     dot = base.mark_point(filled=True, size=70).encode(x=alt.X(f"{value}:Q", title=title), tooltip=tips)
-    return alt.layer(rule, dot).properties(usermeta=_a_line_for(name))
+    nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
+    return alt.layer(*nothing, rule, dot).properties(usermeta=_a_line_for(name))
 
 
 def bars(

@@ -19,7 +19,8 @@ class Edition:
 
     An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
     with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
-    judging that most rests on is `main`.
+    judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
+    else has drawn.
     """
 
     job: Job
@@ -28,6 +29,7 @@ class Edition:
     reader: Reader
     entries: tuple[Mapping[str, Any], ...]
     judgings: tuple[Mapping[str, Any], ...]
+    changes: tuple[Mapping[str, Any], ...] = ()
 
     @cached_property
     def values(self) -> dict[str, Any]:
@@ -42,6 +44,7 @@ class Edition:
             "run": self.job.run_id,
             "entries": _table(self.entries, _ENTRY),
             "judgings": _table(self.judgings, _JUDGING),
+            "changes": _table(self.changes, _CHANGE),
         }
 
     @property
@@ -62,9 +65,14 @@ class Edition:
 
 _ENTRY = ("model", "model_config_hash", "vintage", "entry")
 _JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "judging")
+_CHANGE = (
+    *_ENTRY[:2], *_JUDGING[:5], "first_vintage", "second_vintage", "split", "ci_low", "ci_high", "p_adjusted",
+)  # fmt: skip
 
 
-def open_edition(job: Job, reader: Reader, vintage: str | None = None) -> Edition:
+def open_edition(
+    job: Job, reader: Reader, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()
+) -> Edition:
     """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`."""
     benchmark, source = source_of(job)
     given = {
@@ -81,6 +89,7 @@ def open_edition(job: Job, reader: Reader, vintage: str | None = None) -> Editio
         benchmark=benchmark,
         revision=source.revision,
         reader=reader,
+        changes=tuple(changes),
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(_labelled(judgings, "judging", "judge", (
             ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
@@ -98,7 +107,8 @@ def _labelled(
         counts = Counter(row[label] for row in labelled)
         values = Counter((row[label], row[part]) for row in labelled)
         for row in labelled:
-            if values[row[label], row[part]] < counts[row[label]]:
+            # A judge's first repetition goes by the judge's name.
+            if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != ("judge_trial", 1):
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
     return labelled
 

@@ -58,6 +58,7 @@ class Page:
     """A page: its file's name, its title, one sentence of what it is about, and its figures.
 
     `n_chosen` is how many models its charts show at first, where all of them at once could not be told apart.
+    `template` is for a page that has more to say than its figures.
     """
 
     name: str
@@ -65,3 +66,4 @@ class Page:
     lead: str
     figures: tuple[Figure, ...] = ()
     n_chosen: int | None = None
+    template: str = "figures.html"

@@ -1,6 +1,7 @@
 """The overview: who leads, how surely, and what one should know before one quotes it."""
 
 from tasks.report import charts
+from tasks.report.edition import Edition
 from tasks.report.figures import Column, Figure, Page, Panel, Rows
 
 _BOARD = (
@@ -40,6 +41,53 @@ def by_split(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
+_CHANGES = (
+    Column("judging", "Judge"),
+    Column("model", "Model"),
+    Column("split", "Split"),
+    Column("earlier", "Since"),
+    Column("later", "Now"),
+    Column("earlier_mean", "then", "score", "Score"),
+    Column("later_mean", "now", "score", "Score"),
+    Column("difference", "Difference", "signed"),
+    Column("ci_low", "from", "signed", "95 % interval"),
+    Column("ci_high", "to", "signed", "95 % interval"),
+    Column("p_adjusted", "Corrected p", "p"),
+    Column("is_significant", "Significant", "yes"),
+    Column("n_tasks", "Tasks", "count"),
+)
+
+
+def changed(rows: Rows) -> list[Panel]:
+    """The differences with their intervals, a chart for each split."""
+    splits = dict.fromkeys(row["split"] for row in rows)
+    return [
+        Panel(
+            split,
+            charts.intervals(
+                [row for row in rows if row["split"] == split], value="difference", title="Difference", zero=True
+            ),
+        )
+        for split in splits
+    ]
+
+
+def facts(edition: Edition) -> list[tuple[str, str, str]]:
+    """The size of it: (what, how much, what is to be known beside it)."""
+    (row,) = edition.rows("facts")
+    usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
+    is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
+    unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
+    return [
+        ("Tasks", f"{row['n_tasks']:,}", f"{row['n_criteria'] or 0:,} criteria"),
+        ("Models", f"{len(edition.entries):,}", ""),
+        ("Judges", f"{len(edition.judgings):,}", ""),
+        ("Answers", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
+        ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
+        ("Cost", f"${usd:,.2f}" if is_priced else "unknown", f"{unpriced:,} without a price" if unpriced else ""),
+    ]
+
+
 OVERVIEW = Page(
     "index",
     "Overview",
@@ -55,5 +103,17 @@ OVERVIEW = Page(
             by_split,
             is_table=True,
         ),
+        Figure(
+            "changes",
+            "What changed",
+            "Each model's latest sampling beside its last comparable one, under the same judge and over the tasks that "
+            "are complete in both. A difference is significant where its p-value, corrected for all rows (Holm), is "
+            "below 0.05; the interval is not corrected.",
+            _CHANGES,
+            changed,
+            empty="No model has been sampled twice and judged alike, so nothing can have changed.",
+            is_table=True,
+        ),
     ),
+    template="index.html",
 )

@@ -27,9 +27,14 @@ const tables = {
     body.append(...keyed.map(([, row]) => row));
   },
 
+  // The heading of each column: headings may stand in several rows, under headings of groups.
+  headings(table) {
+    const first = table.tBodies[0].rows[0];
+    return [...(first?.cells ?? [])].map((cell) => document.getElementById(cell.headers.split(" ").pop()));
+  },
+
   makeSortable(table) {
-    const headings = [...table.querySelectorAll("thead th.gt_col_heading[colspan='1'], thead th[data-sort]")];
-    headings.forEach((heading, column) => {
+    this.headings(table).forEach((heading, column) => {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...heading.childNodes);
@@ -45,13 +50,13 @@ const tables = {
     field.placeholder = "Filter rows";
     field.setAttribute("aria-label", "Filter the rows of this table");
     field.addEventListener("input", () => this.filter(table, { word: field.value.trim().toLowerCase() }));
-    table.parentElement.before(field);
+    table.closest(".scroll").before(field);
   },
 
   // A row is shown if it holds the word and if its model and judge are chosen.
   filter(table, change) {
     const asked = Object.assign((table.asked ??= { word: "", model: null, judging: null }), change);
-    const titles = [...table.querySelectorAll("thead tr:last-child th")].map((each) => each.textContent.trim());
+    const titles = this.headings(table).map((heading) => heading.textContent.trim());
     const [model, judge] = [titles.indexOf("Model"), titles.indexOf("Judge")];
     const isChosen = (row, column, chosen) =>
       !chosen || column < 0 || chosen.includes(row.cells[column].textContent.trim());
