@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from expectations.rendering import Section, sections_of
 from expectations.suites import build_expectation
 
 _IDENTITY = ["key", "task_id", "note"]
@@ -34,6 +35,10 @@ class Rule(Protocol):
     @property
     def arguments(self) -> Mapping[str, Any]:
         """The expectation's arguments."""
+
+    @property
+    def policy(self) -> str:
+        """What follows where it does not hold, in one word."""
 
     @property
     def meaning(self) -> str:
@@ -64,7 +69,16 @@ class Finding:
         return not self.failures
 
 
-def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) -> list[Finding]:
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a suite: its findings, and by frame what its page has to say (nothing where there was no row)."""
+
+    suite: str
+    findings: tuple[Finding, ...]
+    pages: Mapping[str, tuple[Section, ...]]
+
+
+def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) -> Outcome:
     """Validate every frame that the rules look at, each frame once.
 
     Args:
@@ -80,27 +94,33 @@ def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) 
         by_frame[rule.frame].append(rule)
     context = _context()
     findings: list[Finding] = []
+    pages: dict[str, tuple[Section, ...]] = {}
     for frame_name, frame_rules in by_frame.items():
-        findings += _validate(context, f"{name}-{frame_name}", frame_rules, frame_of(frame_name))
-    return findings
+        frame = frame_of(frame_name)
+        if frame.empty:
+            findings += [Finding(rule, described(rule), 0, ()) for rule in frame_rules]
+            pages[frame_name] = ()
+            continue
+        outcome = _validated(context, f"{name}-{frame_name}", frame_rules, frame)
+        findings += [_finding(frame_rules, result, len(frame)) for result in outcome.results]
+        pages[frame_name] = sections_of(outcome, name, frame_name)
+    return Outcome(name, tuple(findings), pages)
 
 
-def _validate(context: Any, name: str, rules: list[Rule], frame: Any) -> list[Finding]:
+def _validated(context: Any, name: str, rules: list[Rule], frame: Any) -> Any:
     import great_expectations as gx
 
-    if frame.empty:
-        return [Finding(rule, described(rule), 0, ()) for rule in rules]
     source = context.data_sources.add_or_update_pandas(name)
     batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
     suite = context.suites.add_or_update(gx.ExpectationSuite(name=name))
     for position, rule in enumerate(rules):
-        suite.add_expectation(build_expectation(rule.kind, rule.arguments, {"position": position}))
+        meta = {"position": position, "rule": f"{rule.meaning} ({rule.check_name}, policy {rule.policy})"}
+        suite.add_expectation(build_expectation(rule.kind, rule.arguments, meta))
     definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
-    outcome = context.validation_definitions.add_or_update(definition).run(
+    return context.validation_definitions.add_or_update(definition).run(
         batch_parameters={"dataframe": frame},
         result_format={"result_format": "COMPLETE", "unexpected_index_column_names": _IDENTITY},
     )
-    return [_finding(rules, result, len(frame)) for result in outcome.results]
 
 
 def _finding(rules: list[Rule], result: Any, n_rows: int) -> Finding:

@@ -36,7 +36,7 @@ ONLY: dict[str, set[str]] = {
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
     "warehouse": {"warehouse", "sql", "duckdb", "polars", "pyarrow"},
     "sql": {"sql", "yaml"},
-    "expectations": {"expectations", "warehouse", "great_expectations", "pandas"},
+    "expectations": {"expectations", "warehouse", "great_expectations", "pandas", "jinja2", "nh3"},
 }
 """Part -> what it may use beside the standard library."""
 

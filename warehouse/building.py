@@ -20,30 +20,50 @@ _MOST_INDEXED = 6_000_000
 
 
 def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> None:
-    """Take the missing parts into a database file, new or a copy of the last one, and make the models behind them."""
+    """Take the missing parts into a database file, new or a copy of the last one, and make the models behind them.
+
+    A copy was made by the same contracts and models, so what is defined and described in it stays.
+    """
     with engine(building.with_suffix(".tmp.spill")) as connection:
         connection.execute(f"attach {quoted(building)} as building (storage_version {quoted(STORAGE_VERSION)})")
         connection.execute("use building")
         # Few transactions: a statement that commits by itself costs more than the work it does.
         connection.execute("begin")
-        for table in in_order():
-            connection.execute(f"create table if not exists {table.name} ({definition(table)})")
-            paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
-            if paths:
-                load(connection, table, paths, standing)
+        if not is_copy:
+            _make_tables(connection)
+        taken_in = _take_in(connection, standing, missing)
         _note_parts(connection, standing)
         connection.execute("commit")
         for table in TABLES.values():
-            _index(connection, table)
+            if not is_copy or table.name in taken_in:
+                _index(connection, table)
         connection.execute("begin")
-        # In a new file all are missing; in a copy of the last one, what stands on tables that took nothing in is right.
-        models = sql.behind({name for name, _ in missing}) if is_copy else sql.models()
-        _build_models(connection, models)
-        _describe(connection, models, is_copy=is_copy)
-        connection.execute(f"create or replace table {STAMP} as select {quoted(stamp)} as stamp")
+        if is_copy:
+            # What stands on tables that took nothing in is right.
+            _renew_models(connection, sql.behind(taken_in))
+        else:
+            _make_models(connection)
+            _describe(connection)
+            connection.execute(f"create table {STAMP} as select {quoted(stamp)} as stamp")
         connection.execute("commit")
         connection.execute("use memory")
         connection.execute("detach building")
+
+
+def _make_tables(connection: duckdb.DuckDBPyConnection) -> None:
+    for table in TABLES.values():
+        connection.execute(f"create table {table.name} ({definition(table)})")
+
+
+def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> set[str]:
+    """Take the missing parts in; the tables that have any."""
+    taken_in = set()
+    for table in in_order():
+        paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
+        if paths:
+            load(connection, table, paths, standing)
+            taken_in.add(table.name)
+    return taken_in
 
 
 def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> None:
@@ -72,26 +92,26 @@ def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
             connection.execute(f"drop index if exists {name}")
 
 
-def _build_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
-    standing = dict(
-        connection.execute(
-            "select table_name, if(table_type = 'VIEW', 'view', 'table') from information_schema.tables "
-            "where table_catalog = 'building'"
-        ).fetchall()
-    )
-    for model in models:
+def _make_models(connection: duckdb.DuckDBPyConnection) -> None:
+    for model in sql.models():
         kind = {"step": "temp table"}.get(model.kind, model.kind)
-        # A model of an earlier version may stand as the other kind, which is not replaced.
-        if model.kind != "step" and standing.get(model.name, kind) != kind:
-            connection.execute(f"drop {standing[model.name]} {model.name}")
-        connection.execute(f"create or replace {kind} {model.name} as {model.query}")
+        connection.execute(f"create {kind} {model.name} as {model.query}")
 
 
-def _describe(connection: duckdb.DuckDBPyConnection, models: list[sql.Model], *, is_copy: bool) -> None:
-    """Put the meaning of every table, view and column that was made into the database itself."""
-    made = [(model.kind, model.name, model.meaning, model.columns) for model in models if model.kind != "step"]
-    if not is_copy:
-        made += [("table", table.name, table.meaning, {}) for table in TABLES.values()]
+def _renew_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
+    """Compute the rows of models anew. A view needs nothing, and a table keeps its columns and what is said of them."""
+    for model in models:
+        if model.kind == "step":
+            connection.execute(f"create temp table {model.name} as {model.query}")
+        elif model.kind == "table":
+            connection.execute(f"truncate {model.name}")
+            connection.execute(f"insert into {model.name} by name {model.query}")
+
+
+def _describe(connection: duckdb.DuckDBPyConnection) -> None:
+    """Put the meaning of every table, view and column into the database itself."""
+    made = [(model.kind, model.name, model.meaning, model.columns) for model in sql.models() if model.kind != "step"]
+    made += [("table", table.name, table.meaning, {}) for table in TABLES.values()]
     columns: dict[str, list[str]] = {}
     for table_name, column in connection.execute(
         "select table_name, column_name from duckdb_columns() where database_name = 'building' and not internal"

@@ -35,12 +35,17 @@ def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[st
     It does when no missing row has to give way to, or stay behind, a published row of a part with a later name, and
     when nothing changes in what is retracted (`retracted`: the batches whose retraction is published).
     """
-    if any(table == "retractions" for table, _ in missing):
+    tables = {table for table, _ in missing}
+    if "retractions" in tables:
         return False
+    late = {name: found for name in tables if (found := _late(name, standing[name], missing))}
+    asks_retracted = bool(retracted) and "responses" in tables
+    if not late and not asks_retracted:
+        return True
     with engine(spill) as connection:
-        if retracted and _touches_retracted(connection, standing, missing, retracted):
+        if asks_retracted and _touches_retracted(connection, standing, missing, retracted):
             return False
-        return not any(_is_too_late(connection, table, standing[name], missing) for name, table in TABLES.items())
+        return not any(_is_too_late(connection, TABLES[name], standing[name], late[name], missing) for name in late)
 
 
 def _touches_retracted(
@@ -49,8 +54,6 @@ def _touches_retracted(
     """Whether a missing response is retracted, or takes the place of one: verdicts that stand or fell with it turn."""
     table, parts = TABLES["responses"], standing["responses"]
     new = [part.path for part in parts if (table.name, part.name) in missing]
-    if not new:
-        return False
     view_parts(connection, table, new, "new_answers")
     view_parts(connection, table, [part.path for part in parts], "answers")
     batches = ", ".join(map(quoted, retracted))
@@ -58,18 +61,24 @@ def _touches_retracted(
     return holds(connection, f"select 1 from new_answers where response_id in ({taken_back})")
 
 
-def _is_too_late(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], missing: Names) -> bool:
-    """Whether a missing part comes before a published one that has a row with one of its keys, so that order matters.
+def _late(table_name: str, parts: Sequence[Part], missing: Names) -> list[Part]:
+    """The missing parts of a table that come before a published one, oldest first."""
+    published = [part.name for part in parts if (table_name, part.name) not in missing]
+    return [
+        part for part in parts if (table_name, part.name) in missing and published and part.name < published[-1]
+    ]
+
+
+def _is_too_late(
+    connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], late: Sequence[Part], missing: Names
+) -> bool:
+    """Whether a late part comes before a published one that has a row with one of its keys, so that order matters.
 
     A decided row and a failed one come to the same in any order.
     """
-    new = [part for part in parts if (table.name, part.name) in missing]
-    known = [part for part in parts if (table.name, part.name) not in missing]
-    late = [part.path for part in new if known and part.name < known[-1].name]
-    if not late:
-        return False
-    view_parts(connection, table, late, "late")
-    view_parts(connection, table, [part.path for part in known if part.name > new[0].name], "after")
+    after = [part.path for part in parts if (table.name, part.name) not in missing and part.name > late[0].name]
+    view_parts(connection, table, [part.path for part in late], "late")
+    view_parts(connection, table, after, "after")
     same = " and ".join(f"late.{column} = after.{column}" for column in table.key)
     if table.keeps == "decided":
         same += f" and {decided('late.')} = {decided('after.')}"
