@@ -30,6 +30,8 @@ def run(context: Context, retry_failed: bool) -> int:
         return execution.exit_code
     show_leaderboard(context, execution.job)
     click.echo(f"\nDatabase: {execution.database}")
+    if any(each.stage == "report" and not each.has_failed for each in execution.reports):
+        click.echo(f"Report: {execution.job.report_folder / 'index.html'}")
     click.echo("Next:\n  " + "\n  ".join(_NEXT))
     return execution.exit_code
 

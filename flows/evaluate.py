@@ -15,6 +15,7 @@ from flows.stages import (
     drift_flow,
     ingest_flow,
     judge_flow,
+    report_flow,
     sample_flow,
     select_hard_flow,
 )
@@ -103,10 +104,10 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
 
 
 async def _concluded(job: Job) -> list[StageReport]:
-    """Aggregate, select, and say what is there."""
+    """Aggregate, select, say what is there, and write the report of it."""
     reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
     await results_shown(job)
-    return reports
+    return [*reports, await report_flow(job)] if job.settings.report.enabled else reports
 
 
 def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:

@@ -30,6 +30,17 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
     return build(job, folder or job.report_folder, vintage, found)
 
 
+def report_of_run(job: Job) -> Written:
+    """The report that a run ends with: of all that is there, also where the run was about a part of it.
+
+    Raises:
+        UsageError: the folder holds something else.
+    """
+    dataset = job.settings.dataset.model_copy(update={"splits": ()})
+    settings = job.settings.model_copy(update={"dataset": dataset})
+    return write_report(job.model_copy(update={"settings": settings, "named_models": None, "named_judges": None}))
+
+
 def link_to(job: Job, written: Written) -> str:
     """Where people find the report: the configured address, else the file."""
     return job.settings.report.url or written.index.resolve().as_uri()

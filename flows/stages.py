@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from prefect import flow
+from prefect.artifacts import acreate_link_artifact
 
 from flows.batches import Batches, called
+from flows.explaining import explained
 from flows.showing import run_name, told
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
@@ -120,6 +122,27 @@ async def drift_flow(job: Job) -> StageReport:
     report.adopt(chosen)
     report.seconds = time.monotonic() - started_s
     return await told(job, report)
+
+
+@flow(name="report", flow_run_name=run_name)
+async def report_flow(job: Job) -> StageReport:
+    """Write the report, and link to it; one that cannot be written is told and takes nothing from the run."""
+
+    def work() -> StageReport:
+        from flows.reporting import link_to, report_of_run  # imports what draws, which takes seconds
+
+        try:
+            written = report_of_run(job)
+        except Exception as error:  # noqa: BLE001 - told as this stage's failure; what was evaluated is there
+            return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
+        links.append(link_to(job, written))
+        return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
+
+    links: list[str] = []
+    report = await _timed(job, work)
+    for link in links:
+        await acreate_link_artifact(link, link_text="The report", key="report-link", description=f"Run {job.run_id}")
+    return report
 
 
 @flow(name="compact", flow_run_name=run_name)

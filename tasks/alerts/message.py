@@ -21,17 +21,22 @@ _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a message is about: the run, and where its results are. `night` is None for a run that is no night."""
+    """What a message is about: the run, and where its results are. `night` is None for a run that is no night.
+
+    `report` is the address of the report, where one is configured.
+    """
 
     night: str | None
     run_id: str
     benchmark: str
     warehouse: str
+    report: str | None = None
 
     @classmethod
     def of(cls, job: Job) -> Self:
         """The night that a job is."""
-        return cls(job.night, job.run_id, job.settings.benchmark, str(job.warehouse))
+        settings = job.settings
+        return cls(job.night, job.run_id, settings.benchmark, str(job.warehouse), settings.report.url)
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,8 @@ class Message:
 
     @property
     def _where(self) -> str:
-        return f"run {self.night.run_id}, warehouse {self.night.warehouse}; all are in the table `alerts`"
+        report = f", report {self.night.report}" if self.night.report else ""
+        return f"run {self.night.run_id}, warehouse {self.night.warehouse}{report}; all are in the table `alerts`"
 
     def _rest(self, shown: int) -> list[str]:
         return [f"and {len(self.alerts) - shown} more"] if len(self.alerts) > shown else []

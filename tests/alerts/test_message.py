@@ -24,6 +24,14 @@ def test_a_run_that_is_no_night_is_named_by_its_id(tmp_path: object) -> None:
     assert "prbench, run run-7: failure (1)" == Message.about(night, [failure("out of disk")]).title
 
 
+def test_a_report_that_is_served_is_named(tmp_path: object) -> None:
+    job = job_on("sample", tmp_path, run_id="run-7", report={"url": "https://evals.example.org/"})  # type: ignore[arg-type]
+
+    body = Message.about(Night.of(job), [failure("out of disk")]).body
+
+    assert body.endswith(", report https://evals.example.org/; all are in the table `alerts`")
+
+
 def test_what_ended_the_night_is_told_before_what_it_found() -> None:
     assert [
         "failure: out of disk",

@@ -34,6 +34,7 @@ def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> 
         "run_id": "a-run",
         "benchmark": "prbench",
         "warehouse": "warehouse/data",
+        "report": None,
         "title": "prbench, night 2026-11-22: judge drift (1), score drop (1)",
         "alerts": [DRIFT.as_json, DROP.as_json],
     } == call.json

@@ -68,6 +68,8 @@ class Command:
         return rows
 
     def configure(self, **settings: Any) -> None:
+        # The report at the end of a run takes seconds of each test; those that are about it ask for it.
+        settings = {"report": {"enabled": False}, **settings}
         (self.folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
 
 
