@@ -75,8 +75,7 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
 def _score(benchmark: Benchmark, choice: Choice) -> str:
     """The score that was asked for; else the main one, or for a part of the rubric one that every part has."""
     names = [definition.score_name for definition in benchmark.scores]
-    of_parts = [definition.score_name for definition in benchmark.scores if definition.denominator_negative]
-    fitting = of_parts[0] if choice.by in _PARTS and of_parts else benchmark.primary_score.score_name
+    fitting = (benchmark.part_score if choice.by in _PARTS else benchmark.primary_score).score_name
     if (choice.score or fitting) not in names:
         raise UsageError(f"--score {choice.score}: {benchmark.name} has {', '.join(names)}")
     return choice.score or fitting

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ class Model:
     meaning: str
     columns: dict[str, str]
 
-    @property
+    @cached_property
     def sources(self) -> set[str]:
         """The names behind `from` and `join`: tables, models, and the query's own steps."""
         return set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", self.query))

@@ -41,3 +41,8 @@ class Benchmark:
     def primary_score(self) -> ScoreDefinition:
         """The score that ranks models and selects the hard subset."""
         return next(score for score in self.scores if score.is_primary)
+
+    @property
+    def part_score(self) -> ScoreDefinition:
+        """The score for parts of a rubric: one that a part of negative weights alone has too, else the primary one."""
+        return next((score for score in self.scores if score.denominator_negative), self.primary_score)

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 from tasks.report.assets import charts_script, copy_assets
+from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.edition import Edition, open_edition
 from tasks.report.notices import notices
 from tasks.report.overview import OVERVIEW, facts
@@ -41,7 +43,8 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         site = Site(folder)
         edition = open_edition(job, reader, vintage, changes)
         copy_assets(site)
-        common = _common(edition)
+        common = _common(edition, _copy_data_docs(edition, site))
+        write_drilldown(edition, site, common, _earlier(edition))
         for page in reversed(PAGES):
             figures = [drawn(figure, edition, site) for figure in page.figures]
             more = {"notices": notices(edition), "facts": facts(edition)} if page is OVERVIEW else {}
@@ -50,14 +53,35 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         return Written(folder / "index.html", site.finish())
 
 
-def _common(edition: Edition) -> Mapping[str, Any]:
+def _earlier(edition: Edition) -> list[dict[str, Any]]:
+    """The samplings that the latest ones are compared with: their answers can be set beside those of now."""
+    return [
+        {"model": change["model"], "model_config_hash": change["model_config_hash"], "vintage": change["first_vintage"],
+         "entry": change["model"]}
+        for change in edition.changes
+    ]  # fmt: skip
+
+
+def _copy_data_docs(edition: Edition, site: Site) -> str | None:
+    """Take in the pages that the check stage made, if it has run, and say where their first one is."""
+    folder = Warehouse(edition.job.warehouse).data_docs(edition.benchmark.name, edition.revision)
+    found = sorted(path for path in folder.glob("*") if not path.name.startswith("."))
+    for path in found:
+        site.write(f"data-docs/{path.name}", path.read_bytes())
+    return "data-docs/index.html" if folder / "index.html" in found else None
+
+
+def _common(edition: Edition, data_docs: str | None) -> Mapping[str, Any]:
     """What every page says."""
+    as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
+    state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
     return {
-        "heading": f"{edition.benchmark.name} report",
-        "pages": PAGES,
+        "heading": edition.benchmark.title,
+        "pages": (*PAGES, *NAVIGATED),
         "models": [entry["entry"] for entry in edition.entries],
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,
         "charts_script": charts_script(),
-        "footer": f"Data set {edition.revision}.",
+        "data_docs": data_docs,
+        "footer": f"Data set {edition.revision}.{state}",
     }

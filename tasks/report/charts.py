@@ -13,12 +13,19 @@ from tasks.report.figures import Rows
 
 _ROW_HEIGHT = 22
 """Pixels for a line of a chart that has one line a model."""
+_CELL_HEIGHT = 30
+"""Pixels for a line of a heat map: two lines of text, or a finger."""
+_WRAPPED_HEIGHT = 36
+"""Pixels for a line of a chart whose names may go over three lines."""
+_LINE_HEIGHT = 11
+"""Pixels for a line of an axis label that has several."""
 
 
 def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """A chart as JSON, as wide as its place; `usermeta` says what decides how high it is (see `assets/charts.js`)."""
     with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
-        return chart.to_dict() | {"autosize": {"type": "fit-x", "contains": "padding"}}
+        # Validating takes as long as all else; the tests do it.
+        return chart.to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def intervals(
@@ -32,17 +39,23 @@ def intervals(
     sort: str | None = None,
     domain: Sequence[float] | None = None,
     zero: bool = False,
+    percent: bool = False,
+    hollow: str | None = None,
 ) -> alt.TopLevelMixin:
-    """A dot with its interval for each name, one below the other; `zero` draws the line where nothing differs."""
-    across = alt.Y(f"{name}:N", title=None, sort=alt.SortField(sort) if sort else None, axis=_names())
+    """A dot with its interval for each name, one below the other; `zero` draws the line where nothing differs.
+
+    A dot is not filled where the column `hollow` is true.
+    """
+    across = alt.Y(f"{name}:N", title=None, sort=alt.SortField(sort) if sort else None, axis=name_axis())
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
-    tips = [alt.Tooltip(f"{name}:N", title=name), *_numbers({value: title, low: "from", high: "to"})]
-    chart = _chart(rows)
+    along = alt.X(f"{low}:Q", title=title, scale=scale, axis=alt.Axis(format=".0%") if percent else alt.Undefined)
+    tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({value: title, low: "from", high: "to"}, percent)]
+    chart = chart_of(rows)
     base = chart.encode(y=across)
-    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X(f"{low}:Q", title=title, scale=scale), x2=f"{high}:Q")
-    dot = base.mark_point(filled=True, size=70).encode(x=alt.X(f"{value}:Q", title=title), tooltip=tips)
+    rule = base.mark_rule(strokeWidth=2).encode(x=along, x2=f"{high}:Q")
+    dots = points(base.encode(x=alt.X(f"{value}:Q", title=title), tooltip=tips), hollow, 70)
     nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
-    return alt.layer(*nothing, rule, dot).properties(usermeta=_a_line_for(name))
+    return alt.layer(*nothing, rule, *dots).properties(usermeta=a_line_for(name))
 
 
 def bars(
@@ -56,22 +69,34 @@ def bars(
     order: Sequence[Any] | None = None,
     is_upright: bool = False,
     percent: bool = False,
+    domain: Sequence[float] | None = None,
+    whole: bool = False,
+    wrapped: bool = False,
 ) -> alt.TopLevelMixin:
-    """A bar for each name: lying, or upright for what has an order of its own (a distribution)."""
+    """A bar for each name: lying, or upright for what has an order of its own (a distribution).
+
+    `whole` is for values that are counts, `wrapped` for names that may be long.
+    """
     names: dict[str, Any] = {"shorthand": f"{name}:{'O' if is_upright else 'N'}", "title": name_title}
     values: dict[str, Any] = {"shorthand": f"{value}:Q", "title": title}
-    if percent:
-        values["axis"] = alt.Axis(format=".0%")
+    if percent or whole:
+        values["axis"] = alt.Axis(format=".0%") if percent else alt.Axis(format=",d", tickMinStep=1)
+    if domain:
+        values["scale"] = alt.Scale(domain=list(domain))
     names["sort"] = list(order) if order else None
-    tips = [alt.Tooltip(f"{name}:N", title=name_title or name), *_numbers({value: title})]
-    chart: alt.Chart = _chart(rows).mark_bar().encode(tooltip=tips)
+    tips = [alt.Tooltip(f"{name}:N", title=name_title or name), *number_tips({value: title}, percent)]
+    chart: alt.Chart = chart_of(rows).mark_bar().encode(tooltip=tips)
     if colour:
-        chart = chart.encode(color=_colour(colour))
+        chart = chart.encode(color=hue(colour))
         tips.insert(0, alt.Tooltip(f"{colour}:N", title=colour))
     if is_upright:
+        if all(isinstance(row[name], int | float) for row in rows):
+            names["axis"] = alt.Axis(labelAngle=0, labelOverlap="greedy")
         return chart.encode(x=alt.X(**names), y=alt.Y(**values)).properties(height=180)
-    lying = alt.Y(**names, axis=_names()) if name_title is None else alt.Y(**names)
-    return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=_a_line_for(name))
+    axis = wrapped_axis() if wrapped else name_axis()
+    lying = alt.Y(**names, axis=axis) if name_title is None else alt.Y(**names)
+    line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else _ROW_HEIGHT)
+    return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=line)
 
 
 def scatter(
@@ -84,17 +109,26 @@ def scatter(
     name: str = "model",
     low: str | None = None,
     high: str | None = None,
-    log: bool = False,
+    usd: bool = False,
 ) -> alt.TopLevelMixin:
-    """A named point for each row, with the interval of its height where there is one."""
-    across = alt.X(f"{x}:Q", title=x_title, scale=alt.Scale(type="log" if log else "linear", zero=False, padding=30))
-    base = _chart(rows).encode(x=across, y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False)))
-    tips = [alt.Tooltip(f"{name}:N", title=name), *_numbers({x: x_title, y: y_title})]
-    layers = [base.mark_point(filled=True, size=70).encode(tooltip=tips)]
-    layers.append(base.mark_text(align="left", dx=8, dy=-6).encode(text=f"{name}:N"))
-    if low and high:
-        layers.insert(0, base.mark_rule().encode(y=alt.Y(f"{low}:Q", title=y_title), y2=f"{high}:Q"))
-    return alt.layer(*layers).properties(height=300)
+    """A named point for each row, with the interval of its height where there is one.
+
+    With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
+    (`assets/charts.js`).
+    """
+    scale = alt.Scale(type="log", padding=30) if usd else alt.Scale(zero=False, padding=30)
+    axis = alt.Axis(tickCount=5, format="$,.2~r" if usd else alt.Undefined)
+    base = chart_of(rows).encode(
+        x=alt.X(f"{x}:Q", title=x_title, scale=scale, axis=axis),
+        y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False)),
+    )
+    tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({x: x_title, y: y_title})]
+    point = base.mark_point(filled=True, size=70, style="named").encode(tooltip=tips)
+    text = base.mark_text(style="name").encode(text=f"{name}:N")
+    if not (low and high):
+        return alt.layer(point, text).properties(height=300)
+    rule = base.mark_rule().encode(y=alt.Y(f"{low}:Q", title=y_title), y2=f"{high}:Q")
+    return alt.layer(rule, point, text).properties(height=300)
 
 
 def lines(
@@ -112,11 +146,11 @@ def lines(
 ) -> alt.TopLevelMixin:
     """A line for each name over an ordered axis, with intervals; a row whose `marked` is set gets a sign."""
     across = alt.X(f"{x}:O", title=x_title, sort=list(order) if order else None)
-    base = _chart(rows).encode(x=across, color=_colour(colour))
+    base = chart_of(rows).encode(x=across, color=hue(colour))
     tips = [
         alt.Tooltip(f"{colour}:N", title=colour),
         alt.Tooltip(f"{x}:N", title=x_title or x),
-        *_numbers({y: y_title}),
+        *number_tips({y: y_title}),
     ]
     up = alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False))
     layers: list[alt.Chart] = [base.mark_line(point=True).encode(y=up, tooltip=tips)]
@@ -129,31 +163,103 @@ def lines(
     return alt.layer(*layers).properties(height=240)
 
 
-def heat(rows: Rows, *, x: str, y: str, value: str, title: str, diverging: bool = False) -> alt.TopLevelMixin:
-    """A coloured cell with its number for each pair of names."""
+def heat(
+    rows: Rows,
+    *,
+    x: str,
+    y: str,
+    value: str,
+    title: str,
+    diverging: bool = False,
+    domain: Sequence[float] | None = None,
+    across: Sequence[Any] | None = None,
+    down: Sequence[Any] | None = None,
+    marked: str | None = None,
+    tips: Mapping[str, str] | None = None,
+    percent: bool = False,
+) -> alt.TopLevelMixin:
+    """A coloured cell with its number for each pair of names; where `marked` is true the number has an asterisk.
+
+    `across` and `down` are the orders of the names; `tips` are further columns to tell of a cell, with their titles.
+    """
     shade = alt.Color(f"{value}:Q", title=title, legend=None, scale=alt.Scale(
-        scheme="blueorange" if diverging else "blues", domainMid=0 if diverging else alt.Undefined,
+        range="diverging" if diverging else "heatmap", domainMid=0 if diverging and not domain else alt.Undefined,
+        domain=list(domain) if domain else alt.Undefined, interpolate="rgb",
     ))  # fmt: skip
-    base = _chart(rows).encode(x=alt.X(f"{x}:N", title=None), y=alt.Y(f"{y}:N", title=None, axis=_names()))
-    cells = base.mark_rect().encode(color=shade, tooltip=[f"{y}:N", f"{x}:N", *_numbers({value: title})])
-    return alt.layer(cells).properties(usermeta=_a_line_for(y))
+    slanted = {"labelAngle": 40, "labelAlign": "right", "labelBaseline": "bottom"}
+    top = alt.Axis(orient="top", labelLimit=110, ticks=False, domain=False, **slanted)
+    base = chart_of(rows).encode(
+        x=alt.X(f"{x}:N", title=None, sort=list(across) if across else None, axis=top),
+        y=alt.Y(f"{y}:N", title=None, sort=list(down) if down else None, axis=wrapped_axis()),
+    )
+    told = [f"{y}:N", f"{x}:N", *number_tips({value: title, **(tips or {})})]
+    cells = base.mark_rect().encode(color=shade, tooltip=told)
+    star = f" + (datum[{marked!r}] ? '*' : '')" if marked else ""
+    form = f"{'+' if diverging else ''}{'.0%' if percent else '.2f'}"
+    number = f"isValid(datum[{value!r}]) ? format(datum[{value!r}], '{form}'){star} : ''"
+    # A cell that is too narrow for its number shows the colour alone.
+    text = base.transform_calculate(shown=number).mark_text(
+        fontSize=alt.expr("clamp(bandwidth('x') / 3.4, 7, 11)"), opacity=alt.expr("bandwidth('x') < 22 ? 0 : 1")
+    )
+    return alt.layer(cells, text.encode(text="shown:N")).properties(usermeta=a_line_for(y, _CELL_HEIGHT))
 
 
-def _chart(rows: Rows) -> alt.Chart:
+def chart_of(rows: Rows) -> alt.Chart:
+    """An empty chart on rows, as wide as its place; all charts of the report begin with it."""
     return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]), width="container")
 
 
-def _a_line_for(name: str) -> dict[str, Any]:
-    return {"line": name, "lineHeight": _ROW_HEIGHT}
+def a_line_for(name: str | Sequence[str], height: int = _ROW_HEIGHT) -> dict[str, Any]:
+    """What makes a chart as high as it has names: `usermeta` of one with a line for each, or for each under each."""
+    return {"line": name, "lineHeight": height}
 
 
-def _colour(name: str) -> alt.Color:
-    return alt.Color(f"{name}:N", title=None, legend=alt.Legend(orient="top", columns=2, labelLimit=220))
+def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
+    """A colour for each name, with a legend above the chart."""
+    return alt.Color(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
 
 
-def _names() -> alt.Axis:
+def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
+    """A sign for each name, in one legend with its colour (`hue` of the same names)."""
+    return alt.Shape(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
+
+
+def _names_scale(order: Sequence[Any] | None) -> alt.Scale:
+    # Named and not only sorted, since only then colours and signs share one legend.
+    return alt.Scale(domain=list(order) if order else alt.Undefined)
+
+
+def legend() -> alt.Legend:
+    """The legend of names, above the chart; `assets/charts.js` says in how many columns."""
+    return alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
+
+
+def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
+    """Dots, not filled where the column `hollow` is true."""
+    if hollow is None:
+        return [base.mark_point(filled=True, size=size)]
+    full = base.transform_filter(f"!datum[{hollow!r}]").mark_point(filled=True, size=size)
+    empty = base.transform_filter(f"datum[{hollow!r}]").mark_point(filled=False, size=size, strokeWidth=1.5)
+    return [full, empty]
+
+
+def name_axis() -> alt.Axis:
+    """The axis of names."""
     return alt.Axis(labelLimit=180)
 
 
-def _numbers(titles: Mapping[str, str]) -> list[alt.Tooltip]:
-    return [alt.Tooltip(f"{column}:Q", title=title, format=",.3~f") for column, title in titles.items()]
+def wrapped_axis() -> alt.Axis:
+    """The axis of names that may be long: they go over several lines, in the middle of what they name."""
+    lines = r"split(replace(datum.label, regexp('(.{18,}?) ', 'g'), '$1\n'), '\n')"
+    # The first line stands in the middle; each further one lifts it by half a line.
+    lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
+    return alt.Axis(
+        labelExpr=lines, labelLimit=150, labelLineHeight=_LINE_HEIGHT, ticks=False,
+        labelOffset={"condition": lifted, "value": 0},
+    )  # fmt: skip
+
+
+def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.Tooltip]:
+    """What is shown of numbers under the pointer: column -> title."""
+    form = ".1%" if percent else ",.3~f"
+    return [alt.Tooltip(f"{column}:Q", title=title, format=form) for column, title in titles.items()]

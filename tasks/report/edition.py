@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import Any
 
+from expectations import described
 from tasks.benchmarks.base import Benchmark
 from tasks.report.queries import Rows, filled
 from tasks.settings import Job
@@ -34,10 +36,13 @@ class Edition:
     @cached_property
     def values(self) -> dict[str, Any]:
         """What the queries below `sql/report/` may ask for, by name."""
+        invariants = self.benchmark.invariants
         return {
             "benchmark": self.benchmark.name,
             "revision": self.revision,
             "score": self.benchmark.primary_score.score_name,
+            "part_score": self.benchmark.part_score.score_name,
+            "hard_splits": sorted(self.benchmark.hard_splits.values()),
             "splits": list(self.job.settings.dataset.splits),
             "bar": self.job.settings.coverage.min,
             "main": self.main,
@@ -45,6 +50,7 @@ class Edition:
             "entries": _table(self.entries, _ENTRY),
             "judgings": _table(self.judgings, _JUDGING),
             "changes": _table(self.changes, _CHANGE),
+            "rules": Rows(tuple((each.check_name, described(each), each.meaning) for each in invariants), 3),
         }
 
     @property
@@ -52,11 +58,12 @@ class Edition:
         """The judging that is shown first: that of the first configured judge, else the one with most verdicts."""
         configured = [judge.label for judge in self.job.settings.judges]
         known = {judging["judge"]: judging["judging"] for judging in reversed(self.judgings)}
-        return next((known[label] for label in configured if label in known), next(iter(known.values()), None))
+        most = self.judgings[0]["judging"] if self.judgings else None
+        return next((known[label] for label in configured if label in known), most)
 
-    def asked(self, name: str) -> str:
-        """The text of a query of this report."""
-        return filled(name, self.values)
+    def asked(self, name: str, given: Mapping[str, Any] | None = None) -> str:
+        """The text of a query of this report; `given` is what it asks for beside what all may ask for."""
+        return filled(name, {**self.values, **(given or {})})
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of a query of this report."""
@@ -110,7 +117,18 @@ def _labelled(
             # A judge's first repetition goes by the judge's name.
             if values[row[label], row[part]] < counts[row[label]] and (part, row[part]) != ("judge_trial", 1):
                 row[label] = f"{row[label]} {shape.format(str(row[part] or 'none'))}"
-    return labelled
+    return _numbered(labelled, label)
+
+
+def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
+    """The rows with a number behind a label that is taken: what tells one apart may be the name of another."""
+    taken: set[str] = set()
+    for row in rows:
+        own = row[label]
+        free = (f"{own} ({number})" for number in count(2))
+        row[label] = own if own not in taken else next(each for each in free if each not in taken)
+        taken.add(row[label])
+    return rows
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Rows:

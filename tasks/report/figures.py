@@ -1,15 +1,19 @@
 """What a page of the report is made of: figures, each with its SQL, its numbers and its charts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import altair as alt
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-Kind = Literal["text", "count", "number", "score", "signed", "share", "usd", "p", "time", "yes"]
-"""How a column's values are written: a score with three decimals, a share in percent, `yes` for what is true."""
+Kind = Literal["text", "count", "number", "score", "signed", "share", "usd", "price", "p", "time", "yes", "task"]
+"""How a column's values are written: a score with three decimals, a share in percent, `yes` for what is true.
+
+`usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page, or
+to the row's `address`, where it has one.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class Figure:
         panels: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
         is_table: whether the table is what is looked at first, and not folded away below the charts.
+        query: the file below `sql/report/` where it is not the figure's own, but serves several.
+        given: what such a query asks for beside what all may ask for.
+        listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
+        notes: sentences about these very rows, below the charts.
     """
 
     name: str
@@ -51,6 +59,10 @@ class Figure:
     panels: Callable[[Rows], Sequence[Panel]] | None = None
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
+    query: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    listed: Callable[[Rows], Rows] | None = None
+    notes: Callable[[Rows], Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,8 @@ class Page:
     """A page: its file's name, its title, one sentence of what it is about, and its figures.
 
     `n_chosen` is how many models its charts show at first, where all of them at once could not be told apart.
-    `template` is for a page that has more to say than its figures.
+    `template` is for a page that has more to say than its figures; `has_judging` is false for one on which a judge is
+    not to be chosen.
     """
 
     name: str
@@ -67,3 +80,4 @@ class Page:
     figures: tuple[Figure, ...] = ()
     n_chosen: int | None = None
     template: str = "figures.html"
+    has_judging: bool = True

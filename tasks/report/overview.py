@@ -1,8 +1,11 @@
 """The overview: who leads, how surely, and what one should know before one quotes it."""
 
+from typing import Any
+
 from tasks.report import charts
+from tasks.report.addresses import task_address
 from tasks.report.edition import Edition
-from tasks.report.figures import Column, Figure, Page, Panel, Rows
+from tasks.report.figures import Column, Figure, Page, Panel, Row, Rows
 
 _BOARD = (
     Column("judging", "Judge"),
@@ -72,6 +75,31 @@ def changed(rows: Rows) -> list[Panel]:
     ]
 
 
+_CHANGED_TASKS = (
+    Column("judging", "Judge"),
+    Column("model", "Model"),
+    Column("task_id", "Task", "task"),
+    Column("topic", "Topic"),
+    Column("earlier", "Since"),
+    Column("later", "Now"),
+    Column("earlier_score", "then", "score", "Score"),
+    Column("later_score", "now", "score", "Score"),
+    Column("difference", "Difference", "signed"),
+)
+
+
+def side_by_side(rows: Rows) -> list[dict[str, Any]]:
+    """The rows with the address of a page that sets the answers of then and now side by side."""
+    return [
+        dict(row) | {"address": task_address(row["task_id"], _sampling(row, "earlier"), _sampling(row, "later"))}
+        for row in rows
+    ]
+
+
+def _sampling(row: Row, which: str) -> dict[str, Any]:
+    return {"model": row["model_label"], "model_config_hash": row["model_config_hash"], "vintage": row[which]}
+
+
 def facts(edition: Edition) -> list[tuple[str, str, str]]:
     """The size of it: (what, how much, what is to be known beside it)."""
     (row,) = edition.rows("facts")
@@ -113,6 +141,16 @@ OVERVIEW = Page(
             changed,
             empty="No model has been sampled twice and judged alike, so nothing can have changed.",
             is_table=True,
+        ),
+        Figure(
+            "changed_tasks",
+            "Where it changed",
+            "The tasks behind each significant change: the ten of a model that went furthest the same way. A task "
+            "opens with the answers of then and now side by side and the flipped verdicts marked.",
+            _CHANGED_TASKS,
+            empty="Nothing changed significantly.",
+            is_table=True,
+            listed=side_by_side,
         ),
     ),
     template="index.html",

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,12 +28,14 @@ POLICY = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as a page shows it: the SQL that was run, its numbers, charts as JSON, and the table."""
+    """A figure as a page shows it: the SQL that was run, its numbers, charts as JSON, notes, and the table."""
 
     figure: Figure
     query: str
     n_rows: int
     panels: Sequence[tuple[str, Markup]]
+    notes: Sequence[str]
+    n_listed: int
     table: Markup
 
 
@@ -62,23 +65,34 @@ def as_json(value: Any) -> Markup:
 
 def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn:
     """Ask for a figure's numbers, write them and their SQL beside the pages, and draw them."""
-    query = edition.asked(figure.name)
+    query = edition.asked(figure.query or figure.name, figure.given)
     columns, values = edition.reader.table(query)
     rows: Rows = [dict(zip(columns, row, strict=True)) for row in values]
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     panels = figure.panels(rows) if figure.panels and rows else []
+    notes = figure.notes(rows) if figure.notes and rows else []
+    listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
-        figure, query, len(rows), [(panel.title, as_json(specification(panel.chart))) for panel in panels],
-        table(figure.name, figure.columns, rows) if rows else Markup(""),
+        figure, query, len(rows), [(panel.title, as_json(specification(panel.chart))) for panel in panels], notes,
+        len(listed), table(figure.name, figure.columns, listed) if rows else Markup(""),
     )  # fmt: skip
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, with full precision; a list is JSON."""
+    """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(columns)
-    for row in rows:
-        writer.writerow([json.dumps(value) if isinstance(value, list) else value for value in row.values()])
+    writer.writerows([_plain(value) for value in row.values()] for row in rows)
     return file.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case list():
+            return json.dumps(value, ensure_ascii=False)
+        case datetime():
+            return value.astimezone(UTC).isoformat()
+        case _:
+            return value

@@ -19,16 +19,23 @@ from warehouse.contracts import COLUMNS, TABLES
 FIELDS = {"Finance": ("finance", 600, 10_264), "Legal": ("legal", 500, 9_092)}
 """Field -> split, tasks and criteria, as in the paper's table 1."""
 _SQL_TYPES = {"string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean"}
-_REVISION = "a-revision"
+REVISION = "0" * 40
+"""A commit, so that a job that names it needs no hub to know what it is."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much there is: every model answers every task in every trial of every vintage, and all is judged."""
+    """How much there is: every model answers every task in every trial of every vintage, and all is judged.
+
+    With `answer_words` and `explanation_words` the texts are Markdown and sentences of so many made-up words, each
+    text another one; without, they are short and much alike.
+    """
 
     models: int = 20
     trials: int = 3
     vintages: int = 1
+    answer_words: int = 0
+    explanation_words: int = 0
 
     @property
     def verdicts(self) -> int:
@@ -42,12 +49,21 @@ def fill(warehouse: Warehouse, size: Size) -> None:
         _tasks(connection)
         for table_name in ("task_rows", "split_members", "criteria", "checks"):
             copy_rows(connection, warehouse, table_name, f"select * from made_{table_name}")
+        if size.answer_words:
+            _questions(connection, warehouse, size)
         for model, vintage in _series(size):
             _answers(connection, warehouse, size, model, vintage)
     warehouse.write("score_definitions", [row("score_definitions", **asdict(score)) for score in SCORES])
     warehouse.write("severities", [
         row("severities", severity=name, min_weight=low, max_weight=high) for name, (low, high) in SEVERITIES.items()
     ])  # fmt: skip
+
+
+def add_night(warehouse: Warehouse, size: Size, model: str, night: str) -> None:
+    """Write the parts of one model's answers of a night more, judged like the others; nothing is published yet."""
+    with duckdb.connect() as connection:
+        _tasks(connection)
+        _answers(connection, warehouse, size, model, night)
 
 
 def _series(size: Size) -> Iterator[tuple[str, str]]:
@@ -69,7 +85,7 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
             n_all // n_tasks + (i < n_all % n_tasks)::int as n_criteria
         from ({fields}) cross join range(600) as numbers(i) where i < n_tasks;
         create table made_criteria as
-        select 'prbench' as benchmark, '{_REVISION}' as dataset_revision, task_id, md5(task_id || j) as criterion_id,
+        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, task_id, md5(task_id || j) as criterion_id,
             j as position, 'The answer says what is asked for in point ' || j || ' of ' || task_id as title,
             'Category ' || ((hash(task_id) + j) % 11 + if(field = 'Legal', 5, 0)) as category,
             case when j % 14 = 13 then -1 - (hash(task_id, j) % 10)::int else 1 + (hash(task_id, j) % 10)::int end
@@ -80,7 +96,7 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
                 when weight >= -7 then 'detrimental' else 'critically detrimental' end as severity
         from made_tasks cross join range(30) as numbers(j) where j < n_criteria;
         create table made_task_rows as
-        select 'prbench' as benchmark, '{_REVISION}' as dataset_revision, task_id, field,
+        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, task_id, field,
             field || ' topic ' || position % 12 as topic, if(position % 3 = 0, 'Non-Expert', 'Expert') as expert,
             1 + position % 4 as turns, 'u' as turn_pattern, ['Decision ' || position % 9, 'Decision ' || position % 7]
             as decision_types, ['Pathway ' || position % 8] as economic_pathways, n_criteria,
@@ -92,24 +108,50 @@ def _tasks(connection: duckdb.DuckDBPyConnection) -> None:
             from made_criteria group by task_id
         ) using (task_id);
         create table made_split_members as
-        select 'prbench' as benchmark, '{_REVISION}' as dataset_revision, split, task_id, position, 'c' as canary
+        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, split, task_id, position, 'c' as canary
         from made_tasks;
         create table made_checks as
-        select 'a-run' as run_id, 'prbench' as benchmark, '{_REVISION}' as dataset_revision, 'ingest' as suite,
+        select 'a-run' as run_id, 'prbench' as benchmark, '{REVISION}' as dataset_revision, 'ingest' as suite,
             'none' as check_name, 'none' as expectation, 'rubrics' as table_name, 'warn' as severity, true as success,
             count(*) as n_evaluated, 0 as n_failed, []::varchar[] as failing_keys, now() as created_at from made_tasks
     """)
 
 
+def _questions(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size) -> None:
+    """What is asked, half as long as an answer."""
+    shared = f"""
+        select 'prbench' as benchmark, '{REVISION}' as dataset_revision, task_id, 0 as position,
+            md5(task_id || 'c') as conversation_id, {_prose("task_id", size.answer_words // 2)} as prompt
+        from made_tasks
+    """
+    copy_rows(connection, warehouse, "conversation_turns", shared)
+    copy_rows(connection, warehouse, "message_rows", f"select *, 'user' as role, prompt as content from ({shared})")
+
+
+def _prose(key: str, n_words: int, is_markdown: bool = False) -> str:
+    """SQL for a text of so many words, drawn from some thousand, that is another one for each key."""
+    word = f"substr(md5((hash({key}, i) % 4000)::varchar), 1, 2 + (hash({key}, i) % 9)::int)"
+    if is_markdown:
+        word = f"""case when i % 90 = 0 then chr(10) || chr(10) || '## ' || {word} || chr(10) || chr(10)
+            when i % 15 = 0 then chr(10) || '- **' || {word} || '**' else {word} end"""
+    return f"array_to_string(list_transform(range({n_words}), lambda i: {word}), ' ')"
+
+
 def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: Size, model: str, vintage: str) -> None:
     """The responses of a model in a vintage, and their verdicts."""
     skill = 0.25 + 0.5 * int(model[-2:]) / max(size.models, 1)
+    text = "repeat(md5(task_id) || ' words of an answer ', 40)"
+    if size.answer_words:
+        text = _prose(f"task_id, trial, '{model}{vintage}'", size.answer_words, is_markdown=True)
+    reason = "'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see '"
+    if size.explanation_words:
+        reason = _prose("criterion_id, response_id", size.explanation_words) + " || ' '"
     connection.execute(f"""
         create or replace table made_responses as
         select md5(concat(task_id, trial, '{model}{vintage}')) as response_id, 'prbench' as benchmark,
-            '{_REVISION}' as dataset_revision, task_id, md5(task_id || 'c') as conversation_id, '{model}' as model,
+            '{REVISION}' as dataset_revision, task_id, md5(task_id || 'c') as conversation_id, '{model}' as model,
             '{model} as configured' as model_config_hash, trial, '{vintage}' as vintage, 'sampled' as source,
-            'ok' as status, repeat(md5(task_id) || ' words of an answer ', 40) as text,
+            'ok' as status, {text} as text,
             hash(trial, task_id, '{model}') % 1000 / 1000 as luck, (800 + 2400 * luck)::bigint as chars_alnum,
             'stop' as finish_reason, false as degraded,
             900 as prompt_tokens, 500 as completion_tokens, 0.01 as cost_usd, 12.0 as latency_s, 1 as attempts,
@@ -127,8 +169,7 @@ def _answers(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, size: 
                 (hash(response_id, criterion_id) % 1000000 / 1e6 + 0.4 * answers.difficulty < {skill} + 0.3)::int
             end as value,
             case value when 1 then 'met' when 0 then 'unmet' else 'timeout' end as status,
-            'Because of what stands in ' || md5(concat(criterion_id, response_id)) || ' the point is as said, see '
-            || criterion_id as explanation,
+            {reason} || criterion_id as explanation,
             2000 as prompt_tokens, 1800 as cached_tokens, 90 as completion_tokens, 0.001 as cost_usd,
             2.0 as latency_s, 1 as attempts, 'a-run' as run_id, now() as created_at
         from made_responses as answers inner join made_criteria as criteria using (task_id)

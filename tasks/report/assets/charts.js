@@ -5,43 +5,122 @@ const charts = {
   views: [],
   chosen: {},
 
-  config() {
+  config(width) {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
     const text = { labelColor: colour("ink"), titleColor: colour("soft"), titleFontWeight: 500 };
     const series = Array.from({ length: 8 }, (_, i) => colour(`series-${i + 1}`));
     return {
+      aria: false, // A chart is a picture with a name; what it shows is read out from the table below it.
       background: "transparent",
       font: style.getPropertyValue("font-family"),
       view: { stroke: "transparent" },
-      axis: { ...text, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line") },
-      legend: text,
+      axis: { ...text, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line"), labelSeparation: 8 },
+      legend: { ...text, columns: width < 480 ? 1 : 2 },
       text: { color: colour("ink") },
       point: { color: series[0] }, rule: { color: series[0] }, bar: { color: series[0] }, line: { color: series[0] },
-      range: { category: series },
+      style: { alarm: { color: colour("bad") } },
+      range: {
+        category: series,
+        heatmap: [colour("heat-low"), colour("heat-high")],
+        diverging: [colour("heat-minus"), colour("heat-low"), colour("heat-high")],
+      },
     };
+  },
+
+  // A row that stands for several models or judges is shown where one of them is chosen.
+  isChosen(row) {
+    return Object.entries(this.chosen).every(([column, values]) =>
+      !values || !(column in row) || [row[column]].flat().some((value) => values.includes(value)));
+  },
+
+  // Text that Vega can use as a key and in an expression, and that looks the same: it trips over names that every
+  // object has (__proto__, constructor) and over separators of lines.
+  harmless(text) {
+    const line = text.replace(/[\u0000-\u001f\u2028\u2029]/g, " ");
+    return line in Object.prototype ? `${line}\u200b` : line;
   },
 
   // The chart of a place with the rows that are chosen; one with a line a name is as high as it has names.
   specification(place) {
-    const specification = JSON.parse(place.querySelector("script").textContent);
-    const rows = specification.data.values.filter((row) => Object.entries(this.chosen)
-      .every(([column, values]) => !values || !(column in row) || values.includes(row[column])));
-    specification.data.values = rows;
-    const { line, lineHeight } = specification.usermeta ?? {};
-    if (line) specification.height = lineHeight * Math.max(1, new Set(rows.map((row) => row[line])).size);
+    const raw = JSON.parse(place.querySelector("script").textContent);
+    raw.data.values = raw.data.values.filter((row) => this.isChosen(row));
+    const specification = JSON.parse(JSON.stringify(raw), (_, value) =>
+      (typeof value === "string" ? this.harmless(value) : value));
+    const rows = specification.data.values;
+    this.orderModels(specification, [...new Set(rows.map((row) => row.model))]);
+    const { line, lineHeight, domain } = specification.usermeta ?? {};
+    if (domain) this.shareDomain(place, specification, domain);
+    const lines = (name) => Math.max(1, new Set(rows.map((row) => row[name])).size);
+    if (line) specification.height = [line].flat().reduce((height, name) => height * lines(name), lineHeight);
     return specification;
+  },
+
+  // The charts of a figure have one axis, over what is chosen of all of them.
+  shareDomain(place, specification, columns) {
+    const values = [...place.closest(".panels").querySelectorAll(".chart > script")]
+      .map((script) => JSON.parse(script.textContent))
+      .filter((other) => String(other.usermeta?.domain) === String(columns))
+      .flatMap((other) => other.data.values.filter((row) => this.isChosen(row)))
+      .flatMap((row) => columns.map((column) => row[column]).filter((value) => typeof value === "number"));
+    if (!values.length) return;
+    for (const { encoding } of specification.layer) {
+      encoding.x.scale = { ...encoding.x.scale, domain: [Math.min(...values), Math.max(...values)], nice: true };
+    }
+  },
+
+  // A model has the same place, colour and sign in all charts of a page: those of its place among the chosen ones.
+  orderModels(specification, present) {
+    const boxes = [...document.querySelectorAll("#choice input[name=model]:checked")];
+    const order = boxes.map((box) => this.harmless(box.value));
+    const shown = order.filter((name) => present.includes(name));
+    for (const { encoding = {} } of [specification, ...(specification.layer ?? [])]) {
+      for (const [channel, definition] of Object.entries(encoding)) {
+        if (definition?.field !== "model") continue;
+        if (channel === "color" || channel === "shape") {
+          definition.scale = { ...definition.scale, domain: order };
+          definition.legend = { ...definition.legend, values: shown };
+        } else if (channel === "x" || channel === "yOffset") {
+          definition.sort = shown;
+        }
+      }
+    }
+  },
+
+  // Names of points find a place beside their points where they cover neither each other nor an interval.
+  placeNames(vega) {
+    const of = (style) => vega.marks.find((mark) => [mark.style].flat().includes(style));
+    const [points, names] = [of("named"), of("name")];
+    if (!points || !names) return vega;
+    const { update } = names.encode;
+    const text = { signal: update.text.signal.replaceAll("datum[", "datum.datum[") };
+    names.encode.update = { text, fill: update.fill, limit: { value: 160 } };
+    names.from = { data: points.name };
+    const avoidMarks = vega.marks.filter((mark) => mark !== names).map((mark) => mark.name);
+    const sides = ["top-right", "right", "bottom-right", "top-left", "left", "bottom-left", "top", "bottom"];
+    names.transform = [{
+      type: "label", size: { signal: "[max(width, 1), max(height, 1)]" }, avoidMarks, padding: 0,
+      anchor: [3, 12, 24, 40].flatMap(() => sides), offset: [3, 12, 24, 40].flatMap((pixels) => sides.map(() => pixels)),
+    }];
+    return vega;
   },
 
   async draw(place) {
     const target = place.querySelector(".drawing") ?? place.appendChild(document.createElement("div"));
     target.className = "drawing";
+    const specification = this.specification(place);
+    // A chart of which nothing is chosen, such as that of another judge, is not shown.
+    const isEmpty = specification.data.values.length === 0;
+    place.closest(".panel")?.toggleAttribute("hidden", isEmpty);
+    if (isEmpty) return;
     // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
-    const { view } = await vegaEmbed(target, this.specification(place), {
-      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(),
+    const { view } = await vegaEmbed(target, specification, {
+      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(place.clientWidth), patch: this.placeNames,
       tooltip: { disableDefaultStyle: true, theme: "page" },
     });
     this.views.push(view);
+    // A layer without anything in it is nothing to a screen reader either.
+    target.querySelectorAll("g.role-mark:empty").forEach((layer) => layer.setAttribute("aria-hidden", "true"));
   },
 
   // Draws anew; a later call ends an earlier one.
@@ -63,4 +142,5 @@ const charts = {
 
 document.addEventListener("DOMContentLoaded", () => {
   theme.listeners.push(() => charts.drawAll());
+  choice.listeners.push((chosen) => charts.choose(chosen));
 });

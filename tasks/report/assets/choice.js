@@ -3,7 +3,12 @@
 
 const choice = {
   key: "prbench-choice",
+  listeners: [], // Are told what is chosen, at first and whenever it changes.
   boxes: () => [...document.querySelectorAll("#choice input[name=model]")],
+  offered: {
+    model: () => choice.boxes().map((box) => box.value),
+    judging: () => [...document.getElementById("judging").options].map((option) => option.value),
+  },
 
   restore() {
     let stored = {};
@@ -25,8 +30,7 @@ const choice = {
     const judging = document.getElementById("judging").value;
     document.getElementById("n-models").textContent = `${models.length} of ${boxes.length}`;
     const chosen = { model: models.length === boxes.length ? null : models, judging: judging ? [judging] : null };
-    charts.choose(chosen);
-    tables.choose(chosen);
+    this.listeners.forEach((listener) => listener(chosen));
   },
 
   store() {
@@ -53,6 +57,10 @@ const choice = {
 
 document.addEventListener("DOMContentLoaded", () => {
   const form = document.getElementById("choice");
+  if (!form) {
+    charts.drawAll(); // A page on which nothing depends on models or judges.
+    return;
+  }
   form.hidden = choice.boxes().length === 0;
   choice.restore();
   form.addEventListener("change", () => choice.change());

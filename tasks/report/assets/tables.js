@@ -53,15 +53,17 @@ const tables = {
     table.closest(".scroll").before(field);
   },
 
-  // A row is shown if it holds the word and if its model and judge are chosen.
+  // A row is shown if it holds the word and if its model and judge are chosen, or are none of those one can choose.
   filter(table, change) {
     const asked = Object.assign((table.asked ??= { word: "", model: null, judging: null }), change);
     const titles = this.headings(table).map((heading) => heading.textContent.trim());
     const [model, judge] = [titles.indexOf("Model"), titles.indexOf("Judge")];
-    const isChosen = (row, column, chosen) =>
-      !chosen || column < 0 || chosen.includes(row.cells[column].textContent.trim());
+    const isChosen = (row, kind, column) => {
+      const text = asked[kind] && column >= 0 ? row.cells[column].textContent.trim() : null;
+      return text === null || asked[kind].includes(text) || !choice.offered[kind]().includes(text);
+    };
     for (const row of table.tBodies[0].rows) {
-      row.hidden = !(isChosen(row, model, asked.model) && isChosen(row, judge, asked.judging)
+      row.hidden = !(isChosen(row, "model", model) && isChosen(row, "judging", judge)
         && row.textContent.toLowerCase().includes(asked.word));
     }
   },
@@ -72,6 +74,7 @@ const tables = {
 };
 
 document.addEventListener("DOMContentLoaded", () => {
+  choice.listeners.push((chosen) => tables.choose(chosen));
   document.querySelectorAll("table.gt_table").forEach((table) => {
     tables.makeSortable(table);
     tables.makeFilterable(table);

@@ -1,0 +1,106 @@
+-- What an answer costs and what judging it costs, in US dollars, beside the score: of each model on each split, under
+-- each judge. Means are over the answers whose cost is known; a sum is NULL as soon as one cost is unknown.
+with answers as (
+    select
+        judgings.judging,
+        boards.split,
+        entries.entry as model,
+        responses.cost_usd as answer_usd,
+        if(response_parts.is_cost_unknown, null, response_parts.cost_usd) as judging_usd
+    from response_parts
+    inner join responses using (response_id)
+    inner join series using (series_id)
+    inner join boards
+        on
+            series.benchmark = boards.benchmark
+            and series.dataset_revision = boards.dataset_revision
+            and response_parts.task_id = boards.task_id
+    inner join $entries as entries (model, model_config_hash, vintage, entry)
+        on
+            series.model = entries.model
+            and series.model_config_hash = entries.model_config_hash
+            and series.vintage = entries.vintage
+    inner join $judgings as judgings (
+        judge, judge_config_hash, template_hash, grading, judge_trial, judging
+    )
+        on
+            series.judge = judgings.judge
+            and series.judge_config_hash = judgings.judge_config_hash
+            and series.template_hash = judgings.template_hash
+            and series.grading = judgings.grading
+            and series.judge_trial = judgings.judge_trial
+    where
+        series.benchmark = $benchmark
+        and series.dataset_revision = $revision
+        and response_parts.cut = 'all'
+        and not boards.is_own_hard
+        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], boards.split))
+),
+
+costs as (
+    select
+        judging,
+        split,
+        model,
+        round(favg(answer_usd), 12) as answer_usd,
+        round(favg(judging_usd), 12) as judging_usd,
+        case
+            when count(*) = count(answer_usd) then round(fsum(answer_usd), 9)
+        end as all_answers_usd,
+        count(*) as n_answers,
+        count(*) - count(answer_usd) as n_unpriced_answers
+    from answers
+    group by all
+),
+
+scored as (
+    select
+        judgings.judging,
+        split,
+        entries.entry as model,
+        mean_score,
+        ci_low,
+        ci_high,
+        coverage
+    from board_figures
+    inner join $entries as entries (model, model_config_hash, vintage, entry)
+        using (model, model_config_hash, vintage)
+    inner join $judgings as judgings (
+        judge, judge_config_hash, template_hash, grading, judge_trial, judging
+    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and cut = 'all'
+        and not is_own_hard
+),
+
+final as (
+    select
+        judging,
+        split,
+        list_contains($hard_splits::varchar[], split) as is_hard,
+        model,
+        scored.mean_score,
+        scored.ci_low,
+        scored.ci_high,
+        scored.coverage,
+        costs.answer_usd,
+        costs.judging_usd,
+        costs.answer_usd + costs.judging_usd as task_usd,
+        costs.all_answers_usd,
+        costs.n_answers,
+        costs.n_unpriced_answers
+    from scored
+    left join costs using (judging, split, model)
+)
+
+select * from final
+order by
+    judging <> $main,
+    judging,
+    is_hard,
+    split,
+    answer_usd nulls last,
+    model

@@ -1,0 +1,59 @@
+-- The admitted tasks of the chosen splits in their order, with what they are found by.
+with categories as (
+    select
+        task_id,
+        list(distinct category order by category) as categories
+    from criteria
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and category is not null
+    group by task_id
+),
+
+own_hard as (
+    select distinct task_id
+    from boards
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and is_own_hard
+),
+
+openings as (
+    select
+        task_id,
+        prompt
+    from conversation_turns
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and position = 0
+)
+
+select
+    tasks.task_id,
+    tasks.field,
+    tasks.topic,
+    tasks.expert,
+    tasks.turns,
+    tasks.splits,
+    tasks.decision_types,
+    tasks.economic_pathways,
+    categories.categories,
+    tasks.n_criteria,
+    own_hard.task_id is not null as is_hard,
+    left(openings.prompt, $n_characters) as opening
+from tasks
+left join categories using (task_id)
+left join own_hard using (task_id)
+left join openings using (task_id)
+where
+    tasks.benchmark = $benchmark
+    and tasks.dataset_revision = $revision
+    and tasks.is_admitted
+    and (
+        len($splits::varchar[]) = 0
+        or list_has_any(tasks.splits, $splits::varchar[])
+    )
+order by tasks.field nulls last, tasks.task_id

@@ -1,0 +1,28 @@
+-- The leaderboard on the own hard selection of each field, under each judge.
+select
+    judging,
+    split,
+    if(is_latest, latest_rank, rank) as rank,
+    entry as model,
+    mean_score,
+    ci_low,
+    ci_high,
+    is_small,
+    mean_lower,
+    mean_upper,
+    n_tasks,
+    n_tasks_wanted,
+    coverage,
+    n_trials,
+    met_share
+from hard_leaderboard
+inner join $entries as entries (model, model_config_hash, vintage, entry)
+    using (model, model_config_hash, vintage)
+inner join $judgings as judgings (
+    judge, judge_config_hash, template_hash, grading, judge_trial, judging
+) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and score_name = $score
+order by judging <> $main, judging, split, rank nulls last, model

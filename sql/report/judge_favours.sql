@@ -1,0 +1,90 @@
+-- Whom each grader favours: the score that it gives a model's answers minus the score that the others give the same
+-- answers, and how far that is from what it gives the models on average.
+with marked as (
+    select
+        entries.entry as model,
+        graders.grader,
+        scores.response_id,
+        scores.task_id,
+        scores.value
+    from scores
+    inner join responses using (response_id)
+    inner join $entries as entries (model, model_config_hash, vintage, entry)
+        on
+            responses.model = entries.model
+            and responses.model_config_hash = entries.model_config_hash
+            and responses.vintage = entries.vintage
+    inner join graders
+        on
+            graders.grader_id = hash(
+                scores.judge,
+                scores.judge_config_hash,
+                scores.template_hash,
+                scores.grading,
+                scores.judge_trial
+            )
+    where
+        scores.benchmark = $benchmark
+        and scores.dataset_revision = $revision
+        and scores.score_name = $score
+        and scores.is_complete
+        and graders.judge_trial = 1
+),
+
+-- Sums are in an order, so that the last digits of the same data are the same.
+totals as (
+    select response_id, sum(value order by value) as total, count(*) as n_graders
+    from marked
+    group by response_id
+    having count(*) > 1
+),
+
+by_task as (
+    select
+        grader,
+        model,
+        task_id,
+        count(*) as n_responses,
+        avg(value order by response_id) as own_value,
+        avg((total - value) / (n_graders - 1) order by response_id)
+            as others_value
+    from marked
+    inner join totals using (response_id)
+    group by grader, model, task_id
+),
+
+by_model as (
+    select
+        grader,
+        model,
+        avg(own_value order by task_id) as own_mean,
+        avg(others_value order by task_id) as others_mean,
+        own_mean - others_mean as difference,
+        count(*) as n_tasks,
+        sum(n_responses)::bigint as n_responses
+    from by_task
+    group by grader, model
+),
+
+by_grader as (
+    select
+        grader,
+        count(*) as n_models,
+        avg(difference order by model) as mean_difference
+    from by_model
+    group by grader
+)
+
+select
+    grader,
+    model,
+    own_mean,
+    others_mean,
+    difference,
+    -- Of a single model there is nothing to be partial to.
+    if(n_models > 1, difference - mean_difference, null) as favour,
+    n_tasks,
+    n_responses
+from by_model
+inner join by_grader using (grader)
+order by grader, favour desc nulls last, model

@@ -1,0 +1,37 @@
+-- Spearman's rank correlation of mean length and mean score over the models of one sampling, under one judge; over two
+-- models it is always 1 or -1, which says nothing.
+with shown as (
+    select distinct entries.vintage
+    from $entries as entries (model, model_config_hash, vintage, entry)
+),
+
+correlated as (
+    select
+        judgings.judging,
+        split,
+        list_contains($hard_splits::varchar[], split) as is_hard,
+        vintage,
+        any_value(n) filter (measure = 'chars_alnum') as n_chars,
+        any_value(rank_correlation) filter (measure = 'chars_alnum')
+            as chars_correlation,
+        any_value(n) filter (measure = 'completion_tokens') as n_tokens,
+        any_value(rank_correlation) filter (measure = 'completion_tokens')
+            as tokens_correlation
+    from length_correlations
+    semi join shown using (vintage)
+    inner join $judgings as judgings (
+        judge, judge_config_hash, template_hash, grading, judge_trial, judging
+    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and score_name = $score
+        and level = 'models'
+        and n > 2
+        and not is_own_hard
+        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
+    group by all
+)
+
+select * from correlated
+order by judging <> $main, judging, is_hard, split, vintage

@@ -1,0 +1,37 @@
+-- Every expectation of the last run of each suite of checks, those that do not hold first, with some of the keys of
+-- the rows that failed.
+with latest as (
+    select suite, arg_max(run_id, created_at) as run_id
+    from checks
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by suite
+)
+
+select
+    if(success, 'holds', 'fails') as outcome,
+    severity as policy,
+    suite,
+    check_name,
+    -- What holds for every benchmark is called by its check alone.
+    coalesce(rules.meaning, replace(check_name, '_', ' ')) as meaning,
+    expectation,
+    table_name,
+    n_evaluated,
+    n_failed,
+    failing_keys[:5] as some_keys,
+    if(n_failed > 5, n_failed - 5, null) as n_more,
+    run_id,
+    created_at
+from checks
+inner join latest using (suite, run_id)
+left join $rules as rules (check_name, expectation, meaning)
+    using (check_name, expectation)
+where benchmark = $benchmark and dataset_revision = $revision
+order by
+    success,
+    list_position(['fail', 'quarantine', 'warn'], severity) nulls last,
+    list_position(['ingest', 'sample', 'judge'], suite) nulls last,
+    suite,
+    check_name,
+    expectation,
+    table_name

@@ -1,0 +1,116 @@
+// What the pages of the drill-down share: elements whose text is always text, numbers, verdicts, lists that grow.
+"use strict";
+
+// An element; attributes that are null or false are left out, `on` holds listeners.
+const make = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "on") Object.entries(value).forEach(([event, listener]) => element.addEventListener(event, listener));
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
+  return element;
+};
+
+const written = {
+  missing: "–",
+  count: (value) => (value === null || value === undefined ? written.missing : value.toLocaleString("en")),
+  score: (value) => (value === null || value === undefined ? written.missing : value.toFixed(3).replace("-", "−")),
+  signed: (value) => (value > 0 ? "+" : "") + written.score(value),
+  points: (value) => String(Math.round(value * 100) / 100).replace("-", "−"),
+  weight: (value) => (value === null ? "no weight" : `${value > 0 ? "+" : ""}${written.points(value)}`),
+  usd: (value) => (value === null ? "unknown" : `$${value < 0.1 ? value.toPrecision(2) : value.toFixed(2)}`),
+  seconds: (value) => (value === null ? written.missing : `${value.toFixed(1)} s`),
+};
+
+const verdicts = {
+  signs: { met: "✓", partial: "◐", unmet: "✗", no_response: "∅", not_judged: "–" },
+  values: { met: 1, partial: 0.5, unmet: 0 },
+  kinds: { met: "good", partial: "warn", unmet: "bad", not_judged: "none" },
+  isFailure: (status) => !(status in verdicts.values) && status !== "not_judged",
+  word: (status) => ({ partial: "partly met" })[status] ?? status.replaceAll("_", " "),
+
+  // A status with its sign and its word; a failure is one, and not a verdict.
+  badge(status) {
+    const sign = make("span", { "aria-hidden": "true" }, this.signs[status] ?? "⚠");
+    return make("span", { class: `badge ${this.kinds[status] ?? "failed"}` }, sign, ` ${this.word(status)}`);
+  },
+};
+
+// The part of the address behind `#`, which holds what a page shows; an empty value is left out.
+const address = {
+  read: () => Object.fromEntries(new URLSearchParams(location.hash.slice(1))),
+  of(values) {
+    return `#${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""))}`;
+  },
+  replace(values) {
+    history.replaceState(null, "", this.of(values));
+  },
+};
+
+// A form of filters whose values stand in the address, so that a link leads to what is shown.
+const filters = {
+  form: () => document.getElementById("filters"),
+
+  fill(name, labels) {
+    const select = this.form().elements[name];
+    [...new Set(labels)].filter((label) => label !== null).sort((one, other) => one.localeCompare(other))
+      .forEach((label) => select.append(make("option", { value: label }, label)));
+    select.closest("label").hidden = select.options.length < 3;
+  },
+
+  restore() {
+    const stored = address.read();
+    for (const control of this.form().elements) {
+      if (!control.name || !(control.name in stored)) continue;
+      if (control.type === "checkbox") control.checked = stored[control.name] === "yes";
+      else control.value = stored[control.name];
+      if (control.tagName === "SELECT" && control.selectedIndex < 0) control.value = "";
+    }
+  },
+
+  values() {
+    const named = [...this.form().elements].filter((control) => control.name);
+    return Object.fromEntries(named.map((control) =>
+      [control.name, control.type === "checkbox" ? (control.checked ? "yes" : "") : control.value.trim()]));
+  },
+
+  listen(change) {
+    this.form().addEventListener("submit", (event) => event.preventDefault());
+    this.form().addEventListener("input", change);
+    this.form().addEventListener("reset", () => setTimeout(change));
+  },
+
+  // Whether a text holds every word of another one.
+  holds: (text, words) => words.toLowerCase().split(/\s+/).every((word) => text.includes(word)),
+};
+
+// The rows of a table, so many at a time: the next ones come with the button below, or when it is scrolled to.
+class GrowingRows {
+  constructor(body, button, size, { comesByItself = false } = {}) {
+    Object.assign(this, { body, button, size, items: [], draw: null, n_shown: 0 });
+    button.addEventListener("click", () => this.grow());
+    if (comesByItself) {
+      new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.grow(), {
+        rootMargin: "600px",
+      }).observe(button);
+    }
+  }
+
+  show(items, draw) {
+    Object.assign(this, { items, draw, n_shown: 0 });
+    this.body.replaceChildren();
+    this.grow();
+  }
+
+  grow() {
+    const next = this.items.slice(this.n_shown, this.n_shown + this.size);
+    this.n_shown += next.length;
+    this.body.append(...next.map((item) => this.draw(item)));
+    const left = this.items.length - this.n_shown;
+    this.button.hidden = left === 0;
+    this.button.textContent = `Show ${written.count(Math.min(left, this.size))} more of ${written.count(left)}`;
+  }
+}

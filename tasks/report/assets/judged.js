@@ -1,0 +1,129 @@
+// Points and verdicts of a task: for each criterion a line a judge, with the answers A and B beside each other.
+"use strict";
+
+const judged = {
+  // The verdicts of a side by judging and position; an answer that failed has none, and its criteria say so.
+  byCell(side) {
+    const cells = new Map();
+    for (const verdict of side.part?.verdicts ?? []) {
+      if (verdict.trial === side.trial) cells.set(`${verdict.judging} ${verdict.position}`, verdict);
+    }
+    return cells;
+  },
+
+  verdict(side, judging, position) {
+    const found = side.cells.get(`${judging.key} ${position}`);
+    if (found) return found;
+    return { status: side.answer && side.answer.status !== "ok" ? "no_response" : "not_judged" };
+  },
+
+  // The judges that looked at one of the sides.
+  judges(sides, judgings) {
+    const seen = new Set(sides.flatMap((side) => [...side.cells.values()].map((verdict) => verdict.judging)));
+    return judgings.filter((judging) => seen.has(judging.key));
+  },
+
+  differ: (one, other) => one.status in verdicts.values && other.status in verdicts.values && one.status !== other.status,
+
+  // What is to be known of a criterion: its verdicts, and whether A and B, or the judges, differ in them.
+  look(criterion, sides, judges) {
+    const lines = judges.map((judging) => {
+      const cells = sides.map((side) => this.verdict(side, judging, criterion.position));
+      return { judging, cells, isFlip: cells.length === 2 && this.differ(...cells) };
+    });
+    const isDispute = sides.some((_, place) =>
+      new Set(lines.map((line) => line.cells[place].status).filter((status) => status in verdicts.values)).size > 1);
+    const isFailure = lines.some((line) => line.cells.some((cell) => verdicts.isFailure(cell.status)));
+    return { criterion, lines, isFlip: lines.some((line) => line.isFlip), isDispute, isFailure };
+  },
+
+  isShown: (looked, show) =>
+    ({ flips: looked.isFlip, disputes: looked.isDispute, failures: looked.isFailure })[show] ?? true,
+
+  drawCriteria(task, sides, judgings, asked) {
+    const judges = this.judges(sides, judgings);
+    const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges));
+    const shown = looked.filter((each) => this.isShown(each, asked.show) || each.criterion.key === asked.criterion);
+    const count = (name) => looked.filter((each) => each[name]).length;
+    document.getElementById("n-criteria").textContent = [
+      `${shown.length} of ${looked.length} criteria`, sides.length === 2 ? `${count("isFlip")} flipped` : "",
+      judges.length > 1 ? `judges disagree on ${count("isDispute")}` : "", count("isFailure") ? `${count("isFailure")} with failures` : "",
+    ].filter(Boolean).join(" · ");
+    const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Judge"),
+      sides.map((side) => make("th", { scope: "col" }, make("span", { class: "letter" }, side.name), ` ${side.entry.label}, trial ${side.trial}`))));
+    const nobody = make("tbody", {}, make("tr", {}, make("td", { colspan: 3, class: "empty" }, "Nobody has judged these answers yet.")));
+    document.getElementById("criteria").replaceChildren(head,
+      ...(judges.length ? [] : [nobody]), ...shown.map((each) => this.group(each, sides, asked)));
+  },
+
+  group({ criterion, lines, isFlip, isDispute }, sides, asked) {
+    const isMarked = criterion.key === asked.criterion;
+    const facts = make("p", { class: "rubric" },
+      make("span", { class: `weight ${criterion.weight < 0 ? "minus" : "plus"}` }, written.weight(criterion.weight)),
+      [criterion.severity, criterion.category].filter(Boolean).map((label) => make("span", { class: "tag" }, label)),
+      isFlip ? make("span", { class: "tag flip" }, "⇄ flipped") : null,
+      isDispute ? make("span", { class: "tag dispute" }, "≠ judges disagree") : null);
+    const heading = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, criterion.title), facts);
+    return make("tbody", { "data-criterion": criterion.key, class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
+      make("tr", { class: "criterion" }, heading),
+      lines.map((line) => this.line(line, criterion, sides, asked)),
+      isMarked ? this.query(criterion, sides, asked) : null);
+  },
+
+  line({ judging, cells, isFlip }, criterion, sides, asked) {
+    return make("tr", { class: isFlip ? "flipped" : null },
+      make("th", { scope: "row" }, judging.label),
+      cells.map((verdict, place) => this.cell(verdict, judging, criterion, sides, place, asked, isFlip ? cells[0] : null)));
+  },
+
+  cell(verdict, judging, criterion, sides, place, asked, flippedFrom) {
+    const letter = sides[place].name.toLowerCase();
+    const isMarked = asked.criterion === criterion.key && asked.judging === judging.key && (asked.side ?? "a") === letter;
+    const link = address.of({ ...asked, criterion: criterion.key, judging: judging.key, side: letter });
+    const flip = flippedFrom && place === 1
+      ? make("span", { class: "tag flip" }, `⇄ ${verdicts.word(flippedFrom.status)} → ${verdicts.word(verdict.status)}`) : null;
+    const title = "Link to this verdict";
+    return make("td", { "data-label": `${sides[place].name} · ${sides[place].entry.label}`, class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null },
+      make("p", { class: "decision" }, verdicts.badge(verdict.status), flip,
+        make("a", { class: "anchor", href: link, title, "aria-label": `${title}: ${judging.label}, ${sides[place].name}` }, "¶")),
+      verdict.error ? make("p", { class: "cause" }, verdict.error) : null,
+      verdict.explanation ? make("p", { class: "explanation" }, verdict.explanation) : null);
+  },
+
+  // A line for the terminal; names that are not digests are not put into it.
+  query(criterion, sides, asked) {
+    const side = sides.find((each) => each.name.toLowerCase() === asked.side) ?? sides[0];
+    const id = side.answer?.response_id ?? "";
+    if (!/^[0-9a-f]+$/.test(id)) return null;
+    const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
+    return make("tr", {}, make("td", { colspan: 1 + sides.length }, make("details", { class: "query" },
+      make("summary", {}, `All that is stored of it (${side.name})`),
+      make("pre", { tabindex: 0 }, `prbench sql --format json "from verdict_details where ${where}"`))));
+  },
+
+  drawPoints(sides, judgings) {
+    const of = (side, judging) => side.part?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
+    const rows = judgings.map((judging) => ({ judging, found: sides.map((side) => of(side, judging)) }))
+      .filter(({ found }) => found.some(Boolean));
+    const titles = ["Score", "Points", "Decided"].concat(sides.length === 2 ? ["Score", "Points", "Decided", "B less A"] : []);
+    const names = make("tr", {}, make("td", {}), sides.map((side) => make("th", { colspan: 3, scope: "colgroup" }, `${side.name} · ${side.entry.label}`)),
+      sides.length === 2 ? make("td", {}) : null);
+    document.getElementById("points").replaceChildren(
+      make("thead", {}, names, make("tr", {}, make("th", { scope: "col" }, "Judge"), titles.map((title) => make("th", { scope: "col", class: "number" }, title)))),
+      make("tbody", {}, rows.map(({ judging, found }) => make("tr", {}, make("th", { scope: "row" }, judging.label),
+        found.map((each) => this.points(each)), sides.length === 2 ? make("td", { class: "number" }, this.change(...found)) : null))));
+  },
+
+  points(found) {
+    if (!found) return ["", "", ""].map(() => make("td", { class: "number" }, written.missing));
+    const range = (low, high, write) => `${write(low)} to ${write(high)}`;
+    const isDecided = found.value !== null;
+    const score = isDecided ? written.score(found.value) : range(found.value_lower, found.value_upper, written.score);
+    const points = isDecided ? written.points(found.points) : range(found.points_lower, found.points_upper, written.points);
+    return [score, `${points} of ${written.points(found.positive)}`, `${found.n_decided} of ${found.n_wanted}`]
+      .map((text) => make("td", { class: "number" }, text));
+  },
+
+  change: (first, second) =>
+    (first?.value ?? null) === null || (second?.value ?? null) === null ? written.missing : written.signed(second.value - first.value),
+};

@@ -1,0 +1,118 @@
+// The page of all verdicts: those of the chosen models and judges that match, each with a link to its explanation.
+"use strict";
+
+const search = {
+  chosen: { model: null, judging: null },
+  pageSize: 200,
+
+  async start() {
+    this.index = await prbench.list("index");
+    const criteria = await prbench.list("criteria", this.index);
+    this.criteria = criteria.title.map((title, place) => ({
+      place, title, weight: criteria.weight[place], key: criteria.key[place], words: title.toLowerCase(),
+      category: criteria.category.labels[criteria.category.numbers[place]] ?? null,
+      severity: criteria.severity.labels[criteria.severity.numbers[place]] ?? null,
+    }));
+    let place = 0;
+    for (const task of this.index.tasks) {
+      for (let i = 0; i < task.n_criteria; i += 1) this.criteria[place++].task = task;
+    }
+    this.fill();
+    filters.restore();
+    filters.listen(() => prbench.draw((isCurrent) => this.show(isCurrent)));
+    this.rows = new GrowingRows(
+      document.querySelector("#verdicts tbody"), document.getElementById("more"), this.pageSize);
+  },
+
+  fill() {
+    const { tasks, entries, statuses } = this.index;
+    filters.fill("field", tasks.map((task) => task.field));
+    filters.fill("topic", tasks.map((task) => task.topic));
+    filters.fill("split", tasks.flatMap((task) => task.splits ?? []));
+    filters.fill("category", this.criteria.map((criterion) => criterion.category));
+    filters.fill("severity", this.criteria.map((criterion) => criterion.severity));
+    filters.fill("trial", entries.flatMap((entry) => entry.trials.map(String)));
+    const select = filters.form().elements.status;
+    select.append(make("option", { value: "undecided" }, "could not be decided"));
+    Object.values(statuses).forEach((status) => select.append(make("option", { value: status }, verdicts.word(status))));
+  },
+
+  // The letters of the verdicts that are asked for; those that are still to be judged only if one asks for them.
+  letters(status) {
+    const asked = Object.entries(this.index.statuses).filter(([, each]) =>
+      (status === "" && each !== "not_judged") || each === status || (status === "undecided" && verdicts.isFailure(each)));
+    return new Set(asked.map(([letter]) => letter));
+  },
+
+  // The lists of letters of the chosen models: one for each judge and trial.
+  async series(asked) {
+    const models = this.index.entries.filter((entry) => this.chosen.model ? this.chosen.model.includes(entry.label) : !entry.is_also);
+    const lists = await Promise.all(models.map((model) => prbench.list(`entry-${model.key}`, this.index)));
+    return models.flatMap((model, place) => this.index.judgings
+      .filter((judging) => !this.chosen.judging || this.chosen.judging.includes(judging.label))
+      .flatMap((judging) => Object.entries(lists[place].marks[judging.key] ?? {})
+        .filter(([trial]) => !asked.trial || trial === asked.trial)
+        .map(([trial, marks]) => ({ model, judging, trial, marks }))));
+  },
+
+  matches(criterion, asked) {
+    const { task } = criterion;
+    return (!asked.field || task.field === asked.field) && (!asked.topic || task.topic === asked.topic)
+      && (!asked.split || task.splits?.includes(asked.split))
+      && (!asked.category || criterion.category === asked.category)
+      && (!asked.severity || criterion.severity === asked.severity)
+      && filters.holds(criterion.words, asked.words);
+  },
+
+  async show(isCurrent) {
+    const asked = filters.values();
+    const series = await this.series(asked);
+    if (!isCurrent()) return;
+    address.replace(asked);
+    const letters = this.letters(asked.status);
+    const found = []; // A number for each: its criterion and its series.
+    const counts = new Map();
+    for (const criterion of this.criteria.filter((each) => this.matches(each, asked))) {
+      series.forEach(({ marks }, number) => {
+        const letter = marks[criterion.place];
+        if (!letters.has(letter)) return;
+        counts.set(letter, (counts.get(letter) ?? 0) + 1);
+        found.push(criterion.place * series.length + number);
+      });
+    }
+    this.tellCounts(found.length, counts);
+    this.rows.show(found, (number) =>
+      this.row(this.criteria[Math.floor(number / series.length)], series[number % series.length]));
+  },
+
+  tellCounts(total, counts) {
+    const place = document.getElementById("count");
+    const parts = Object.entries(this.index.statuses).filter(([letter]) => counts.has(letter))
+      .map(([letter, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(counts.get(letter))}`));
+    place.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`),
+      make("ul", { class: "tally" }, parts));
+    place.dataset.total = total;
+  },
+
+  row(criterion, { model, judging, trial, marks }) {
+    const { task } = criterion;
+    const target = address.of({ task: task.key, a: model.key, ta: trial, criterion: criterion.key, judging: judging.key, side: "a" });
+    return make("tr", {},
+      make("td", {}, verdicts.badge(this.index.statuses[marks[criterion.place]])),
+      make("td", {}, make("a", { href: `task.html${target}` }, criterion.title),
+        make("br"), make("small", {}, [criterion.severity, criterion.category].filter(Boolean).join(" · "))),
+      make("td", { class: "number" }, written.weight(criterion.weight)),
+      make("td", {}, model.label, make("br"), make("small", {}, `trial ${trial}`)),
+      make("td", {}, judging.label),
+      make("td", {}, task.task_id, make("br"), make("small", {}, task.topic ?? "")));
+  },
+};
+
+choice.listeners.push((chosen) => {
+  search.chosen = chosen;
+  prbench.draw(async (isCurrent) => {
+    search.ready ??= search.start();
+    await search.ready;
+    await search.show(isCurrent);
+  });
+});

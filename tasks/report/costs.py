@@ -1,0 +1,189 @@
+"""Figures of what answers and verdicts cost; a price that is not known is told by the model's name, never a 0."""
+
+import altair as alt
+
+from tasks.report import charts
+from tasks.report.figures import Column, Figure, Panel, Rows
+from tasks.report.panels import by_split, listed, names_in_order, on_full_splits, picked
+
+_UNKNOWN = "A price that nobody knows is missing, not 0."
+
+
+def score_by_cost(rows: Rows) -> list[Panel]:
+    """For each split a chart of score and cost, and one of what an answer and its judging cost."""
+
+    def compared(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.scatter(
+            picked(of_split, "answer_usd", "mean_score", "ci_low", "ci_high"), x="answer_usd", y="mean_score",
+            x_title="US dollars an answer, logarithmic", y_title="Mean score", low="ci_low", high="ci_high", usd=True,
+        )  # fmt: skip
+
+    def added(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.bars(
+            [
+                {**row, "part": part, "usd": row[column]}
+                for row in picked(of_split, "answer_usd", "judging_usd")
+                for part, column in (("answer", "answer_usd"), ("its judging", "judging_usd"))
+                if row[column] is not None
+            ],
+            name="model", value="usd", title="US dollars a task", colour="part",
+            order=names_in_order(of_split, "model"),
+        )  # fmt: skip
+
+    drawable = [row for row in rows if row["answer_usd"] and row["mean_score"] is not None]
+    priced = [row for row in rows if row["answer_usd"] is not None or row["judging_usd"] is not None]
+    return [*by_split(drawable, compared, "Score"), *by_split(priced, added, "One answer and its judging")]
+
+
+def missing_prices(rows: Rows) -> list[str]:
+    """Which models the chart of score and cost does not show, and why, and whose means leave answers out."""
+    known = {row["model"] for row in rows if row["answer_usd"] is not None}
+    unknown = [row["model"] for row in rows if row["model"] not in known]
+    free = [row["model"] for row in rows if row["answer_usd"] == 0]
+    partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
+    notes = [f"Not beside their score, since nobody knows their price: {listed(unknown)}."] if unknown else []
+    notes += [f"Not there, since they cost nothing and the axis has no 0: {listed(free)}."] if free else []
+    return notes + [
+        f"The cost of {model} is the mean over the answers whose cost is known; some are not."
+        for model in dict.fromkeys(row["model"] for row in partly)
+    ]
+
+
+def tokens(rows: Rows) -> list[Panel]:
+    """For each split a bar for each model."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.bars(
+            picked(of_split, "completion_tokens"), name="model", value="completion_tokens",
+            title="Tokens of an answer, mean", order=names_in_order(of_split, "model"),
+        )  # fmt: skip
+
+    return by_split([row for row in rows if row["completion_tokens"] is not None], draw)
+
+
+def cached(rows: Rows) -> list[Panel]:
+    """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
+    charted = {
+        "A thousand verdicts": ("thousand_usd", "US dollars", False),
+        "Prompts from the provider's cache": ("cached_share", "Share of the prompt tokens", True),
+    }
+    return [
+        Panel(
+            title,
+            charts.bars(
+                [{"judged_by": row["judged_by"], column: row[column]} for row in rows if row[column] is not None],
+                name="judged_by", value=column, title=axis, percent=percent, order=names_in_order(rows, "judged_by"),
+            ),
+        )
+        for title, (column, axis, percent) in charted.items()
+        if any(row[column] is not None for row in rows)
+    ]  # fmt: skip
+
+
+def spent(rows: Rows) -> list[Panel]:
+    """A bar for each model that was called, in the colours of what for."""
+    priced = [{name: row[name] for name in ("called_model", "purpose", "cost_usd")} for row in rows if row["cost_usd"]]
+    if not priced:
+        return []
+    chart = charts.bars(
+        priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose",
+        order=names_in_order(priced, "called_model"),
+    )  # fmt: skip
+    return [Panel("", chart)]
+
+
+def unpriced(rows: Rows) -> list[str]:
+    """Whose calls are not, or not all, in the cost."""
+    names = [row["called_model"] for row in rows if row["unpriced_calls"]]
+    return [f"Calls whose cost nobody knows are not in the sums: some or all of {listed(names)}."] if names else []
+
+
+COSTS = Figure(
+    "costs",
+    "Score by cost",
+    "What one answer costs, on a logarithmic axis, beside the mean score with its 95 % interval: up and to the left is "
+    f"more for less. Below, what judging it adds. {_UNKNOWN}",
+    (
+        Column("judging", "Judge"),
+        Column("split", "Split"),
+        Column("model", "Model"),
+        Column("mean_score", "Score", "score"),
+        Column("ci_low", "from", "score", "95 % interval"),
+        Column("ci_high", "to", "score", "95 % interval"),
+        Column("coverage", "Coverage", "share"),
+        Column("answer_usd", "Answer", "price", "Mean cost"),
+        Column("judging_usd", "Judging", "price", "Mean cost"),
+        Column("task_usd", "Both", "price", "Mean cost"),
+        Column("n_answers", "Answers", "count"),
+        Column("n_unpriced_answers", "Without a price", "count"),
+        Column("all_answers_usd", "All answers", "usd"),
+    ),
+    score_by_cost,
+    listed=on_full_splits,
+    notes=missing_prices,
+)
+TOKENS = Figure(
+    "answer_tokens",
+    "Tokens of an answer",
+    "Mean tokens of the reply as the provider reported them, thinking included; with those of the prompt, the length "
+    "and the time in the table.",
+    (
+        Column("split", "Split"),
+        Column("model", "Model"),
+        Column("prompt_tokens", "Prompt", "count", "Tokens"),
+        Column("cached_share", "Cached", "share", "Tokens"),
+        Column("completion_tokens", "Reply", "count", "Tokens"),
+        Column("reasoning_tokens", "Thinking", "count", "Tokens"),
+        Column("mean_chars_alnum", "Letters and digits", "count"),
+        Column("latency_s", "Seconds", "number"),
+        Column("n_answers", "Answers", "count"),
+        Column("n_failed", "Failed", "count"),
+    ),
+    tokens,
+    listed=on_full_splits,
+)
+JUDGE_COSTS = Figure(
+    "judge_costs",
+    "What the judges cost",
+    "The verdicts on the answers of this report, for every judge: cost, tokens, and how much of the prompts came from "
+    f"the provider's cache, which costs a fraction. {_UNKNOWN}",
+    (
+        Column("judged_by", "Judged by"),
+        Column("n_verdicts", "Verdicts", "count"),
+        Column("n_failed", "Failed", "count"),
+        Column("n_answers", "Answers", "count"),
+        Column("attempts", "Calls each", "number"),
+        Column("prompt_tokens", "Prompt", "count", "Tokens of a verdict"),
+        Column("cached_share", "Cached", "share", "Tokens of a verdict"),
+        Column("completion_tokens", "Reply", "count", "Tokens of a verdict"),
+        Column("thousand_usd", "A thousand", "price", "Cost"),
+        Column("cost_usd", "All", "usd", "Cost"),
+        Column("n_unpriced", "Without a price", "count", "Cost"),
+    ),
+    cached,
+    empty="No verdict was made here; imported ones have no cost.",
+    is_table=True,
+)
+SPEND = Figure(
+    "spend",
+    "What all calls came to",
+    "Every call of every run in this warehouse, also of other data sets and of attempts that were discarded, by model "
+    "and by what it was made for.",
+    (
+        Column("purpose", "For"),
+        Column("called_model", "Called"),
+        Column("calls", "Calls", "count"),
+        Column("failed_calls", "Failed", "count"),
+        Column("prompt_tokens", "Prompt", "count", "Tokens"),
+        Column("cached_share", "Cached", "share", "Tokens"),
+        Column("completion_tokens", "Reply", "count", "Tokens"),
+        Column("cost_usd", "Cost", "usd"),
+        Column("unpriced_calls", "Without a price", "count"),
+        Column("n_runs", "Runs", "count"),
+        Column("first_day", "First day"),
+        Column("last_day", "Last day"),
+    ),
+    spent,
+    empty="No call of a run has been written down yet.",
+    notes=unpriced,
+)

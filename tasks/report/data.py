@@ -1,0 +1,180 @@
+"""Data: what the models are asked, how it is weighed, and whether it is in order."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import altair as alt
+
+from tasks.report import charts
+from tasks.report.figures import Column, Figure, Page, Panel, Rows
+from tasks.report.panels import by_split, names_in_order, on_full_splits, range_of
+from tasks.report.quality import QUALITY, REFUSALS
+
+_FILLED = 60
+"""A distribution over at most so many whole numbers shows those too that nothing has."""
+_SPLITS = (
+    Column("split", "Split"),
+    Column("n_tasks", "All", "count", "Tasks"),
+    Column("n_refused", "Refused", "count", "Tasks"),
+    Column("expert_share", "Experts", "share", "Tasks"),
+    Column("multi_turn_share", "Multi-turn", "share", "Tasks"),
+    Column("with_negative_share", "Negative", "share", "Tasks"),
+    Column("n_with_references", "References", "count", "Tasks"),
+    Column("n_criteria", "All", "count", "Criteria"),
+    Column("criteria_min", "Min", "count", "Criteria of a task"),
+    Column("criteria_25", "25 %", "number", "Criteria of a task"),
+    Column("criteria_50", "Median", "number", "Criteria of a task"),
+    Column("criteria_75", "75 %", "number", "Criteria of a task"),
+    Column("criteria_max", "Max", "count", "Criteria of a task"),
+    Column("turns_min", "Min", "count", "User turns"),
+    Column("turns_25", "25 %", "number", "User turns"),
+    Column("turns_50", "Median", "number", "User turns"),
+    Column("turns_75", "75 %", "number", "User turns"),
+    Column("turns_max", "Max", "count", "User turns"),
+)
+
+
+def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Panel]:
+    """A chart for each split: a bar for each label, as long as its share; all splits on one scale."""
+    domain = (0.0, range_of(on_full_splits(rows), "share")[1])
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        shown = [{name: row[name] for name in (label, "share")} for row in of_split]
+        return charts.bars(
+            shown, name=label, value="share", title=title, percent=True, domain=domain,
+            order=names_in_order(shown, label), **how,
+        )  # fmt: skip
+
+    return by_split(rows, draw)
+
+
+def of_tasks(rows: Rows) -> list[Panel]:
+    """Lying bars: the share of a split's tasks under each label."""
+    return _shares("label", "Share of the tasks", rows, wrapped=True)
+
+
+def of_criteria(rows: Rows) -> list[Panel]:
+    """Lying bars: the share of a split's criteria with each label."""
+    return _shares("label", "Share of the criteria", rows, wrapped=True)
+
+
+def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Panel]]:
+    """A function that draws upright bars over numbers in their order; a number that is missing has no bar."""
+
+    def panels(rows: Rows) -> list[Panel]:
+        numbered = [{**row, "number": _number(row[column])} for row in rows]
+        known = [row for row in numbered if row["number"] is not None]
+        numbers = _all_between([row["number"] for row in known])
+        gaps = [
+            {"split": split, "is_hard": is_hard, "number": number, "share": 0.0}
+            for split, is_hard in dict.fromkeys((row["split"], row["is_hard"]) for row in known)
+            for number in numbers
+            if not any((row["split"], row["number"]) == (split, number) for row in known)
+        ]
+        ordered = sorted([*known, *gaps], key=lambda row: (row["is_hard"], row["split"], row["number"]))
+        return _shares("number", title, ordered, is_upright=True, name_title=what)
+
+    return panels
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def _all_between(numbers: Sequence[float]) -> list[int]:
+    """The whole numbers from the lowest to the highest, unless they are too many."""
+    if not numbers or max(numbers) - min(numbers) > _FILLED:
+        return []
+    return list(range(int(min(numbers)), int(max(numbers)) + 1))
+
+
+def _counts(
+    name: str, cut: str, title: str, label: str, panels: Callable[[Rows], list[Panel]], says: str, what: str = "tasks"
+) -> Figure:
+    """A distribution over tasks or criteria."""
+    columns = (
+        Column("split", "Split"),
+        Column("label", label),
+        Column(f"n_{what}", what.capitalize(), "count"),
+        Column("share", "Share", "share"),
+    )
+    return Figure(
+        name, title, says, columns, panels, query="task_counts" if what == "tasks" else "criterion_counts",
+        given={"cut": cut}, empty="No task has been ingested yet.",
+    )  # fmt: skip
+
+
+DATA = Page(
+    "data",
+    "Data",
+    "What the models are asked, how their answers are weighed, and whether the data are in order; tasks that were "
+    "refused are counted too, as they were ingested.",
+    (
+        Figure(
+            "splits",
+            "Splits",
+            "The size and shape of each split (table 1 of the paper): how many tasks there are, who asks, how many "
+            "have several user turns, negative criteria or reference texts. A hard split repeats tasks of its full "
+            "one, so the two are never added up.",
+            _SPLITS,
+            empty="No task has been ingested yet.",
+            is_table=True,
+        ),
+        QUALITY,
+        REFUSALS,
+        _counts(
+            "task_topics", "topic", "Topics", "Topic", of_tasks,
+            "The share of each split's tasks on each topic (figure 2 of the paper).",
+        ),
+        _counts(
+            "task_decision_types", "decision_type", "Decision types", "Decision type", of_tasks,
+            "What kind of decision is asked about (figure 8 of the paper). A task may have several labels, so the "
+            "shares can add up to more than 100 %.",
+        ),
+        _counts(
+            "task_economic_pathways", "economic_pathway", "Economic pathways", "Economic pathway", of_tasks,
+            "Which economic consequence the decision has (figure 8 of the paper). A task may have several labels.",
+        ),
+        _counts(
+            "task_experts", "expert", "Who asks", "Who asks", of_tasks,
+            "The share of questions that are put as an expert would put them (table 1 of the paper).",
+        ),
+        _counts(
+            "task_turns", "turns", "User turns", "User turns",
+            over_numbers("label", "User turns", "Share of the tasks"),
+            "How many turns the user has in a conversation; the answer to the last one is judged.",
+        ),
+        _counts(
+            "task_criteria", "n_criteria", "Criteria per task", "Criteria",
+            over_numbers("label", "Criteria of a task", "Share of the tasks"),
+            "How many criteria a task's rubric has (table 1 of the paper).",
+        ),
+        Figure(
+            "weights",
+            "Weights",
+            "The share of criteria with each weight (figure 10 of the paper): left of 0 are mistakes that cost points, "
+            "right of it what earns them.",
+            (
+                Column("split", "Split"),
+                Column("weight", "Weight", "number"),
+                Column("n_criteria", "Criteria", "count"),
+                Column("share", "Share", "share"),
+            ),
+            over_numbers("weight", "Weight", "Share of the criteria"),
+            empty="No task has been ingested yet.",
+        ),
+        _counts(
+            "criterion_severities", "severity", "Severities", "Severity", of_criteria,
+            "The share of criteria in each weight class (table 2 of the paper), the gravest on both ends.", "criteria",
+        ),
+        _counts(
+            "criterion_categories", "category", "Rubric categories", "Category", of_criteria,
+            "What the criteria ask for (figure 11 of the paper).", "criteria",
+        ),
+    ),
+    template="data.html",
+)  # fmt: skip

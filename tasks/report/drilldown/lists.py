@@ -1,0 +1,135 @@
+"""The lists that pages search: tasks, scores, criteria, and what became of every verdict, one letter each.
+
+Each has its values in the order of the tasks in the index, and of the criteria in their rubrics; `order` says of which
+index, so that a page notices when the report was renewed under it.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.report.addresses import criterion_key, task_key
+from tasks.report.drilldown.packing import as_bytes, packed, script
+from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
+from tasks.report.site import Site
+from tasks.rules.identity import digest
+
+_OPENING_CHARACTERS = 200
+_DECIMALS = 5
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """The tasks in their order: what pages are told of each, its id, and the positions of its criteria."""
+
+    rows: Sequence[Row]
+    rubrics: Mapping[str, Sequence[Row]]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids in their order."""
+        return [row["task_id"] for row in self.rows]
+
+    @property
+    def order(self) -> str:
+        """Changes with the tasks, their criteria, or their order."""
+        return digest([[task_id, [each["criterion_id"] for each in self.rubric(task_id)]] for task_id in self.ids])
+
+    def rubric(self, task_id: str) -> Sequence[Row]:
+        """The criteria of a task."""
+        return self.rubrics.get(task_id, ())
+
+
+def tasks_of(subjects: Subjects) -> Tasks:
+    """The tasks that are listed."""
+    edition = subjects.edition
+    given = {"n_characters": _OPENING_CHARACTERS}
+    rubrics: dict[str, list[Row]] = defaultdict(list)
+    for row in edition.reader.rows(edition.asked("drill_criteria")):
+        rubrics[row["task_id"]].append(row)
+    return Tasks(edition.reader.rows(edition.asked("drill_tasks", given)), rubrics)
+
+
+def write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
+    """Write all lists; the index last, since the others are found by it."""
+    order = {"order": tasks.order}
+    for judging, scores in _scores(subjects, tasks).items():
+        _write(site, f"scores-{judging}", order | {"entries": scores})
+    _write(site, "criteria", order | _criteria(tasks))
+    for entry in subjects.entries:
+        _write(site, f"entry-{entry['key']}", order | {"marks": _marks(subjects, tasks, entry)})
+    _write(site, "index", order | _index(subjects, tasks))
+
+
+def _write(site: Site, name: str, content: Any) -> None:
+    site.write(f"data/{name}.js", script(name, packed(as_bytes(content))))
+
+
+def _index(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
+    trials: dict[str, list[int]] = defaultdict(list)
+    for key, trial in subjects.rows("drill_trials"):
+        trials[key].append(trial)
+    main = subjects.edition.main
+    return {
+        "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
+        "main": next((each["key"] for each in subjects.judgings if each["judging"] == main), None),
+        "judgings": [{"key": each["key"], "label": each["judging"]} for each in subjects.judgings],
+        "entries": [
+            {"key": each["key"], "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
+             "trials": trials[each["key"]]}
+            for each in subjects.entries
+        ],
+        "tasks": [
+            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.rubric(row["task_id"]))}
+            for row in tasks.rows
+        ],
+    }  # fmt: skip
+
+
+def _scores(subjects: Subjects, tasks: Tasks) -> dict[str, dict[str, Any]]:
+    """Of each judging the values of each entry, task by task; of a task that is not complete the bounds."""
+    places = {task_id: place for place, task_id in enumerate(tasks.ids)}
+    found: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
+    for judging, entry, task_id, value, lower, upper in subjects.rows("drill_scores"):
+        if task_id not in places:
+            continue
+        of_entry = found[judging].setdefault(entry, {"values": [None] * len(places), "bounds": {}})
+        if value is None:
+            of_entry["bounds"][str(places[task_id])] = [round(lower, _DECIMALS), round(upper, _DECIMALS)]
+        else:
+            of_entry["values"][places[task_id]] = round(value, _DECIMALS)
+    return found
+
+
+def _criteria(tasks: Tasks) -> dict[str, Any]:
+    """The criteria of all tasks, one after the other, a column at a time."""
+    rows = [row for task_id in tasks.ids for row in tasks.rubric(task_id)]
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in ("title", "weight")}
+    for name in ("category", "severity"):
+        labels = sorted({row[name] for row in rows if row[name] is not None})
+        numbers = {label: number for number, label in enumerate(labels)}
+        columns[name] = {"labels": labels, "numbers": [numbers.get(row[name], -1) for row in rows]}
+    return columns | {"key": [criterion_key(row["criterion_id"]) for row in rows]}
+
+
+def _marks(subjects: Subjects, tasks: Tasks, entry: Row) -> dict[str, dict[str, str]]:
+    """What became of every criterion of an entry's answers: judging -> trial -> a letter for each."""
+    alone = Subjects(subjects.edition, (entry,), subjects.judgings)
+    found: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
+    for _, judging, trial, task_id, marks, positions in alone.rows("drill_marks"):
+        rubric = [row["position"] for row in tasks.rubric(task_id)]
+        found[judging, trial][task_id] = _placed(marks, positions, rubric)
+    result: dict[str, dict[str, str]] = defaultdict(dict)
+    for (judging, trial), of_tasks in sorted(found.items()):
+        blanks = {task_id: STATUSES["not_judged"] * len(tasks.rubric(task_id)) for task_id in tasks.ids}
+        result[judging][str(trial)] = "".join(of_tasks.get(task_id, blanks[task_id]) for task_id in tasks.ids)
+    return result
+
+
+def _placed(marks: str, positions: Sequence[int] | None, rubric: Sequence[int]) -> str:
+    """Letters in the order of a rubric, those that are missing as not judged."""
+    if positions is None and len(marks) == len(rubric):
+        return marks
+    placed = dict(zip(positions or rubric, marks, strict=False))
+    return "".join(placed.get(position, STATUSES["not_judged"]) for position in rubric)

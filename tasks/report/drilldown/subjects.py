@@ -1,0 +1,71 @@
+"""What is drilled into: entries and judgings with their names, as queries join them and as pages list them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tasks.report.addresses import entry_key, judging_key
+from tasks.report.edition import Edition
+from tasks.report.queries import Rows
+
+Row = Mapping[str, Any]
+STATUSES = {
+    "met": "m", "partial": "p", "unmet": "u", "parse_error": "e", "refused": "r", "truncated": "t",
+    "context_length": "c", "timeout": "o", "provider_error": "v", "no_response": "n", "not_judged": "-",
+}  # fmt: skip
+"""Every status of a verdict, and the letter that it is in the list of all verdicts."""
+UNKNOWN = "?"
+"""The letter of a status that this list does not know."""
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The entries and judgings of an edition, and earlier samplings of its models, each with its name (`key`)."""
+
+    edition: Edition
+    entries: tuple[Row, ...]
+    judgings: tuple[Row, ...]
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        """What the queries ask for beside what all queries of a report do; labels are names here."""
+        return {
+            "entries": _table(self.entries, ("model", "model_config_hash", "vintage", "key")),
+            "judgings": _table(
+                self.judgings,
+                ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "key"),
+            ),
+            "marks": Rows(tuple(STATUSES.items()), 2),
+            "lost": STATUSES["no_response"],
+            "unknown": UNKNOWN,
+        }
+
+    def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        return self.edition.reader.table(self.edition.asked(name, {**self.given, **given}))[1]
+
+
+def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
+    """The subjects of an edition; `also` are earlier samplings, which pages offer for comparison only."""
+    known = {entry_key(entry): entry for entry in edition.entries}
+    further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
+    labels = {entry["entry"] for entry in known.values()}
+    return Subjects(
+        edition,
+        (
+            *({**entry, "key": key, "is_also": False} for key, entry in known.items()),
+            *({**entry, "key": key, "is_also": True, "entry": _apart(entry, labels)} for key, entry in further.items()),
+        ),
+        tuple({**judging, "key": judging_key(judging)} for judging in edition.judgings),
+    )
+
+
+def _apart(entry: Row, labels: Iterable[str]) -> str:
+    """The label of an earlier sampling; one that is in use already says which sampling it is."""
+    label: str = entry["entry"]
+    return f"{label} {entry['vintage']}" if label in labels else label
+
+
+def _table(rows: Sequence[Row], columns: Sequence[str]) -> Rows:
+    return Rows(tuple(tuple(row[column] for column in columns) for row in rows), len(columns))

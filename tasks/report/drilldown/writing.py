@@ -1,0 +1,33 @@
+"""Writing the drill-down: data first, so that a page that is there finds what it loads."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tasks.report.drilldown.chunks import Renewed, write_chunks
+from tasks.report.drilldown.lists import tasks_of, write_lists
+from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
+from tasks.report.drilldown.subjects import subjects_of
+from tasks.report.edition import Edition
+from tasks.report.rendering import render
+from tasks.report.site import Site
+
+
+def write_drilldown(
+    edition: Edition, site: Site, common: Mapping[str, Any], also: Sequence[Mapping[str, Any]] = ()
+) -> Renewed:
+    """Write the tasks, their answers and verdicts, and the pages that show them; what did not change is kept.
+
+    Args:
+        edition: whose entries and judgings are shown.
+        site: where to.
+        common: what every page says.
+        also: earlier samplings that can be compared with (`model`, `model_config_hash`, `vintage`, and a label
+            `entry`); those of the edition itself are left out.
+    """
+    subjects = subjects_of(edition, also)
+    tasks = tasks_of(subjects)
+    renewed = write_chunks(subjects, tasks.ids, site)
+    write_lists(subjects, tasks, site)
+    for page in (TASK, TASKS, VERDICTS):
+        site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
+    return renewed

@@ -1,0 +1,144 @@
+"""History: how each model's score went on, what was changed on the way, and what the runs made and cost."""
+
+from typing import Any
+
+from tasks.report import charts
+from tasks.report.figures import Column, Figure, Page, Panel, Rows
+from tasks.report.time_charts import over_time
+
+_MOST_POINTS = 10
+"""Samplings of a model that the table lists; the CSV has all."""
+_MOST_RUNS = 200
+_DRAWN = (
+    "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed", "is_drifted", "line",
+    "model", "judging",
+)  # fmt: skip
+_PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
+
+
+def going_on(rows: Rows) -> list[Panel]:
+    """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
+    moved = [row for row in rows if row["n_points"] > 1]
+    groups = dict.fromkeys((row["judged_by"], row["split"]) for row in moved)
+    several = len({judge for judge, _ in groups}) > 1
+    return [
+        Panel(
+            f"{split}, judged by {judge}" if several else split,
+            over_time([
+                {name: row[name] for name in _DRAWN}
+                for row in moved
+                if (row["judged_by"], row["split"]) == (judge, split)
+            ]),
+        )
+        for judge, split in groups
+    ]  # fmt: skip
+
+
+def latest_points(rows: Rows) -> Rows:
+    """The last samplings of each model on each split under each judge."""
+    left: dict[Any, int] = {}
+    found = []
+    for row in reversed(rows):
+        key = row["split"], row["judged_by"], row["label"]
+        left[key] = left.get(key, 0) + 1
+        if left[key] <= _MOST_POINTS:
+            found.append(row)
+    return found[::-1]
+
+
+def by_night(rows: Rows) -> list[Panel]:
+    """A bar for each night, divided by what the calls were made for."""
+    priced = [
+        {**row, "for": _PURPOSES.get(row["purpose"], row["purpose"])} for row in rows if row["cost_usd"] is not None
+    ]
+    chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="for", is_upright=True)
+    return [Panel("", chart)] if priced else []
+
+
+def latest_runs(rows: Rows) -> Rows:
+    """The latest runs."""
+    return rows[:_MOST_RUNS]
+
+
+_HISTORY = Figure(
+    "history",
+    "Score over time",
+    "Mean score of each model from sampling to sampling, with the 95 % interval for other tasks of the same kind. A "
+    "line joins what can be compared. Where data set, model configuration, judge, template or grading changed, it "
+    "ends, and a dashed rule says what is another than before: the step across it is no change of the model. A red "
+    "triangle is a night in which the judge was out of control (page Judges). A model that was sampled and judged "
+    "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
+    "significant is on the overview.",
+    (
+        Column("judged_by", "Judge"),
+        Column("split", "Split"),
+        Column("label", "Model"),
+        Column("answered_at", "Answered (UTC)", "time"),
+        Column("vintage", "Sampling"),
+        Column("mean_score", "Score", "score"),
+        Column("ci_low", "from", "score", "95 % interval"),
+        Column("ci_high", "to", "score", "95 % interval"),
+        Column("change", "Change", "signed"),
+        Column("changed", "Changed before it"),
+        Column("is_drifted", "Judge out of control", "yes"),
+        Column("n_tasks", "Tasks", "count"),
+        Column("n_tasks_wanted", "Wanted", "count"),
+        Column("coverage", "Coverage", "share"),
+        Column("revision", "Data set"),
+        Column("configuration", "Model configuration"),
+        Column("judge_configuration", "Judge configuration"),
+        Column("template", "Template"),
+        Column("grading", "Grading"),
+    ),
+    going_on,
+    empty="No model has a scored answer yet.",
+    listed=latest_points,
+)
+_COSTS = Figure(
+    "night_costs",
+    "What each night cost",
+    "Dollars that the calls of a night cost, discarded attempts included, by what they were made for: answers, "
+    "verdicts on them, and the verdicts on the control set that watch the judges. Calls whose price nobody knows are "
+    "not in it; the table counts them.",
+    (
+        Column("night", "Night"),
+        Column("purpose", "For"),
+        Column("cost_usd", "Cost", "usd"),
+        Column("calls", "Calls", "count"),
+        Column("failed_calls", "Failed", "count"),
+        Column("unpriced_calls", "Without a price", "count"),
+        Column("prompt_tokens", "in", "count", "Tokens"),
+        Column("cached_tokens", "cached", "count", "Tokens"),
+        Column("completion_tokens", "out", "count", "Tokens"),
+    ),
+    by_night,
+    empty="No night has made a call yet. prbench nightly and prbench serve run nights.",
+)
+_RUNS = Figure(
+    "runs",
+    "Runs",
+    "What was run, the latest first, and how it ended: below_bar is done with data quality or coverage under the "
+    "configured bar. A cost is missing where the price of one call is not known.",
+    (
+        Column("started_at", "Started (UTC)", "time"),
+        Column("night", "Night"),
+        Column("command", "Command"),
+        Column("outcome", "Outcome"),
+        Column("responses", "Answers", "count", "Made"),
+        Column("verdicts", "Verdicts", "count", "Made"),
+        Column("calls", "Calls", "count"),
+        Column("cost_usd", "Cost", "usd"),
+        Column("minutes", "Minutes", "count"),
+        Column("run_id", "Run"),
+    ),
+    empty="No run is written down.",
+    is_table=True,
+    listed=latest_runs,
+)
+
+HISTORY = Page(
+    "history",
+    "History",
+    "How each model's score went on, what was changed on the way, and what the runs made and cost.",
+    (_HISTORY, _COSTS, _RUNS),
+)

@@ -1,0 +1,145 @@
+"""The charts of the judges' page."""
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+import altair as alt
+
+from tasks.report import charts
+from tasks.report.dots import dots
+from tasks.report.figures import Panel, Row, Rows
+from tasks.report.panels import names_in_order, range_of
+from tasks.report.time_charts import control
+
+_MOST_PAIRS = 3
+"""Pairs of graders that are drawn where all of them would be too many to tell apart."""
+_CUTS = {
+    "category": "By category of the criterion",
+    "severity": "By weight class of the criterion",
+    "model": "By model that answered",
+    "length": "By letters and digits of the answer",
+    "field": "By field of the task",
+}
+_DECISIONS = ("met", "partial", "unmet")
+
+
+def agreeing(rows: Rows) -> list[Panel]:
+    """Kappa of each grader with each other as a map, and both measures with their intervals."""
+    pairs = [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
+    graders = sorted({row[side] for row in pairs for side in ("grader_a", "grader_b")})
+    panels = []
+    if len(graders) > 2:
+        panels.append(Panel("Kappa of each with each", _each_with_each(pairs, graders)))
+    domain = (min(0.0, *range_of(pairs, "kappa_ci_low", "macro_f1_ci_low", "kappa")), 1.0)
+    for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1")):
+        chart = charts.intervals(
+            pairs, name="pair", value=measure, low=f"{measure}_ci_low", high=f"{measure}_ci_high", title=title,
+            domain=domain,
+        )  # fmt: skip
+        panels.append(Panel(title, chart))
+    return panels if pairs else []
+
+
+def _each_with_each(pairs: Rows, graders: list[str]) -> alt.TopLevelMixin:
+    cells = [
+        {"one": row[one], "other": row[other], "kappa": row["kappa"], "n": row["n"]}
+        for row in pairs
+        for one, other in (("grader_a", "grader_b"), ("grader_b", "grader_a"))
+    ]
+    return charts.heat(
+        cells, x="other", y="one", value="kappa", title="Kappa", domain=(0, 1), across=graders, down=graders,
+        tips={"n": "criteria"},
+    )  # fmt: skip
+
+
+def confusing(rows: Rows) -> list[Panel]:
+    """Which decisions meet, as a map for each of the first pairs."""
+    pairs = names_in_order([{"pair": (row["grader_a"], row["grader_b"])} for row in rows], "pair")[:_MOST_PAIRS]
+    return [
+        Panel(
+            f"{one} (lines) and {other} (columns)",
+            charts.heat(
+                [row for row in rows if (row["grader_a"], row["grader_b"]) == (one, other)],
+                x="says_b", y="says_a", value="share", title="share", domain=(0, 1), across=_DECISIONS,
+                down=_DECISIONS, tips={"n": "criteria"}, percent=True,
+            ),
+        )
+        for one, other in pairs
+    ]  # fmt: skip
+
+
+def cutting(rows: Rows) -> list[Panel]:
+    """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
+    drawn = [{**row, "pair": _pair(row)} for row in rows if row["place"] <= _MOST_PAIRS]
+    low, _ = range_of(drawn, "kappa_ci_low", "kappa")
+    columns = ("pair", "label", "kappa", "kappa_ci_low", "kappa_ci_high", "is_few", "n")
+    return [
+        Panel(
+            title,
+            dots(
+                [{name: row[name] for name in columns} for row in of_cut], label="label", value="kappa",
+                low="kappa_ci_low", high="kappa_ci_high", title="Kappa", name="pair",
+                labels=sorted({row["label"] for row in of_cut}), names=names_in_order(drawn, "pair"),
+                hollow="is_few", domain=(min(low, 0.0), 1.0),
+            ),
+        )
+        for cut, title in _CUTS.items()
+        if (of_cut := [row for row in drawn if row["cut"] == cut])
+    ]  # fmt: skip
+
+
+def reliable(rows: Rows) -> list[Panel]:
+    """Alpha with its interval for each set of graders."""
+    low, _ = range_of(rows, "alpha_ci_low", "alpha")
+    return [
+        Panel("", charts.intervals(
+            rows, name="grader_set", value="alpha", low="alpha_ci_low", high="alpha_ci_high",
+            title="Krippendorff's alpha", domain=(min(low, 0.0), 1.0),
+        ))
+    ]  # fmt: skip
+
+
+def lenient(rows: Rows) -> list[Panel]:
+    """A bar for each grader, to the right where it is more lenient than the others."""
+    return [
+        Panel("", charts.bars(
+            rows, name="grader", value="leniency", title="Says met more often by", percent=True,
+            order=names_in_order(rows, "grader"),
+        ))
+    ]  # fmt: skip
+
+
+def favouring(rows: Rows) -> list[Panel]:
+    """A map of models and graders."""
+    told = [row for row in rows if row["favour"] is not None]
+    most = max((abs(row["favour"]) for row in told), default=0.0) or 1.0
+    chart = charts.heat(
+        told, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
+        across=sorted({row["grader"] for row in told}), down=sorted({row["model"] for row in told}),
+        tips={"difference": "difference", "n_tasks": "tasks"},
+    )  # fmt: skip
+    return [Panel("", chart)] if told else []
+
+
+def drifting(rows: Rows) -> list[Panel]:
+    """A control chart for each judge."""
+    return [Panel(grader, control(list(of_grader))) for grader, of_grader in groupby(rows, _by("grader"))]
+
+
+def failing(rows: Rows) -> list[Panel]:
+    """A bar for each judge that failed, divided by cause."""
+    failed = [row for row in rows if row["is_failure"]]
+    chart = charts.bars(
+        failed, name="grader", value="n", title="Verdicts that failed", colour="status", whole=True,
+        order=names_in_order(rows, "grader"),
+    )  # fmt: skip
+    return [Panel("", chart)] if failed else []
+
+
+def _pair(row: Row) -> str:
+    return f"{row['grader_a']} – {row['grader_b']}"
+
+
+def _by(name: str) -> Callable[[Row], Any]:
+    return lambda row: row[name]

@@ -1,0 +1,148 @@
+"""Length and cost: whether longer answers score higher, and what a score costs."""
+
+import altair as alt
+
+from tasks.report import charts
+from tasks.report.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
+from tasks.report.figures import Column, Figure, Page, Panel, Rows
+from tasks.report.panels import by_split, names_in_order, on_full_splits, picked, range_of
+
+_SCORE = (
+    Column("judging", "Judge"),
+    Column("split", "Split"),
+    Column("model", "Model"),
+    Column("mean_chars_alnum", "Letters and digits", "count"),
+    Column("mean_completion_tokens", "Tokens", "count"),
+    Column("mean_score", "Score", "score"),
+    Column("ci_low", "from", "score", "95 % interval"),
+    Column("ci_high", "to", "score", "95 % interval"),
+    Column("is_small", "Few", "yes"),
+    Column("n_tasks", "Tasks", "count"),
+    Column("n_tasks_wanted", "Wanted", "count"),
+    Column("coverage", "Coverage", "share"),
+)
+_CORRELATIONS = (
+    Column("chars_correlation", "with letters and digits", "signed", "Rank correlation of the score"),
+    Column("tokens_correlation", "with tokens", "signed", "Rank correlation of the score"),
+)
+
+
+def score_by_length(rows: Rows) -> list[Panel]:
+    """A chart for each split: a named dot for each model."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.scatter(
+            picked(of_split, "mean_chars_alnum", "mean_score", "ci_low", "ci_high"), x="mean_chars_alnum",
+            y="mean_score", x_title="Letters and digits of an answer, mean", y_title="Mean score", low="ci_low",
+            high="ci_high",
+        )  # fmt: skip
+
+    drawable = [row for row in rows if row["mean_chars_alnum"] is not None and row["mean_score"] is not None]
+    return by_split(drawable, draw)
+
+
+def correlations(rows: Rows) -> list[Panel]:
+    """A chart for each split: a bar for each model, to the right where longer answers score higher."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.bars(
+            picked(of_split, "chars_correlation"), name="model", value="chars_correlation",
+            title="Rank correlation of length and score", order=names_in_order(of_split, "model"), domain=(-1, 1),
+        )  # fmt: skip
+
+    return by_split([row for row in rows if row["chars_correlation"] is not None], draw)
+
+
+_FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
+
+
+def by_fifth(rows: Rows) -> list[Panel]:
+    """A map for each split: a line for each model, a column for each fifth of its answers."""
+    named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
+    most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.heat(
+            picked(of_split, "part", "difference", "is_small", "mean_value", "n_answers", "max_chars_alnum"),
+            x="part", y="model", value="difference", title="Difference from its mean", diverging=True,
+            marked="is_small", domain=(-most, 0, most), across=_FIFTHS, down=names_in_order(of_split, "model"),
+            tips={"mean_value": "Mean score", "n_answers": "Answers", "max_chars_alnum": "Letters and digits up to"},
+        )  # fmt: skip
+
+    return by_split(named, draw)
+
+
+LENGTHS = Page(
+    "length-and-cost",
+    "Length and cost",
+    "Whether longer answers score higher, between models and within each, and what a score costs.",
+    (
+        Figure(
+            "length_score",
+            "Score by length",
+            "Mean length of a model's answers beside its mean score, with the 95 % interval (figure 7 of the paper). "
+            "Only letters and digits count, since most answers are full of Markdown. Up and to the left: more said with "
+            "less.",
+            _SCORE,
+            score_by_length,
+            listed=on_full_splits,
+        ),
+        Figure(
+            "length_models",
+            "Do models that write more score higher?",
+            "Spearman's rank correlation of mean length and mean score over the models of one sampling: 1 where the "
+            "order by length is the order by score, 0 where one says nothing about the other. Over a handful of models "
+            "it is a hint at most.",
+            (
+                Column("judging", "Judge"),
+                Column("split", "Split"),
+                Column("vintage", "Sampling"),
+                Column("n_chars", "Models", "count"),
+                *_CORRELATIONS,
+            ),
+            empty="It takes at least three models of one sampling to compare.",
+            is_table=True,
+        ),
+        Figure(
+            "length_tasks",
+            "Does a model's longer answer score higher?",
+            "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
+            "itself. Tasks differ too: a question that takes a long answer may be easier or harder than others.",
+            (
+                Column("judging", "Judge"),
+                Column("split", "Split"),
+                Column("model", "Model"),
+                Column("n_chars", "Tasks", "count"),
+                *_CORRELATIONS,
+            ),
+            correlations,
+            listed=on_full_splits,
+        ),
+        Figure(
+            "length_fifths",
+            "Score by length within a model",
+            "Each model's answers in five parts of equal size, from its shortest to its longest: by how much the mean "
+            "score (equation 1) of a part differs from the mean over all of them. Where a line goes from orange to "
+            "blue, longer answers score higher. An asterisk marks a part with answers to fewer than 50 tasks.",
+            (
+                Column("judging", "Judge"),
+                Column("split", "Split"),
+                Column("model", "Model"),
+                Column("fifth", "Fifth", "count"),
+                Column("min_chars_alnum", "from", "count", "Letters and digits"),
+                Column("max_chars_alnum", "to", "count", "Letters and digits"),
+                Column("mean_value", "Score", "score"),
+                Column("own_mean", "Over all", "score"),
+                Column("difference", "Difference", "signed"),
+                Column("n_answers", "Answers", "count"),
+                Column("n_tasks", "Tasks", "count"),
+            ),
+            by_fifth,
+            listed=on_full_splits,
+        ),
+        COSTS,
+        TOKENS,
+        JUDGE_COSTS,
+        SPEND,
+    ),
+)

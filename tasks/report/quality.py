@@ -1,0 +1,66 @@
+"""Figures of the data's quality: what was expected, what did not hold, and which tasks were refused for it."""
+
+from datetime import UTC
+
+from tasks.report.figures import Column, Figure, Rows
+
+_MOST_REFUSALS = 200
+"""The table lists so many; more than that is one cause, which the first of them show."""
+
+
+def _first(rows: Rows) -> Rows:
+    return rows[:_MOST_REFUSALS]
+
+
+def _summary(rows: Rows) -> list[str]:
+    n_failed = sum(row["outcome"] == "fails" for row in rows)
+    all_hold = f"All {len(rows)} expectations hold."
+    found = f"{n_failed} of {len(rows)} expectations do not hold; they come first." if n_failed else all_hold
+    last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
+    return [found, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
+
+
+def _reasons(rows: Rows) -> list[str]:
+    tasks = {row["task_id"] for row in rows}
+    checks = dict.fromkeys(row["check_name"] for row in rows)
+    found = [f"{sum(row['check_name'] == check for row in rows)} by {check}" for check in checks]
+    return [f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} refused: {', '.join(found)}."]
+
+
+QUALITY = Figure(
+    "quality",
+    "Data quality",
+    "Every expectation of the last run of each suite of checks. The policy says what follows where one does not hold: "
+    "quarantine refuses the task, warn tells, fail stops the run.",
+    (
+        Column("outcome", "Outcome"),
+        Column("policy", "Policy"),
+        Column("check_name", "Check"),
+        Column("meaning", "What is expected"),
+        Column("table_name", "Rows of"),
+        Column("n_evaluated", "Looked at", "count", "Rows"),
+        Column("n_failed", "Failed", "count", "Rows"),
+        Column("some_keys", "Keys of some", "text", "Failing rows"),
+        Column("n_more", "And more", "count", "Failing rows"),
+        Column("suite", "Suite"),
+    ),
+    empty="No check has been run yet; `prbench check` runs them.",
+    is_table=True,
+    notes=_summary,
+)
+REFUSALS = Figure(
+    "refusals",
+    "Refused tasks",
+    "Tasks that broke a rule whose policy is not to warn: no model is asked them, and no score knows of them.",
+    (
+        Column("check_name", "Check"),
+        Column("task_id", "Task"),
+        Column("splits", "Splits"),
+        Column("policy", "Policy"),
+        Column("detail", "What was found"),
+    ),
+    empty="No task was refused.",
+    is_table=True,
+    listed=_first,
+    notes=_reasons,
+)

@@ -1,0 +1,107 @@
+"""Figures by severity: how gravely the models err."""
+
+import altair as alt
+
+from tasks.report import charts
+from tasks.report.dots import dots
+from tasks.report.figures import Column, Figure, Panel, Rows
+from tasks.report.panels import by_split, names_in_order, on_full_splits, picked, range_of
+
+_CRITICAL_COLUMNS = (
+    Column("judging", "Judge"),
+    Column("split", "Split"),
+    Column("model", "Model"),
+    Column("missed_share", "Missed", "share", "Critical criteria"),
+    Column("missed_ci_low", "from", "share", "Critical criteria"),
+    Column("missed_ci_high", "to", "share", "Critical criteria"),
+    Column("is_critical_small", "Few", "yes", "Critical criteria"),
+    Column("n_critical", "Decided", "count", "Critical criteria"),
+    Column("critical_coverage", "Coverage", "share", "Critical criteria"),
+    Column("mistake_share", "Made", "share", "Critical mistakes"),
+    Column("mistake_ci_low", "from", "share", "Critical mistakes"),
+    Column("mistake_ci_high", "to", "share", "Critical mistakes"),
+    Column("is_mistake_small", "Few", "yes", "Critical mistakes"),
+    Column("n_mistakes_possible", "Decided", "count", "Critical mistakes"),
+    Column("mistake_coverage", "Coverage", "share", "Critical mistakes"),
+    Column("responses_with_mistake_share", "With a mistake", "share", "Answers that could make one"),
+    Column("n_responses_at_risk", "Answers", "count", "Answers that could make one"),
+)
+_SIDES = (
+    ("Critical criteria missed", "missed_share", "missed_ci_low", "missed_ci_high", "is_critical_small"),
+    ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
+)
+_SEVERITY_COLUMNS = (
+    Column("judging", "Judge"),
+    Column("split", "Split"),
+    Column("severity", "Severity"),
+    Column("model", "Model"),
+    Column("met_share", "Met", "share"),
+    Column("met_ci_low", "from", "share", "95 % interval"),
+    Column("met_ci_high", "to", "share", "95 % interval"),
+    Column("is_met_small", "Few", "yes"),
+    Column("n_judged", "Decided criteria", "count"),
+    Column("n_tasks", "Tasks", "count"),
+    Column("n_tasks_wanted", "Wanted", "count"),
+    Column("coverage", "Coverage", "share"),
+)
+
+
+def gravest(rows: Rows) -> list[Panel]:
+    """For each split a chart of what was missed and one of what was done wrong, the best model on top of each."""
+    return [panel for side in _SIDES for panel in _side(rows, *side)]
+
+
+def _side(rows: Rows, what: str, value: str, low: str, high: str, few: str) -> list[Panel]:
+    domain = (0.0, range_of(on_full_splits(rows), value, high)[1])
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.intervals(
+            picked(of_split, value, low, high, few), value=value, low=low, high=high, title=what, sort=value,
+            domain=domain, percent=True, hollow=few,
+        )  # fmt: skip
+
+    return by_split(rows, draw, what)
+
+
+def by_severity(rows: Rows) -> list[Panel]:
+    """For each split a chart of the criteria that are wanted, and one of those that are not."""
+    good = [row for row in rows if not row["is_detrimental"]]
+    bad = [row for row in rows if row["is_detrimental"]]
+    return [*_shares(good, "Criteria met"), *_shares(bad, "Mistakes made")]
+
+
+def _shares(rows: Rows, what: str) -> list[Panel]:
+    domain = (0.0, range_of(on_full_splits(rows), "met_share", "met_ci_high")[1])
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return dots(
+            picked(of_split, "severity", "met_share", "met_ci_low", "met_ci_high", "is_met_small"), label="severity",
+            value="met_share", low="met_ci_low", high="met_ci_high", title=what, hollow="is_met_small", percent=True,
+            labels=names_in_order(of_split, "severity"), domain=domain,
+        )  # fmt: skip
+
+    return by_split(rows, draw, what)
+
+
+CRITICAL = Figure(
+    "critical",
+    "Critical criteria missed, critical mistakes made",
+    "What a risk owner asks first: of the critically important criteria the share that the answers miss, and of the "
+    "critically detrimental ones the share that they commit, with 95 % intervals over tasks. Less is better; the best "
+    "model is on top. A dot that is not filled rests on few tasks.",
+    _CRITICAL_COLUMNS,
+    gravest,
+    empty="No model has been judged on criteria of the highest severity yet.",
+    listed=on_full_splits,
+)
+SEVERITIES = Figure(
+    "severities",
+    "All severities",
+    "The share of criteria met, by severity, with 95 % intervals over tasks; a criterion counts once, whatever its "
+    "weight. Of a detrimental severity met means that the mistake was made, so less is better there. A dot that is not "
+    "filled rests on few tasks.",
+    _SEVERITY_COLUMNS,
+    by_severity,
+    empty="No model has been judged on criteria with a severity yet.",
+    listed=on_full_splits,
+)

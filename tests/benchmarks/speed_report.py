@@ -1,0 +1,157 @@
+"""The report at full size: building it, building it again, after a night of one model; its size; opening its pages.
+
+What building takes stands beside a plain copy of the same rows to compressed JSON by DuckDB, what opening a page takes
+beside opening an empty one. The texts are made-up words: they compress worse than what people read.
+"""
+
+import argparse
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+from playwright.sync_api import Browser
+
+from tasks.aggregate import aggregate
+from tasks.report import build
+from tasks.settings import Job
+from tests.benchmarks.bench import Clock, in_process_of_its_own, table
+from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
+from tests.builders import job_on
+from tests.report.browser import browsing, chromium, visiting
+from warehouse import Warehouse
+
+_COPIES = {
+    "responses": "task_id, model, trial, status, error, text, chars_alnum, completion_tokens, cost_usd, latency_s",
+    "verdicts": "task_id, criterion_id, model, trial, judge, status, explanation, error",
+    "criteria": "task_id, criterion_id, position, title, category, severity, weight",
+    "message_rows": "task_id, position, role, content",
+}
+"""The columns of each table that the drill-down shows."""
+_PAGES = ("index.html", "tasks.html", "task.html", "verdicts.html")
+_OPENINGS = 5
+_DRAWN = """
+    const note = () => { window.drawn_ms ??= performance.now(); };
+    new MutationObserver(() => {
+        if (document.documentElement.dataset.drawn) requestAnimationFrame(note);
+    }).observe(document, { attributes: true, subtree: true, attributeFilter: ["data-drawn"] });
+"""
+_WHEN_DRAWN = """() => new Promise((resolve) => {
+    const look = () => window.drawn_ms ? resolve(window.drawn_ms) : setTimeout(look, 5);
+    look();
+})"""
+_EMPTY = """<!doctype html><title>empty</title><script src="empty.js"></script>"""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build took: seconds, CPU seconds and peak memory of its process, and how large the report is."""
+
+    seconds: float
+    cpu_s: float
+    peak_mb: float
+    size_mb: float
+
+
+def job_of(folder: Path) -> Job:
+    """A job on a made-up warehouse."""
+    return job_on("hub", folder, dataset={"source": "hub", "revision": REVISION, "splits": ["finance", "legal"]})
+
+
+def fill(folder: Path, size: Size) -> None:
+    """Make the warehouse, and publish it."""
+    made_up(folder, size)
+    aggregate(job_of(folder))
+
+
+def one_night_more(folder: Path, size: Size) -> None:
+    """Sample one model anew, and publish it."""
+    night = f"night-{len(Warehouse(folder).store.parts('responses')):03d}"
+    add_night(Warehouse(folder), size, "model-00", night)
+    aggregate(job_of(folder))
+
+
+def built(folder: Path, site: Path) -> Built:
+    """Build the report."""
+    clock = Clock()
+    written = build(job_of(folder), site)
+    figures = clock.figures(1)
+    return Built(figures.seconds, figures.cpu_s[0], figures.peak_mb[0], written.n_bytes / 1e6)
+
+
+def copied(folder: Path, target: Path) -> Built:
+    """Copy the rows that the report shows, and nothing else, to compressed JSON."""
+    target.mkdir(exist_ok=True)
+    clock = Clock()
+    with duckdb.connect(str(Warehouse(folder).database), read_only=True) as connection:
+        for name, columns in _COPIES.items():
+            connection.execute(f"copy (select {columns} from {name}) to '{target / name}.json.gz' (format json)")
+    figures = clock.figures(1)
+    size_mb = sum(path.stat().st_size for path in target.iterdir()) / 1e6
+    return Built(figures.seconds, figures.cpu_s[0], figures.peak_mb[0], size_mb)
+
+
+def openings(site: Path) -> list[tuple[str, float]]:
+    """Milliseconds from the start of the navigation to the drawn page, each time in a browser that has seen none."""
+    (site.parent / "empty").mkdir(exist_ok=True)
+    (site.parent / "empty/empty.html").write_text(_EMPTY, encoding="utf-8")
+    (site.parent / "empty/empty.js").write_text("document.documentElement.dataset.drawn = 'yes';", encoding="utf-8")
+    with browsing() as browser:
+        found = [("an empty page", opened(browser, site.parent / "empty", "empty.html"))]
+        return found + [(name, opened(browser, site, name)) for name in _PAGES]
+
+
+def opened(browser: Browser, folder: Path, name: str) -> float:
+    """The median of some openings."""
+    times_ms = []
+    for _ in range(_OPENINGS):
+        with visiting(browser, folder) as visit:
+            visit.page.add_init_script(_DRAWN)
+            visit.page.goto(f"{visit.folder.as_uri()}/{name}", wait_until="commit")
+            times_ms.append(visit.value(_WHEN_DRAWN))
+            assert visit.faults == []
+    return statistics.median(times_ms)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_report", description=__doc__)
+    parser.add_argument("--models", type=int, default=20)
+    parser.add_argument("--trials", type=int, default=3)
+    parser.add_argument("--answer-words", type=int, default=700, help="about 5,000 characters")
+    parser.add_argument("--explanation-words", type=int, default=45)
+    parser.add_argument("--folder", type=Path, help="keep the made-up warehouse here and use it again")
+    given = parser.parse_args()
+    size = Size(given.models, given.trials, 1, given.answer_words, given.explanation_words)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder, site = given.folder or Path(temporary) / "warehouse", Path(temporary) / "site"
+        in_process_of_its_own(fill, folder, size)
+        copy = in_process_of_its_own(copied, folder, Path(temporary) / "copy")
+        builds = [("a plain copy to JSON", copy)]
+        builds.append(("first", in_process_of_its_own(built, folder, site)))
+        builds.append(("again", in_process_of_its_own(built, folder, site)))
+        in_process_of_its_own(one_night_more, folder, size)
+        builds.append(("after a night of one model", in_process_of_its_own(built, folder, site)))
+        print(f"{size.verdicts:,} verdicts, {time.strftime('%Y-%m')}")
+        print(table(
+            ["build", "s", "ratio", "CPU s", "ratio", "peak MB", "MB", "ratio"],
+            [
+                (name, f"{each.seconds:.1f}", f"{each.seconds / copy.seconds:.2f}", f"{each.cpu_s:.1f}",
+                 f"{each.cpu_s / copy.cpu_s:.2f}", f"{each.peak_mb:.0f}", f"{each.size_mb:.0f}",
+                 f"{each.size_mb / copy.size_mb:.2f}") for name, each in builds
+            ],
+        ))  # fmt: skip
+        if chromium() is None:
+            print("no page was opened: Chromium is not installed")
+            return
+        pages = openings(site)
+        print(table(
+            ["page", "drawn after ms", "ratio"],
+            [(name, f"{each_ms:.0f}", f"{each_ms / pages[0][1]:.1f}") for name, each_ms in pages],
+        ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Debian's Chromium, driven through the pages of a report, with an eye on everything that it complains about."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+_SWITCHES = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+DESKTOP, PHONE = (1280, 900), (390, 800)
+_PATIENCE_MS = 60_000
+
+
+def chromium() -> str | None:
+    """Where Chromium is; None where it is not installed."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """A browser without a window; where there is none, the test is skipped."""
+    path = chromium()
+    if path is None:
+        pytest.skip("Chromium is not installed: `apt-get install chromium`, or its path in CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(_SWITCHES))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page that is open, and what it did that it should not: complaints of the console, requests to elsewhere."""
+
+    page: Page
+    folder: Path
+    complaints: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.set_default_timeout(_PATIENCE_MS)
+        self.page.on("console", lambda message: self._heard(message.type, message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.on("dialog", lambda dialog: (self.complaints.append("dialog"), dialog.dismiss()))
+
+    def _heard(self, kind: str, text: str) -> None:
+        if kind in {"error", "warning"}:
+            self.complaints.append(f"{kind}: {text}")
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.folder.as_uri(), "data:", "about:")):
+            self.requests.append(url)
+
+    def open(self, name: str) -> "Visit":
+        """Open a page of the report, and wait until it says that it is drawn."""
+        self.page.goto(f"{self.folder.as_uri()}/{name}")
+        self.page.wait_for_selector("html[data-drawn]", state="attached")
+        return self
+
+    def value(self, expression: str) -> Any:
+        """What a script says in the page."""
+        return self.page.evaluate(expression)
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that is wrong with what the page did so far."""
+        attacked = self.value("window.attacked")
+        return [*self.complaints, *self.requests, *([f"attacked: {attacked}"] if attacked else [])]
+
+
+@contextmanager
+def visiting(
+    browser: Browser, folder: Path, size: tuple[int, int] = DESKTOP, *, dark: bool = False, **more: Any
+) -> Iterator[Visit]:
+    """A page of its own on the pages of a report, from disk."""
+    width, height = size
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light",
+        reduced_motion="reduce", **more,
+    )  # fmt: skip
+    try:
+        yield Visit(context.new_page(), folder.resolve())
+    finally:
+        context.close()

@@ -1,0 +1,93 @@
+"""The made-up warehouse, built once for all tests and processes of a run."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from flows.reporting import write_report
+from tasks.settings import Job
+from tests.report.browser import browsing
+from tests.report.drilled import drill
+from tests.report.world import report_world
+
+
+@pytest.fixture(scope="session")
+def world_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job whose warehouse holds everything that a report can show; look, do not write."""
+    return _built(_shared(tmp_path_factory) / "report-world", hostile=False)
+
+
+@pytest.fixture(scope="session")
+def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """The same with an attack in every name and text (`attacks.py`)."""
+    return _built(_shared(tmp_path_factory) / "report-hostile", hostile=True)
+
+
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of this run, which all processes of pytest-xdist have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+def _built(folder: Path, *, hostile: bool) -> Job:
+    """The job of a world; whoever asks first builds it, the others wait."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder / "job.json"
+        if not done.exists():
+            done.write_text(report_world(folder, hostile).model_dump_json(), encoding="utf-8")
+        return Job.model_validate_json(done.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def world_site(world_job: Job) -> Path:
+    """The report of the made-up warehouse."""
+    return _site(world_job)
+
+
+@pytest.fixture(scope="session")
+def hostile_site(hostile_job: Job) -> Path:
+    """The report of the warehouse with an attack in every text."""
+    return _site(hostile_job)
+
+
+@pytest.fixture(scope="session")
+def world_drilldown(world_job: Job) -> Path:
+    """Its drill-down alone, with all earlier samplings to compare with."""
+    return _drilldown(world_job)
+
+
+@pytest.fixture(scope="session")
+def hostile_drilldown(hostile_job: Job) -> Path:
+    """The same of the warehouse with an attack in every text."""
+    return _drilldown(hostile_job)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window."""
+    with browsing() as browser:
+        yield browser
+
+
+def _site(job: Job) -> Path:
+    folder = job.warehouse.parent / "site"
+    with (job.warehouse.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "index.html").exists():  # it is written last
+            write_report(job, folder)
+    return folder
+
+
+def _drilldown(job: Job) -> Path:
+    folder = job.warehouse.parent / "drilldown"
+    with (job.warehouse.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "verdicts.html").exists():  # it is written last
+            drill(job, folder)
+    return folder

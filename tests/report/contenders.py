@@ -1,0 +1,111 @@
+"""Who answers and who judges in the made-up warehouse, how good they are, and what happens to them night by night."""
+
+import math
+import random
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tasks.rules.records import Criterion
+
+NIGHTS = ("2026-10-01", "2026-10-02", "2026-10-03", "2026-10-04", "2026-10-05")
+OLDER_NIGHT = "2026-09-28"
+"""A night on an older revision of the data set."""
+DRIFT_NIGHT, DROP_NIGHT = NIGHTS[2], NIGHTS[4]
+"""In the one the first judge is more lenient than ever, in the other the model `DROPPING` is much worse."""
+DROPPING = "fir-flash"
+IMPORTED_MODEL, PEOPLE = "grove-external", "lawyers"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A model.
+
+    Attributes:
+        skill: in logits; what it means is in `is_met`.
+        style: 1 to 4, how much its answers hold beside what is asked for.
+        usd_per_mtok: price of its tokens, input and output; None where nobody knows.
+        is_nightly: whether it is sampled anew each night.
+        weak_at: a category in which it is worse than elsewhere.
+        finance_bonus: how much better it is in finance.
+    """
+
+    label: str
+    skill: float
+    style: int
+    usd_per_mtok: tuple[float, float] | None
+    is_nightly: bool = False
+    weak_at: str = ""
+    finance_bonus: float = 0.0
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The model as a configuration has it, but for its label."""
+        found: dict[str, Any] = {"name": f"hosted_vllm/{self.label}", "api_base": "http://127.0.0.1:9/v1"}
+        if self.usd_per_mtok is not None:
+            given, answered = self.usd_per_mtok
+            found["price"] = {"input_usd_per_mtok": given, "output_usd_per_mtok": answered}
+        return found | ({"resample": "nightly"} if self.is_nightly else {})
+
+    def ability(self, field: str, category: str, night: str) -> float:
+        """Its skill in a field and category on a night."""
+        found = self.skill + (self.finance_bonus if field == "Finance" else 0.0)
+        if category == self.weak_at:
+            found -= 1.1
+        if (self.label, night) == (DROPPING, DROP_NIGHT):
+            found -= 1.3
+        return found
+
+
+CONTENDERS = (
+    Contender("alder-large", 1.15, 4, (3.0, 15.0), weak_at="Instruction Following"),
+    Contender("birch-2", 0.75, 2, (1.25, 10.0), weak_at="Supplemental Insight", finance_bonus=0.35),
+    Contender("cedar-mini", -0.05, 2, (0.25, 2.0), weak_at="Handling Uncertainty"),
+    Contender("dogwood-open", -0.55, 3, None, weak_at="Practical Utility", finance_bonus=-0.4),
+    Contender("elm-chat", 0.4, 3, (1.0, 5.0), is_nightly=True, weak_at="Legal Accuracy"),
+    Contender(DROPPING, 0.2, 1, (0.1, 0.4), is_nightly=True, weak_at="Financial Accuracy"),
+)
+OUTSIDER = Contender(IMPORTED_MODEL, 0.55, 3, None)
+"""Its answers were made elsewhere and imported."""
+JUDGES = ("strict-judge", "mild-judge")
+LENIENCY = {"strict-judge": (0.03, 0.04), "mild-judge": (0.2, 0.02), PEOPLE: (0.06, 0.09)}
+"""How often a grader calls met what is not, and unmet what is met."""
+DRIFTED = (0.3, 0.02)
+"""The same for the first judge in the night in which it drifts."""
+
+
+def is_met(who: Contender, number: int, field: str, criterion: Criterion, trial: int, night: str) -> bool:
+    """Whether an answer meets a criterion, before anybody judges it; `number` is the task's."""
+    cell = f"{who.label} {number} {criterion.position}"
+    ability = who.ability(field, criterion.category or "", night)
+    is_wanted = (criterion.weight or 0.0) > 0
+    logit = ability - difficulty(number, criterion.position) if is_wanted else -1.2 - 0.8 * ability
+    return logit + _chance(cell, 1.3) + _chance(f"{cell} {trial} {night}", 0.7) > 0
+
+
+def difficulty(number: int, position: int | None = None) -> float:
+    """How hard a task is, in logits, or one of its criteria."""
+    of_task = 0.1 + _chance(f"task {number}", 0.7)
+    return of_task if position is None else of_task + _chance(f"{number} {position}", 0.8)
+
+
+@cache
+def _chance(cell: str, spread: float) -> float:
+    """What chance adds to a cell, always the same; drawing it anew would take half of the world's time."""
+    return random.Random(cell).gauss(0, spread)
+
+
+def decides(judge: str, truth: bool, dice: random.Random, night: str = "") -> bool:
+    """What a grader decides; in the night in which it drifts the first judge decides as never before."""
+    lenient, severe = DRIFTED if (judge, night) == (JUDGES[0], DRIFT_NIGHT) else LENIENCY[judge]
+    return dice.random() >= severe if truth else dice.random() < lenient
+
+
+def tokens_of(text: str) -> int:
+    """About as many tokens as a text has."""
+    return math.ceil(len(text) / 4)
+
+
+def run_of(night: str) -> str:
+    """The id of the run that a night was."""
+    return f"{night[:10].replace('-', '')}T010000-night"

@@ -1,0 +1,118 @@
+"""The drill-down of a job in a folder of its own, and what its data files hold."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tasks.report.assets import copy_assets
+from tasks.report.drilldown import NAVIGATED, write_drilldown
+from tasks.report.drilldown.chunks import Renewed
+from tasks.report.drilldown.packing import handed_over, unpacked
+from tasks.report.edition import Edition, open_edition
+from tasks.report.site import Site
+from tasks.settings import Job
+from tasks.sources import source_of
+from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
+from warehouse import Reader, Warehouse
+
+Row = dict[str, Any]
+_EARLIER = """
+    select distinct model, model_config_hash, vintage, model || ', ' || vintage as entry
+    from series where dataset_revision = ? order by all
+"""
+
+
+def drill(job: Job, folder: Path) -> Renewed:
+    """Write the drill-down alone, with every earlier sampling beside the latest ones."""
+    with Warehouse(job.warehouse).reader() as reader:
+        site, edition = Site(folder), open_edition(job, reader)
+        copy_assets(site)
+        renewed = write_drilldown(edition, site, common(edition), earlier(reader, edition))
+        site.finish()
+    return renewed
+
+
+def common(edition: Edition) -> dict[str, Any]:
+    """What every page says."""
+    return {
+        "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "", "data_docs": None,
+        "models": [entry["entry"] for entry in edition.entries],
+        "judgings": [judging["judging"] for judging in edition.judgings],
+    }  # fmt: skip
+
+
+def earlier(reader: Reader, edition: Edition) -> list[Row]:
+    """Every sampling that has verdicts and is none of the edition's."""
+    known = {(each["model"], each["model_config_hash"], each["vintage"]) for each in edition.entries}
+    return [
+        each for each in reader.rows(_EARLIER, [edition.revision])
+        if (each["model"], each["model_config_hash"], each["vintage"]) not in known
+    ]  # fmt: skip
+
+
+def data(site: Path) -> dict[str, Any]:
+    """What every data file holds, by name; of a task's file its parts."""
+    found = {}
+    for path in sorted((site / "data").glob("*.js")):
+        name, content = handed_over(path.read_text(encoding="ascii"))
+        assert f"{name}.js" == path.name
+        packed = content if isinstance(content, Mapping) else {"": [content]}
+        parts = {part: json.loads(unpacked(values[-1])) for part, values in packed.items()}
+        found[name] = parts if isinstance(content, Mapping) else parts[""]
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All files of a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def tiny_job(folder: Path, task_ids: Sequence[str] = ("t1", "t2", "t3"), models: Sequence[str] = ("m1", "m2")) -> Job:
+    """A job on a small warehouse: every model has answered every task, and one judge has judged it."""
+    job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
+    tables = admitted(task_ids, n_criteria=2) | {
+        "criteria": [each for task_id in task_ids for each in rubric(task_id)],
+        "message_rows": [
+            row("message_rows", task_id=each, position=0, role="user", content=f"Why {each}?") for each in task_ids
+        ],
+        "conversation_turns": [
+            row("conversation_turns", task_id=each, position=0, prompt=f"Why {each}?") for each in task_ids
+        ],
+        "responses": [], "verdicts": [],
+    }  # fmt: skip
+    for model in models:
+        for name, rows in answered(task_ids, model).items():
+            tables[name] += rows
+    store(job, tables)
+    return job
+
+
+def rubric(task_id: str) -> list[Row]:
+    """The criteria of a task: one that counts for an answer, and one that counts against it."""
+    return [criterion(task_id, 0, 5.0), criterion(task_id, 1, -2.0)]
+
+
+def answered(task_ids: Sequence[str], model: str, vintage: str = "base", **values: Any) -> dict[str, list[Row]]:
+    """A model's answers, which meet the first criterion and not the second."""
+    answers = [response(each, model, vintage=vintage) | {"text": f"{model} says {each}."} | values for each in task_ids]
+    for each in answers:
+        each["response_id"] += f"/{vintage}"
+    return {
+        "responses": answers,
+        "verdicts": [
+            verdict(each, of, value, explanation=f"{each['response_id']} {of['position']}")
+            for each in answers
+            for of, value in zip(rubric(each["task_id"]), (1.0, 0.0), strict=True)
+        ],
+    }
+
+
+def store(job: Job, tables: Mapping[str, Sequence[Row]]) -> None:
+    """Write rows of the job's own revision, and publish them."""
+    revision = source_of(job)[1].revision
+    warehouse = Warehouse(job.warehouse)
+    for name, rows in tables.items():
+        own = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]
+        warehouse.write(name, own)
+    warehouse.publish()

@@ -1,0 +1,58 @@
+"""Editions of made-up warehouses, and what is true of every figure, whatever it shows."""
+
+import csv
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import duckdb
+
+from tasks.benchmarks import load_benchmark
+from tasks.report.edition import Edition, open_edition
+from tasks.report.figures import Figure
+from tasks.report.rendering import as_csv, drawn
+from tasks.report.site import Site
+from tests.builders import REVISION, job_on
+from warehouse import Reader, Warehouse
+
+
+def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str | None = None) -> Edition:
+    """Store rows by table in a fresh warehouse, publish, and open the edition of their revision."""
+    warehouse = Warehouse(folder)
+    for table_name, of_table in rows.items():
+        warehouse.write(table_name, of_table)
+    warehouse.publish()
+    return edition_on(warehouse.reader(), folder, vintage)
+
+
+def edition_on(reader: Reader, folder: Path, vintage: str | None = None) -> Edition:
+    """The edition of the revision that all tests have in common."""
+    source = (load_benchmark("prbench"), SimpleNamespace(revision=REVISION))
+    with patch("tasks.report.edition.source_of", lambda job: source):
+        return open_edition(job_on("sample", folder), reader, vintage)
+
+
+def rows_of(figure: Figure, edition: Edition) -> list[dict[str, Any]]:
+    """The numbers of a figure."""
+    return edition.reader.rows(edition.asked(figure.query or figure.name, figure.given))
+
+
+def check_sources(figure: Figure, edition: Edition, folder: Path) -> None:
+    """The SQL that is offered runs as it stands, in any client, and gives the CSV; charts and table can be drawn."""
+    drawn(figure, edition, Site(folder))
+    text = (folder / "figures" / f"{figure.name}.sql").read_text(encoding="utf-8")
+    written = (folder / "figures" / f"{figure.name}.csv").read_text(encoding="utf-8")
+    with duckdb.connect(str(Warehouse(edition.job.warehouse).database), read_only=True) as connection:
+        connection.execute("set timezone = 'Pacific/Auckland'")
+        cursor = connection.execute(text)
+        columns = [column[0] for column in cursor.description or []]
+        rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    assert rows, f"{figure.name} has no rows to look at"
+    assert as_csv(columns, rows) == written
+    assert len(list(csv.reader(io.StringIO(written)))) == 1 + len(rows)
+    assert {column.name for column in figure.columns} <= set(columns)
+    for panel in figure.panels(rows) if figure.panels else []:
+        panel.chart.to_dict()  # raises where it is no valid chart

@@ -1,0 +1,124 @@
+"""Samplings of models in the course of time, and what may change between one and the next."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.builders import REVISION, admitted, at, criterion, response, row, verdict
+
+TASKS = ("t0", "t1")
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A model that answered both tasks at a time, and what a judge decided on the four criteria, two of each task.
+
+    `judged_s` is when it was judged, if not at once; `other` are the columns of the judging that are not as usual.
+    """
+
+    vintage: str
+    answered_s: float
+    values: Sequence[float | None]
+    model: str = "ada"
+    judge: str = "judge"
+    revision: str = REVISION
+    configuration: str = "a-configuration"
+    judged_s: float | None = None
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+
+def rows_by_table(samplings: Sequence[Sampling]) -> dict[str, Rows]:
+    """What is stored of them: tasks, criteria, answers and verdicts."""
+    tables: dict[str, Rows] = defaultdict(list)
+    for revision in dict.fromkeys((REVISION, *(each.revision for each in samplings))):
+        criteria = [criterion(task, i, 5.0) for task in TASKS for i in range(2)]
+        for table_name, rows in {**admitted(TASKS, n_criteria=2), "criteria": criteria}.items():
+            is_of_revision = table_name != "score_definitions"
+            tables[table_name] += [{**each, "dataset_revision": revision} if is_of_revision else each for each in rows]
+    for each in samplings:
+        _add(tables, each)
+    # Several judgings of one sampling share its answers.
+    tables["responses"] = list({each["response_id"]: each for each in tables["responses"]}.values())
+    return tables
+
+
+def _add(tables: dict[str, Rows], sampling: Sampling) -> None:
+    judged_s = sampling.answered_s if sampling.judged_s is None else sampling.judged_s
+    for i, task in enumerate(TASKS):
+        answer = response(
+            task, sampling.model, vintage=sampling.vintage, created_at=at(sampling.answered_s),
+            dataset_revision=sampling.revision, model_config_hash=sampling.configuration,
+        )  # fmt: skip
+        answer["response_id"] = "/".join(
+            (task, sampling.model, sampling.revision, sampling.configuration, sampling.vintage)
+        )
+        tables["responses"].append(answer)
+        for k, value in enumerate(sampling.values[2 * i : 2 * i + 2]):
+            given = {
+                "judge": sampling.judge, "created_at": at(judged_s + 1), "dataset_revision": sampling.revision,
+                **sampling.other,
+            }  # fmt: skip
+            decided = verdict(answer, criterion(task, k, 5.0), value, **given)
+            decided["verdict_id"] += f"/{sorted(given.items(), key=str)}"
+            tables["verdicts"].append(decided)
+
+
+FIRST = Sampling("n1", 100, (1, 0, 0, 0))
+SECOND = Sampling("n2", 200, (1, 1, 0, 0))
+THIRD = Sampling("n3", 300, (1, 1, 1, 0))
+PEOPLE = {"judge_config_hash": "imported", "template_hash": "imported"}
+
+
+def then(**other: Any) -> list[Sampling]:
+    """The second and third night, in which something is another than in the first."""
+    return [replace(each, **other) for each in (SECOND, THIRD)]
+
+
+def judged(**columns: Any) -> dict[str, Any]:
+    return {"other": columns}
+
+
+SCENARIOS: dict[str, list[Sampling]] = {
+    "going on": [THIRD, Sampling("base", 0, (0, 0, 0, 0)), FIRST, SECOND],
+    # The edition is of the later revision, so the earlier one is the other.
+    "data set": [replace(FIRST, revision="another"), SECOND, THIRD],
+    "model": [FIRST, *then(configuration="second-configuration")],
+    "judge": [FIRST, *then(**judged(judge_config_hash="another"))],
+    "template": [FIRST, *then(**judged(template_hash="another"))],
+    "grading": [FIRST, *then(**judged(grading="ternary"))],
+    "data set, template": [replace(FIRST, revision="another", **judged(template_hash="another")), SECOND, THIRD],
+    "changed back": [FIRST, replace(SECOND, **judged(template_hash="another")), THIRD],
+    "judged again": [
+        *(replace(each, values=(1, 1, 1, 1), judged_s=1000, **judged(template_hash="late")) for each in
+          (FIRST, SECOND, THIRD)),
+        FIRST, SECOND, THIRD,
+    ],
+    "judged by both": [
+        FIRST, SECOND, replace(SECOND, values=(1, 1, 1, 1), judged_s=250, **judged(template_hash="of the second")),
+        replace(THIRD, **judged(template_hash="of the second")),
+    ],
+    "a night lost": [FIRST, replace(SECOND, values=(None, 1, None, 1), **judged(template_hash="lost")), THIRD],
+    "two judges": [
+        FIRST, SECOND, replace(FIRST, values=(1, 1, 1, 1), judge="second"),
+        replace(SECOND, values=(1, 1, 1, 0), judge="second"),
+    ],
+    "taken over": [FIRST, SECOND, replace(THIRD, judge="second")],
+    "people": [FIRST, replace(SECOND, judge="people", **judged(**PEOPLE))],
+    "in the edition": [replace(FIRST, revision="another"), SECOND],
+    "gone": [replace(FIRST, revision="another")],
+}  # fmt: skip
+"""Model -> what happened to it."""
+CONTROLLED = {
+    "set_id": "a-set", "task_id": "t0", "judge": "judge", "response_id": "r", "criterion_id": "c",
+    "criterion_hash": "h", "verdict_id": "v",
+}  # fmt: skip
+DRIFT = {
+    "control_set": [row("control_set", first_value=1.0, **CONTROLLED)],
+    # The verdict of the second night is not the first one.
+    "control_verdicts": [row("control_verdicts", judge_vintage="n2", value=0.0, status="unmet", **CONTROLLED)],
+    "control_limits": [
+        row("control_limits", set_id="a-set", night="n2", n_decided=1, n_agreeing=0, min_agreement=0.8, cause="bar")
+    ],
+}
