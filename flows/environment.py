@@ -2,6 +2,7 @@
 
 import os
 
+from tasks.llm.library import collect_seldom
 from tasks.llm.secrets import guard_logs
 
 _DEFAULTS = {
@@ -36,4 +37,5 @@ def prepare(*, is_verbose: bool = False) -> None:
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO")
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
+    collect_seldom()
     guard_logs()

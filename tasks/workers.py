@@ -17,7 +17,7 @@ from typing import Any
 from tasks.desk import ROLES, Desk, sit_down
 from tasks.llm.channel import Channel
 from tasks.llm.leases import ACQUIRE, GRANT, RELEASE, LeasedPermits, Lessor
-from tasks.llm.library import warm_up
+from tasks.llm.library import collect_seldom, warm_up
 from tasks.llm.permits import Permits
 from tasks.llm.secrets import guard_logs, safe
 from tasks.progress import advance, forward_to
@@ -169,6 +169,7 @@ def main() -> None:
     """Be the worker process at the other end of the socket whose number is the only argument."""
     # Ctrl-C reaches every process of a terminal; the run's own process decides what follows from it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collect_seldom()
     guard_logs()
     with contextlib.suppress(BrokenPipeError):
         asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))

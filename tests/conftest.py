@@ -1,8 +1,15 @@
 """What holds for all tests."""
 
+import atexit
+import os
+import shutil
 import signal
+import sys
+import tempfile
 import threading
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # A law holds or does not; how long an example takes on a shared machine says nothing about it.
@@ -12,3 +19,11 @@ settings.load_profile("shared-machine")
 # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C; some tests type it.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests start some dozens of processes, each of which would compile its libraries for 8 s where bytecode is not kept.
+if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
+    folder = tempfile.mkdtemp(prefix="prbench-bytecode-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder
+    sys.dont_write_bytecode = False

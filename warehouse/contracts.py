@@ -197,7 +197,8 @@ class Table:
     """A stored table: what one row is, its columns in order, its key, and which of two rows with one key stands.
 
     `keeps` is `latest` (the newer part's row stands) or `decided` (a row with a usable status stands; a failed one
-    gives way to a newer). `indexes` are the columns by which single rows are looked up.
+    gives way to a newer). `indexes` are the columns by which single rows are looked up. `models_read` is the condition
+    on the rows that models of `sql/` read, where it is not all: a part without such a row changes no model.
     """
 
     name: str
@@ -206,6 +207,7 @@ class Table:
     key: tuple[str, ...]
     keeps: Literal["latest", "decided"] = "latest"
     indexes: tuple[str, ...] = ()
+    models_read: str | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -214,9 +216,10 @@ class Table:
 
 
 def _table(
-    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = ""
-) -> Table:
-    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()))
+    name: str, meaning: str, columns: str, key: str, keeps: Literal["latest", "decided"] = "latest", indexes: str = "",
+    models_read: str | None = None,
+) -> Table:  # fmt: skip
+    return Table(name, meaning, tuple(columns.split()), tuple(key.split()), keeps, tuple(indexes.split()), models_read)
 
 
 _TABLES = (
@@ -253,7 +256,8 @@ _TABLES = (
     _table("checks", "One expectation of one run.",
            "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
            "n_failed failing_keys created_at",
-           "run_id benchmark dataset_revision suite check_name expectation table_name"),
+           "run_id benchmark dataset_revision suite check_name expectation table_name",
+           models_read="suite = 'ingest'"),
     _table("refusals", "A task refused by a check in one run.",
            f"run_id {_TASK} check_name severity detail created_at", f"run_id {_TASK} check_name"),
     _table("hard_subset", "A task selected as hard.",

@@ -64,9 +64,7 @@ def _touches_retracted(
 def _late(table_name: str, parts: Sequence[Part], missing: Names) -> list[Part]:
     """The missing parts of a table that come before a published one, oldest first."""
     published = [part.name for part in parts if (table_name, part.name) not in missing]
-    return [
-        part for part in parts if (table_name, part.name) in missing and published and part.name < published[-1]
-    ]
+    return [part for part in parts if (table_name, part.name) in missing and published and part.name < published[-1]]
 
 
 def _is_too_late(

@@ -15,6 +15,8 @@ Standing = Mapping[str, Sequence[Part]]
 Names = set[tuple[str, str]]
 """Tables and names of parts."""
 
+ARRIVED = "new_parts"
+"""The view of the parts that were taken in last."""
 RETRACTED = "select import_batch from retractions where is_retracted"
 
 
@@ -25,13 +27,12 @@ def in_order() -> list[Table]:
 
 def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
     """Take new parts into a table that may hold rows; tables come `in_order`."""
-    view_parts(connection, table, paths, "new_parts")
-    excluded = _excluded(connection, table, standing)
-    connection.execute(f"create or replace temp view arriving as from new_parts where {excluded}")
+    view_parts(connection, table, paths, ARRIVED)
+    arriving = f"from {ARRIVED} where {_excluded(connection, table, standing)}"
     key = ", ".join(table.key)
-    rows = "select * exclude (part, part_row) from arriving"
+    rows = f"select * exclude (part, part_row) {arriving}"
     # Looking at the keys alone is cheap, sorting whole rows is not, and twice is rare.
-    if holds(connection, f"select 1 from arriving group by {key} having count(*) > 1"):
+    if holds(connection, f"select 1 {arriving} group by {key} having count(*) > 1"):
         rows += f" qualify row_number() over (partition by {key} order by {standing_order(table)}) = 1"
     if holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"create or replace temp table incoming as {rows}")
@@ -39,7 +40,6 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
         rows = "select * from incoming"
     connection.execute(f"insert into {table.name} by name {rows}")
     connection.execute("drop table if exists temp.incoming")
-    connection.execute("drop view temp.arriving")
 
 
 def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:

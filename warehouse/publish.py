@@ -15,8 +15,9 @@ from typing import Any
 import duckdb
 
 import sql
-from warehouse.building import PARTS, STAMP, build
+from warehouse.building import PARTS, build
 from warehouse.contracts import COLUMNS, TABLES
+from warehouse.empty import STAMP
 from warehouse.errors import WarehouseError
 from warehouse.files import sync
 from warehouse.increments import comes_to_the_same, missing_in
@@ -54,6 +55,7 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False) -> bool:
     _remove_leftovers(database)
     store.remove_leftovers()
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
+    everything = {(table, part.name) for table, parts in standing.items() for part in parts}
     is_copy = False
     try:
         # Contracts or models that changed, parts that went away or whose order matters and came late, and retracted
@@ -61,10 +63,8 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False) -> bool:
         spill = building.with_suffix(".tmp.spill")
         if missing and published and comes_to_the_same(standing, missing, published.retracted, spill):
             shutil.copyfile(database, building)
-            build(standing, building, missing, stamp(), is_copy=True)
-        else:
-            everything = {(table, part.name) for table, parts in standing.items() for part in parts}
-            build(standing, building, everything, stamp(), is_copy=False)
+            is_copy = True
+        build(standing, building, missing if missing and is_copy else everything, stamp(), is_copy=is_copy)
         sync(building)
         building.replace(database)
     except (duckdb.Error, OSError) as error:
@@ -72,6 +72,11 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False) -> bool:
     finally:
         _remove_leftovers(database)
     sync(database.parent)
+    # A new retraction asks for a build from the parts alone, so a copy knows none that the last state did not.
+    if published and is_copy:
+        _KNOWN[database] = _which(database), Published(everything, published.retracted)
+    elif not standing["retractions"]:
+        _KNOWN[database] = _which(database), Published(everything, ())
     return True
 
 
@@ -85,17 +90,29 @@ def what_is_published(database: Path) -> Published | None:
     """What a database holds; None where it must be built anew."""
     if not database.exists():
         return None
+    which = _which(database)
+    known = _KNOWN.get(database)
+    if known is not None and known[0] == which:
+        return known[1]
     try:
         with Reader(database) as reader:
             if stamp_of(reader) != stamp():
                 return None
-            return Published(
+            published = Published(
                 {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
                 tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
             )
     except (WarehouseError, duckdb.Error):
         # A damaged or foreign file is no source; the parts are.
         return None
+    _KNOWN[database] = which, published
+    return published
+
+
+def _which(database: Path) -> tuple[Any, ...]:
+    """What tells one published file, for the code that runs, from another."""
+    status = database.stat()
+    return stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def stamp() -> str:

@@ -1,5 +1,7 @@
 """Reading the published database: one consistent state, never a lock on it."""
 
+import atexit
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +14,10 @@ from warehouse.errors import WarehouseError
 DATABASE = "prbench.duckdb"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
+_IDLE: list[duckdb.DuckDBPyConnection] = []
+"""Databases in memory that no reader uses now: to make one takes several times as long as to attach a file to it."""
+_MOST_IDLE = 2
+
 
 class Reader:
     """A read-only view of the state that was published when it was opened.
@@ -23,14 +29,16 @@ class Reader:
     def __init__(self, path: Path) -> None:
         if not path.exists():
             raise WarehouseError(f"{path}: nothing is published here yet; run `prbench ingest` or `prbench run`")
-        self._connection = duckdb.connect()
+        self._base = _base()
+        self._connection = self._base.cursor()
         try:
-            quieten(self._connection)
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
             self._connection.execute("use published")
         except duckdb.Error as error:
             self._connection.close()
+            self._base.close()
             raise WarehouseError(f"{path}: cannot be opened: {first_line(error)}") from error
+        self._is_open = True
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a query."""
@@ -57,7 +65,10 @@ class Reader:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._connection.close()
+        if self._is_open:
+            self._is_open = False
+            self._connection.close()
+            _give_back(self._base)
 
     def __enter__(self) -> Self:
         return self
@@ -66,6 +77,34 @@ class Reader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _base() -> duckdb.DuckDBPyConnection:
+    """A database in memory to attach a file to."""
+    with contextlib.suppress(IndexError):
+        return _IDLE.pop()
+    made = duckdb.connect()
+    quieten(made)
+    return made
+
+
+def _give_back(base: duckdb.DuckDBPyConnection) -> None:
+    try:
+        base.execute("detach published")
+    except duckdb.Error:
+        # Whatever holds the file lets go of it with the database that it is attached to.
+        base.close()
+        return
+    _IDLE.append(base)
+    while len(_IDLE) > _MOST_IDLE:
+        _IDLE.pop(0).close()
+
+
+@atexit.register
+def _close_idle() -> None:
+    # DuckDB's binding prints pages about what is still there at the end.
+    while _IDLE:
+        _IDLE.pop().close()
 
 
 def quieten(connection: duckdb.DuckDBPyConnection) -> None:

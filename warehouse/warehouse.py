@@ -49,7 +49,7 @@ class Warehouse:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
         self.store = PartStore(self.root)
-        self._published_at_s = 0.0
+        self._published_at_s = time.monotonic()
         self._is_begun = False
 
     @property
@@ -86,7 +86,7 @@ class Warehouse:
             return publish(self.store, self.database, is_anew=is_anew)
 
     def publish_if_older_than(self, age_s: float) -> bool:
-        """Publish when this process last did so more than `age_s` seconds ago."""
+        """Publish when this object was made, or last did so, more than `age_s` seconds ago."""
         return time.monotonic() - self._published_at_s > age_s and self.publish()
 
     def reader(self) -> Reader:

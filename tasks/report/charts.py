@@ -9,16 +9,13 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.chart_parts import ROW_HEIGHT, a_line_for, chart_of, hue, name_axis, number_tips, points, wrapped_axis
 from tasks.report.figures import Rows
 
-_ROW_HEIGHT = 22
-"""Pixels for a line of a chart that has one line a model."""
 _CELL_HEIGHT = 30
 """Pixels for a line of a heat map: two lines of text, or a finger."""
 _WRAPPED_HEIGHT = 36
 """Pixels for a line of a chart whose names may go over three lines."""
-_LINE_HEIGHT = 11
-"""Pixels for a line of an axis label that has several."""
 
 
 def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
@@ -95,7 +92,7 @@ def bars(
         return chart.encode(x=alt.X(**names), y=alt.Y(**values)).properties(height=180)
     axis = wrapped_axis() if wrapped else name_axis()
     lying = alt.Y(**names, axis=axis) if name_title is None else alt.Y(**names)
-    line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else _ROW_HEIGHT)
+    line = a_line_for(name, _WRAPPED_HEIGHT if wrapped else ROW_HEIGHT)
     return chart.encode(y=lying, x=alt.X(**values)).properties(usermeta=line)
 
 
@@ -131,38 +128,6 @@ def scatter(
     return alt.layer(rule, point, text).properties(height=300)
 
 
-def lines(
-    rows: Rows,
-    *,
-    x: str,
-    y: str,
-    y_title: str,
-    colour: str = "model",
-    low: str | None = None,
-    high: str | None = None,
-    x_title: str | None = None,
-    order: Sequence[Any] | None = None,
-    marked: str | None = None,
-) -> alt.TopLevelMixin:
-    """A line for each name over an ordered axis, with intervals; a row whose `marked` is set gets a sign."""
-    across = alt.X(f"{x}:O", title=x_title, sort=list(order) if order else None)
-    base = chart_of(rows).encode(x=across, color=hue(colour))
-    tips = [
-        alt.Tooltip(f"{colour}:N", title=colour),
-        alt.Tooltip(f"{x}:N", title=x_title or x),
-        *number_tips({y: y_title}),
-    ]
-    up = alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False))
-    layers: list[alt.Chart] = [base.mark_line(point=True).encode(y=up, tooltip=tips)]
-    if low and high:
-        layers.insert(0, base.mark_rule(opacity=0.5).encode(y=alt.Y(f"{low}:Q", title=y_title), y2=f"{high}:Q"))
-    if marked:
-        flagged = base.transform_filter(f"isValid(datum[{marked!r}])")
-        tips = [alt.Tooltip(f"{marked}:N", title="changed"), *tips]
-        layers.append(flagged.mark_point(shape="triangle-down", size=90, yOffset=-14).encode(y=up, tooltip=tips))
-    return alt.layer(*layers).properties(height=240)
-
-
 def heat(
     rows: Rows,
     *,
@@ -186,7 +151,7 @@ def heat(
         range="diverging" if diverging else "heatmap", domainMid=0 if diverging and not domain else alt.Undefined,
         domain=list(domain) if domain else alt.Undefined, interpolate="rgb",
     ))  # fmt: skip
-    slanted = {"labelAngle": 40, "labelAlign": "right", "labelBaseline": "bottom"}
+    slanted: dict[str, Any] = {"labelAngle": 40, "labelAlign": "right", "labelBaseline": "bottom"}
     top = alt.Axis(orient="top", labelLimit=110, ticks=False, domain=False, **slanted)
     base = chart_of(rows).encode(
         x=alt.X(f"{x}:N", title=None, sort=list(across) if across else None, axis=top),
@@ -202,64 +167,3 @@ def heat(
         fontSize=alt.expr("clamp(bandwidth('x') / 3.4, 7, 11)"), opacity=alt.expr("bandwidth('x') < 22 ? 0 : 1")
     )
     return alt.layer(cells, text.encode(text="shown:N")).properties(usermeta=a_line_for(y, _CELL_HEIGHT))
-
-
-def chart_of(rows: Rows) -> alt.Chart:
-    """An empty chart on rows, as wide as its place; all charts of the report begin with it."""
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]), width="container")
-
-
-def a_line_for(name: str | Sequence[str], height: int = _ROW_HEIGHT) -> dict[str, Any]:
-    """What makes a chart as high as it has names: `usermeta` of one with a line for each, or for each under each."""
-    return {"line": name, "lineHeight": height}
-
-
-def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
-    """A colour for each name, with a legend above the chart."""
-    return alt.Color(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
-
-
-def sign(name: str, order: Sequence[Any] | None = None) -> alt.Shape:
-    """A sign for each name, in one legend with its colour (`hue` of the same names)."""
-    return alt.Shape(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())
-
-
-def _names_scale(order: Sequence[Any] | None) -> alt.Scale:
-    # Named and not only sorted, since only then colours and signs share one legend.
-    return alt.Scale(domain=list(order) if order else alt.Undefined)
-
-
-def legend() -> alt.Legend:
-    """The legend of names, above the chart; `assets/charts.js` says in how many columns."""
-    return alt.Legend(orient="top", labelLimit=220, symbolOpacity=1)
-
-
-def points(base: alt.Chart, hollow: str | None, size: float) -> list[alt.Chart]:
-    """Dots, not filled where the column `hollow` is true."""
-    if hollow is None:
-        return [base.mark_point(filled=True, size=size)]
-    full = base.transform_filter(f"!datum[{hollow!r}]").mark_point(filled=True, size=size)
-    empty = base.transform_filter(f"datum[{hollow!r}]").mark_point(filled=False, size=size, strokeWidth=1.5)
-    return [full, empty]
-
-
-def name_axis() -> alt.Axis:
-    """The axis of names."""
-    return alt.Axis(labelLimit=180)
-
-
-def wrapped_axis() -> alt.Axis:
-    """The axis of names that may be long: they go over several lines, in the middle of what they name."""
-    lines = r"split(replace(datum.label, regexp('(.{18,}?) ', 'g'), '$1\n'), '\n')"
-    # The first line stands in the middle; each further one lifts it by half a line.
-    lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
-    return alt.Axis(
-        labelExpr=lines, labelLimit=150, labelLineHeight=_LINE_HEIGHT, ticks=False,
-        labelOffset={"condition": lifted, "value": 0},
-    )  # fmt: skip
-
-
-def number_tips(titles: Mapping[str, str], percent: bool = False) -> list[alt.Tooltip]:
-    """What is shown of numbers under the pointer: column -> title."""
-    form = ".1%" if percent else ",.3~f"
-    return [alt.Tooltip(f"{column}:Q", title=title, format=form) for column, title in titles.items()]

@@ -24,14 +24,14 @@ def score_by_cost(rows: Rows) -> list[Panel]:
                 {**row, "part": part, "usd": row[column]}
                 for row in picked(of_split, "answer_usd", "judging_usd")
                 for part, column in (("answer", "answer_usd"), ("its judging", "judging_usd"))
-                if row[column] is not None
             ],
             name="model", value="usd", title="US dollars a task", colour="part",
             order=names_in_order(of_split, "model"),
         )  # fmt: skip
 
     drawable = [row for row in rows if row["answer_usd"] and row["mean_score"] is not None]
-    priced = [row for row in rows if row["answer_usd"] is not None or row["judging_usd"] is not None]
+    # A bar that lacks a part would look cheap.
+    priced = [row for row in rows if row["task_usd"] is not None]
     return [*by_split(drawable, compared, "Score"), *by_split(priced, added, "One answer and its judging")]
 
 
@@ -41,8 +41,8 @@ def missing_prices(rows: Rows) -> list[str]:
     unknown = [row["model"] for row in rows if row["model"] not in known]
     free = [row["model"] for row in rows if row["answer_usd"] == 0]
     partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
-    notes = [f"Not beside their score, since nobody knows their price: {listed(unknown)}."] if unknown else []
-    notes += [f"Not there, since they cost nothing and the axis has no 0: {listed(free)}."] if free else []
+    notes = [f"Not in these charts, since nobody knows their price: {listed(unknown)}."] if unknown else []
+    notes += [f"Not beside their score, since they cost nothing and the axis has no 0: {listed(free)}."] if free else []
     return notes + [
         f"The cost of {model} is the mean over the answers whose cost is known; some are not."
         for model in dict.fromkeys(row["model"] for row in partly)

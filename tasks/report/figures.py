@@ -11,8 +11,8 @@ Rows = Sequence[Row]
 Kind = Literal["text", "count", "number", "score", "signed", "share", "usd", "price", "p", "time", "yes", "task"]
 """How a column's values are written: a score with three decimals, a share in percent, `yes` for what is true.
 
-`usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page, or
-to the row's `address`, where it has one.
+`usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page,
+or to the row's `address`, where it has one.
 """
 
 

@@ -3,7 +3,7 @@
 import altair as alt
 
 from tasks.report import charts
-from tasks.report.charts import chart_of, hue, number_tips, sign
+from tasks.report.chart_parts import chart_of, hue, number_tips, sign
 from tasks.report.figures import Panel, Rows
 from tasks.report.panels import names_in_order, range_of
 

@@ -81,8 +81,7 @@ LENGTHS = Page(
             "length_score",
             "Score by length",
             "Mean length of a model's answers beside its mean score, with the 95 % interval (figure 7 of the paper). "
-            "Only letters and digits count, since most answers are full of Markdown. Up and to the left: more said with "
-            "less.",
+            "Only letters and digits count, since most answers are full of Markdown. Up and left: more for less.",
             _SCORE,
             score_by_length,
             listed=on_full_splits,

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.charts import chart_of, hue, number_tips
+from tasks.report.chart_parts import chart_of, hue, number_tips
 from tasks.report.figures import Rows
 from tasks.report.panels import names_in_order, range_of
 
@@ -35,16 +35,17 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
         *number_tips({"mean_score": _SCORE, "ci_low": "from", "ci_high": "to", "n_tasks": "tasks"}),
         alt.Tooltip("changed:N", title="new"),
     ]
-    # All rows are in each layer: one without any would look in vain for where its axes end.
+    # All rows are in each layer: one without any would look in vain for where its axes end. A screen reader hears of
+    # each row once, from its dot.
     alone = alt.condition("datum.is_alone", alt.value(0.35), alt.value(0))
     alarm = alt.condition("datum.is_drifted", alt.value(150), alt.value(0))
     return alt.layer(
         *_breaks(base),
-        of_line.mark_area(opacity=0.15).encode(y=low, y2="ci_high:Q"),
-        of_model.mark_rule(strokeWidth=3).encode(y=low, y2="ci_high:Q", opacity=alone),
-        of_line.mark_line().encode(y=up),
+        of_line.mark_area(opacity=0.15, aria=False).encode(y=low, y2="ci_high:Q"),
+        of_model.mark_rule(strokeWidth=3, aria=False).encode(y=low, y2="ci_high:Q", opacity=alone),
+        of_line.mark_line(aria=False).encode(y=up),
         of_model.mark_point(filled=True, size=55, opacity=1).encode(y=up, tooltip=tips),
-        base.mark_point(**_ALARM).encode(y=up, tooltip=tips, size=alarm),
+        base.mark_point(aria=False, **_ALARM).encode(y=up, tooltip=tips, size=alarm),
     ).properties(height=_HEIGHT)
 
 
@@ -73,8 +74,8 @@ def _breaks(base: alt.Chart) -> list[alt.Chart]:
         .encode(x=alt.X("day:T", title=None))
     )  # fmt: skip
     shown = alt.condition("datum.new", alt.value(1), alt.value(0))
-    rule = once.mark_rule(strokeDash=[3, 3], color="gray").encode(opacity=shown)
-    text = once.mark_text(angle=270, align="right", baseline="bottom", dx=-4, dy=-3, fontSize=11)
+    rule = once.mark_rule(strokeDash=[3, 3], color="gray", aria=False).encode(opacity=shown)
+    text = once.mark_text(aria=False, angle=270, align="right", baseline="bottom", dx=-4, dy=-3, fontSize=11)
     return [rule, text.encode(y=alt.value(0), text="new:N")]
 
 
@@ -108,7 +109,7 @@ def control(rows: Rows) -> alt.TopLevelMixin:
         _across(base, "min_agreement", "configured bar", nights),
         _across(base, "lower_limit", "control limit", nights),
         _across(base, "centre", "expected", nights),
-        dated.mark_line().encode(y=up),
+        dated.mark_line(aria=False).encode(y=up),
         dots.transform_filter("!datum.is_out_of_control").mark_point(filled=True, size=60, opacity=1),
         dots.transform_filter("datum.is_out_of_control").mark_point(**_ALARM),
     ).properties(height=_HEIGHT)

@@ -77,7 +77,7 @@ class Evaluated:
         """Equation 1, or 3, over a part of the rubric; None unless all of it is decided."""
         of_part = [each for each in self.rubrics[answer["task_id"],] if part(each)]
         verdicts = self.verdicts(judging, answer)
-        values = [verdicts[each["criterion_id"]]["value"] if each["criterion_id"] in verdicts else None for each in of_part]
+        values = [verdicts.get(each["criterion_id"], {}).get("value") for each in of_part]
         if None in values:
             return None
         points = sum(each["weight"] * value for each, value in zip(of_part, values, strict=True))

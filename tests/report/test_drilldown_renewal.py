@@ -46,13 +46,13 @@ def test_the_same_data_gives_the_same_bytes(job: Job, site: Path, tmp_path: Path
 
 def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, built: tuple[Path, Renewed], site: Path) -> None:
     _, first = built
-    before = {path: path.stat().st_mtime_ns for path in site.rglob("*.js")}
+    before = {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
     second = drill(job, site)
 
     assert Renewed(n_files=3, n_made=9, n_parts=9) == first
     assert Renewed(n_files=0, n_made=0, n_parts=9) == second
-    assert before == {path: path.stat().st_mtime_ns for path in site.rglob("*.js")}
+    assert before == {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
 
 def test_a_night_of_one_model_makes_the_parts_of_that_model_alone(tmp_path: Path) -> None:
@@ -153,3 +153,12 @@ def test_an_address_leads_to_a_task_two_samplings_and_a_criterion() -> None:
     expected = {"task": task_key("t#1"), "a": entry_key(one), "b": entry_key(other), "criterion": criterion_key("c=1")}
     assert ("task.html", {name: [value] for name, value in expected.items()}) == (page, parse_qs(state))
     assert len(set(expected.values())) == 4
+
+
+def test_tasks_that_nobody_has_answered_yet_can_be_read(tmp_path: Path) -> None:
+    renewed = drill(tiny_job(tmp_path, ("t1",), models=()), tmp_path / "site")
+    held = data(tmp_path / "site")
+
+    assert Renewed(n_files=1, n_made=1, n_parts=1) == renewed
+    assert ([], [], None) == tuple(held["index"][name] for name in ("entries", "judgings", "main"))
+    assert [{"role": "user", "content": "Why t1?"}] == held[f"task-{task_key('t1')}"]["task"]["conversation"]

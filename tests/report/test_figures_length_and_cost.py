@@ -139,7 +139,8 @@ def test_a_models_answers_are_divided_by_length_into_five_equal_parts(edition: E
             if of_part:
                 own = fmean(value for _, _, value in of_part)
                 wanted[judging, split, entry, place] = (
-                    len(of_part), of_part[0][0], of_part[-1][0], pytest.approx(own), pytest.approx(own - whole, abs=1e-9),
+                    len(of_part), of_part[0][0], of_part[-1][0], pytest.approx(own),
+                    pytest.approx(own - whole, abs=1e-9),
                 )  # fmt: skip
     columns = ("n_answers", "min_chars_alnum", "max_chars_alnum", "mean_value", "difference")
     actual = keyed(rows, "judging", "split", "model", "fifth")
@@ -179,10 +180,16 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Edi
 
     (note,) = FIGURES["costs"].notes(rows)  # type: ignore[misc]
     assert all(model in note for model in UNPRICED)
-    panels = [panel for panel in FIGURES["costs"].panels(rows) if panel.title.startswith("Score")]  # type: ignore[misc]
-    drawn = [each for panel in panels for each in specification(panel.chart)["data"]["values"]]
+    drawn = [
+        each
+        for panel in FIGURES["costs"].panels(rows)  # type: ignore[misc]
+        for each in specification(panel.chart)["data"]["values"]
+    ]
     assert {each["model"] for each in drawn} == {each["model"] for each in rows} - UNPRICED
     assert all(each["answer_usd"] > 0 for each in drawn)
+    bars = [each for each in drawn if "part" in each]
+    assert bars
+    assert PEOPLE not in {each["judging"] for each in bars}, "what people cost is not known"
 
 
 def test_an_answer_takes_the_tokens_and_the_time_that_were_reported(edition: Edition, evaluated: Evaluated) -> None:
@@ -195,8 +202,9 @@ def test_an_answer_takes_the_tokens_and_the_time_that_were_reported(edition: Edi
             answers = [each for each in evaluated.answers[key] if each["task_id"] in tasks]
             prompts = [each["prompt_tokens"] for each in answers if each["cached_tokens"] is not None]
             cached = [each["cached_tokens"] for each in answers if each["cached_tokens"] is not None]
+            reported = ("prompt_tokens", "completion_tokens", "latency_s")
             wanted[split, entry] = (
-                *(mean([each[name] for each in answers]) for name in ("prompt_tokens", "completion_tokens", "latency_s")),
+                *(mean([each[name] for each in answers]) for name in reported),
                 pytest.approx(sum(cached) / sum(prompts)) if prompts else None,
                 mean([each["chars_alnum"] for each in answers if each["status"] == "ok"]),
                 len(answers), sum(each["status"] != "ok" for each in answers),
@@ -317,9 +325,7 @@ def test_an_earlier_sampling_and_another_judge_leave_the_fifths_as_they_are(tmp_
     later = [each | {"created_at": at(1000)} for each in tables["responses"]]
     old = [verdict(each, criterion(each["task_id"], 0, 5.0), 0.0) for each in earlier]
     bell = [verdict(each, criterion(each["task_id"], 0, 5.0), 0.0, judge="bell") for each in later]
-    edition = edition_of(
-        tmp_path, tables | {"responses": earlier + later, "verdicts": tables["verdicts"] + old + bell}
-    )
+    edition = edition_of(tmp_path, tables | {"responses": earlier + later, "verdicts": tables["verdicts"] + old + bell})
 
     rows = [each for each in rows_of(FIGURES["length_fifths"], edition) if each["judging"] == "a-judge"]
 
@@ -331,13 +337,17 @@ def test_an_earlier_sampling_and_another_judge_leave_the_fifths_as_they_are(tmp_
 
 
 def test_calls_without_any_price_have_no_cost(tmp_path: Path) -> None:
-    common = {"purpose": "judge", "calls": 10, "failed_calls": 0, "prompt_tokens": 100, "completion_tokens": 10}
+    def spent(day: str, called_model: str, unpriced: int, cost_usd: float, cached: int | None = None) -> Row:
+        return row(
+            "spend", purpose="judge", day=day, called_model=called_model, calls=10, failed_calls=0, prompt_tokens=100,
+            completion_tokens=10, unpriced_calls=unpriced, cost_usd=cost_usd, cached_tokens=cached,
+        )  # fmt: skip
+
     edition = edition_of(tmp_path, {
         **admitted(["t1"]),
         "spend": [
-            row("spend", day="2026-01-02", called_model="known", unpriced_calls=4, cost_usd=0.5, cached_tokens=25, **common),
-            row("spend", day="2026-01-01", called_model="known", unpriced_calls=0, cost_usd=0.25, **common),
-            row("spend", day="2026-01-01", called_model="unknown", unpriced_calls=10, cost_usd=0.0, **common),
+            spent("2026-01-02", "known", 4, 0.5, cached=25), spent("2026-01-01", "known", 0, 0.25),
+            spent("2026-01-01", "unknown", 10, 0.0),
         ],
     })  # fmt: skip
 

@@ -11,7 +11,6 @@ const charts = {
     const text = { labelColor: colour("ink"), titleColor: colour("soft"), titleFontWeight: 500 };
     const series = Array.from({ length: 8 }, (_, i) => colour(`series-${i + 1}`));
     return {
-      aria: false, // A chart is a picture with a name; what it shows is read out from the table below it.
       background: "transparent",
       font: style.getPropertyValue("font-family"),
       view: { stroke: "transparent" },
@@ -119,8 +118,11 @@ const charts = {
       tooltip: { disableDefaultStyle: true, theme: "page" },
     });
     this.views.push(view);
-    // A layer without anything in it is nothing to a screen reader either.
-    target.querySelectorAll("g.role-mark:empty").forEach((layer) => layer.setAttribute("aria-hidden", "true"));
+    // What has no words of its own, such as a line that helps the eye, is nothing to a screen reader.
+    target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) => {
+      mark.removeAttribute("role");
+      mark.removeAttribute("aria-roledescription");
+    });
   },
 
   // Draws anew; a later call ends an earlier one.

@@ -83,8 +83,11 @@ const filters = {
     this.form().addEventListener("reset", () => setTimeout(change));
   },
 
-  // Whether a text holds every word of another one.
-  holds: (text, words) => words.toLowerCase().split(/\s+/).every((word) => text.includes(word)),
+  // What says whether a text, in small letters, holds every one of some words.
+  holder(words) {
+    const parts = words.toLowerCase().split(/\s+/).filter(Boolean);
+    return (text) => parts.every((part) => text.includes(part));
+  },
 };
 
 // The rows of a table, so many at a time: the next ones come with the button below, or when it is scrolled to.
@@ -96,6 +99,7 @@ class GrowingRows {
       new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && this.grow(), {
         rootMargin: "600px",
       }).observe(button);
+      addEventListener("beforeprint", () => { while (!button.hidden) this.grow(); });
     }
   }
 

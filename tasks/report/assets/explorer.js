@@ -83,13 +83,14 @@ const explorer = {
     return (!asked.field || task.field === asked.field) && (!asked.topic || task.topic === asked.topic)
       && (!asked.category || task.categories?.includes(asked.category))
       && (!asked.split || task.splits?.includes(asked.split)) && (!asked.hard || task.is_hard === (asked.hard === "yes"))
-      && filters.holds(task.words, asked.words);
+      && asked.holdsWords(task.words);
   },
 
   show() {
     const asked = filters.values();
+    const wanted = { ...asked, holdsWords: filters.holder(asked.words) };
     const { column, falls } = this.sorting;
-    const lines = this.lines.filter((line) => this.matches(line.task, asked));
+    const lines = this.lines.filter((line) => this.matches(line.task, wanted));
     const value = this.columns().find((each) => each.name === column)?.of ?? ((line) => line.task.place);
     lines.sort((one, other) => this.compare(value(one), value(other), falls) || one.task.place - other.task.place);
     document.querySelectorAll("#tasks th").forEach((heading) => {

@@ -61,7 +61,7 @@ const search = {
       && (!asked.split || task.splits?.includes(asked.split))
       && (!asked.category || criterion.category === asked.category)
       && (!asked.severity || criterion.severity === asked.severity)
-      && filters.holds(criterion.words, asked.words);
+      && asked.holdsWords(criterion.words);
   },
 
   async show(isCurrent) {
@@ -69,26 +69,34 @@ const search = {
     const series = await this.series(asked);
     if (!isCurrent()) return;
     address.replace(asked);
-    const letters = this.letters(asked.status);
-    const found = []; // A number for each: its criterion and its series.
-    const counts = new Map();
-    for (const criterion of this.criteria.filter((each) => this.matches(each, asked))) {
-      series.forEach(({ marks }, number) => {
-        const letter = marks[criterion.place];
-        if (!letters.has(letter)) return;
-        counts.set(letter, (counts.get(letter) ?? 0) + 1);
-        found.push(criterion.place * series.length + number);
-      });
-    }
+    const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, series);
     this.tellCounts(found.length, counts);
     this.rows.show(found, (number) =>
       this.row(this.criteria[Math.floor(number / series.length)], series[number % series.length]));
   },
 
+  // The verdicts that match, a number for each that tells its criterion and its series, and how many have which letter.
+  find(asked, series) {
+    const isAsked = new Uint8Array(128);
+    const counts = new Uint32Array(128);
+    this.letters(asked.status).forEach((letter) => { isAsked[letter.charCodeAt(0)] = 1; });
+    const found = [];
+    for (const criterion of this.criteria) {
+      if (!this.matches(criterion, asked)) continue;
+      for (let number = 0; number < series.length; number += 1) {
+        const letter = series[number].marks.charCodeAt(criterion.place);
+        if (!isAsked[letter]) continue;
+        counts[letter] += 1;
+        found.push(criterion.place * series.length + number);
+      }
+    }
+    return { found, counts };
+  },
+
   tellCounts(total, counts) {
     const place = document.getElementById("count");
-    const parts = Object.entries(this.index.statuses).filter(([letter]) => counts.has(letter))
-      .map(([letter, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(counts.get(letter))}`));
+    const parts = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
+      .filter(([count]) => count).map(([count, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(count)}`));
     place.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`),
       make("ul", { class: "tally" }, parts));
     place.dataset.total = total;

@@ -1,7 +1,7 @@
 """How data stands in a report: as scripts, since a page that was opened from disk may not read files otherwise.
 
 The content is JSON, compressed and written in base64, which the pages take apart with `DecompressionStream`: a quarter
-of the size of JSON as it is, and nothing in it that could end a string or begin an element.
+of plain JSON, and nothing in it that could end a string or begin an element.
 """
 
 import base64

@@ -1,6 +1,7 @@
 """What is drilled into: entries and judgings with their names, as queries join them and as pages list them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,7 +51,7 @@ def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
     """The subjects of an edition; `also` are earlier samplings, which pages offer for comparison only."""
     known = {entry_key(entry): entry for entry in edition.entries}
     further = {entry_key(entry): entry for entry in also if entry_key(entry) not in known}
-    labels = {entry["entry"] for entry in known.values()}
+    labels = Counter(entry["entry"] for entry in (*known.values(), *further.values()))
     return Subjects(
         edition,
         (
@@ -61,10 +62,10 @@ def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
     )
 
 
-def _apart(entry: Row, labels: Iterable[str]) -> str:
-    """The label of an earlier sampling; one that is in use already says which sampling it is."""
+def _apart(entry: Row, labels: Mapping[str, int]) -> str:
+    """The label of an earlier sampling; where it is not the only one of its name, it says which sampling it is."""
     label: str = entry["entry"]
-    return f"{label} {entry['vintage']}" if label in labels else label
+    return f"{label} {entry['vintage']}" if labels[label] > 1 else label
 
 
 def _table(rows: Sequence[Row], columns: Sequence[str]) -> Rows:
