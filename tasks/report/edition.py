@@ -10,6 +10,7 @@ from typing import Any
 from expectations import described
 from tasks.benchmarks.base import Benchmark
 from tasks.report.queries import Rows, filled
+from tasks.scope import judgings
 from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Reader
@@ -53,13 +54,20 @@ class Edition:
             "rules": Rows(tuple((each.check_name, described(each), each.meaning) for each in invariants), 3),
         }
 
-    @property
+    @cached_property
     def main(self) -> str | None:
-        """The judging that is shown first: that of the first configured judge, else the one with most verdicts."""
-        configured = [judge.label for judge in self.job.settings.judges]
-        known = {judging["judge"]: judging["judging"] for judging in reversed(self.judgings)}
-        most = self.judgings[0]["judging"] if self.judgings else None
-        return next((known[label] for label in configured if label in known), most)
+        """The judging that is shown first: of the first configured judge the one as configured, else that with most
+        verdicts.
+        """  # noqa: D205 - which one takes two lines
+        asked = [judging.columns for judging in judgings(self.job, self.benchmark)]
+        by_label = [{"judge": columns["judge"]} for columns in asked]
+        fitting = (
+            each["judging"]
+            for wanted in (*asked[:1], *by_label, {})
+            for each in self.judgings
+            if wanted.items() <= each.items()
+        )
+        return next(fitting, None)
 
     def asked(self, name: str, given: Mapping[str, Any] | None = None) -> str:
         """The text of a query of this report; `given` is what it asks for beside what all may ask for."""

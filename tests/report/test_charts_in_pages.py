@@ -45,7 +45,7 @@ def test_each_judge_has_charts_of_its_own_and_only_the_chosen_one_is_shown(brows
 def test_without_a_model_a_figure_says_that_nothing_is_chosen(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("categories.html")
-        visit.page.get_by_text("Models", exact=False).locator("visible=true").first.click()
+        visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
         visit.page.locator("#topics .panel").first.wait_for(state="hidden")
 

@@ -74,9 +74,9 @@ def test_attacks_in_answers_explanations_titles_and_names_do_nothing(browser: Br
     with visiting(browser, hostile_drilldown) as visit:
         visit.open(f"task.html#task={tasks[0]['key']}")
         visit.page.locator("[name=b]").select_option(index=2)
-        for _ in tasks[1:12]:
+        for task in tasks[1:12]:
             visit.page.locator("#next").click()
-            visit.page.wait_for_selector("#answers .markdown")
+            visit.page.wait_for_function("(id) => document.querySelector('h1').textContent === id", arg=task["task_id"])
             visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
             for link in visit.page.locator(".markdown a:visible").all()[:1]:
                 link.hover()

@@ -1,5 +1,6 @@
 """What a report is about, and under which names."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,6 +56,17 @@ def test_the_latest_samplings_are_shown_unless_others_are_asked_for(
 
     assert {entry["vintage"] for entry in edition.entries} == nights
     assert edition.main == world_job.settings.judges[0].label
+
+
+def test_after_a_new_template_the_judge_as_configured_comes_first(world_job: Job) -> None:
+    with Warehouse(world_job.warehouse).reader() as reader:
+        edition = open_edition(world_job, reader)
+        (now,) = [each for each in edition.judgings if each["judging"] == edition.main]
+        # What was judged more under an earlier template stands before it.
+        before = {**now, "template_hash": "an earlier one", "judging": "strict-judge template an earli"}
+        changed = replace(edition, judgings=(before, *edition.judgings))
+
+        assert changed.main == edition.main == "strict-judge"
 
 
 def test_a_report_of_one_model_names_no_other(world_job: Job, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -269,9 +269,8 @@ from collections import Counter
 import pyarrow.parquet as pq
 from warehouse.store import PartStore
 
-store, stop, n, wrong = PartStore(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), 0, []
-print("ready", flush=True)
-known = set()
+root, stop, looks = map(pathlib.Path, sys.argv[1:])
+store, known, wrong = PartStore(root), set(), []
 while not stop.exists():
     try:
         found = Counter(
@@ -282,27 +281,37 @@ while not stop.exists():
         break
     wrong += [run for run in known if found[run] != 1] + [run for run, times in found.items() if times > 1]
     known |= set(found)
-    n += 1
-print(json.dumps({"wrong": wrong[:5], "n": n, "known": len(known)}), flush=True)
+    with looks.open("a") as told:
+        told.write("|")
+print(json.dumps({"wrong": wrong[:5], "known": len(known)}), flush=True)
 """
 
 
 def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
     warehouse: Warehouse, start: Start, tmp_path: Path
 ) -> None:
+    stop, looks = tmp_path / "stop", tmp_path / "looks"
+    looks.touch()
     write_runs(warehouse, "before-a", "before-b")
-    reader = start(READ_FOR_EVER, warehouse.root, tmp_path / "stop")
-    assert reader.stdout is not None
-    assert "ready\n" == reader.stdout.readline()
+    reader = start(READ_FOR_EVER, warehouse.root, stop, looks)
+
+    def await_looks(number: int) -> None:
+        wanted, deadline_s = looks.stat().st_size + number, time.monotonic() + 60
+        while looks.stat().st_size < wanted and reader.poll() is None:
+            assert time.monotonic() < deadline_s, "who reads has not come to an end for a minute"
+            time.sleep(0.002)
+
+    await_looks(1)
     for number in range(12):
         write_runs(warehouse, *(f"{number}-{i}" for i in range(6)))
         compact(warehouse.store, set(), large_rows=30)
-    (tmp_path / "stop").touch()
+        await_looks(1)
+    await_looks(2)  # the second one began after all was there
+    stop.touch()
+    assert reader.stdout is not None
     found = json.loads(reader.stdout.readline())
 
-    assert [] == found["wrong"]
-    assert found["n"] > 0
-    assert found["known"] > 2
+    assert {"wrong": [], "known": 2 + 12 * 6} == found
 
 
 KILLED_AT_EVERY_STEP = """
