@@ -9,9 +9,9 @@ from typing import Any
 from tasks.report.assets import charts_script, copy_assets
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.edition import Edition, open_edition
-from tasks.report.notices import notices
-from tasks.report.overview import OVERVIEW, facts
 from tasks.report.pages import PAGES
+from tasks.report.pages.notices import notices
+from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.rendering import drawn, render
 from tasks.report.site import Site
 from tasks.settings import Job

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.report.charts import specification
+from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition
 from tasks.report.figures import Figure, Rows
 from tasks.report.site import Site

@@ -62,3 +62,10 @@ def test_the_links_of_the_readme_lead_somewhere() -> None:
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
     assert targets
     assert [target for target in targets if not (PROJECT / target.partition("#")[0]).exists()] == []
+
+
+def test_the_pictures_of_the_readme_are_there_and_small() -> None:
+    shown = re.findall(r'<img src="([^"]+)"', README)
+
+    assert len(shown) == 4
+    assert all((PROJECT / path).stat().st_size < 100_000 for path in shown)

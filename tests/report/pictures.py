@@ -11,16 +11,17 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 from flows.reporting import write_report
-from tests.report.browser import DESKTOP, PHONE, browsing, visiting
+from tests.report.browser import DESKTOP, PHONE, Visit, browsing, visiting
 from tests.report.world import report_world
 
 FOLDER = Path(__file__).parents[2] / "tasks/report/pictures"
 SHOWN = {
     "overview": ("index.html", DESKTOP, False),
     "categories": ("categories.html", DESKTOP, True),
-    "phone": ("index.html", PHONE, False),
+    "tasks": ("tasks.html", DESKTOP, False),
+    "task": ("#changed_tasks a", DESKTOP, False),
 }
-"""Picture of the README -> its page, the width, and whether it is dark."""
+"""Picture of the README -> its page (or what leads there from the overview), the width, and whether it is dark."""
 _QUALITY = 55
 
 
@@ -36,8 +37,14 @@ def shown(browser: Browser, site: Path, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for name, (page, size, dark) in SHOWN.items():
         with visiting(browser, site, size, dark=dark) as visit:
-            visit.open(page)
+            visit.open(page if page.endswith(".html") else _address(visit, page))
             (folder / f"{name}.webp").write_bytes(picture(visit.page))
+
+
+def _address(visit: Visit, link: str) -> str:
+    address = visit.open("index.html").page.locator(link).first.get_attribute("href")
+    assert address
+    return address
 
 
 def everything(browser: Browser, site: Path, folder: Path) -> None:

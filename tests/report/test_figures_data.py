@@ -12,9 +12,9 @@ import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.ingest import ingest
-from tasks.report.charts import specification
-from tasks.report.data import DATA as PAGE
+from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
+from tasks.report.pages.data import DATA as PAGE
 from tasks.report.rendering import drawn, render
 from tasks.report.site import Site
 from tasks.settings import Job

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.report.edition import Edition, open_edition
-from tasks.report.hard import HARD as PAGE
+from tasks.report.pages.hard import HARD as PAGE
 from tasks.settings import Job
 from tests.builders import admitted, at, row
 from tests.report.contenders import JUDGES

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.report.edition import Edition, open_edition
-from tasks.report.judges import JUDGES as PAGE
+from tasks.report.pages.judges import JUDGES as PAGE
 from tasks.settings import Job
 from tests.report.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, PEOPLE
 from tests.report.editions import check_sources, rows_of

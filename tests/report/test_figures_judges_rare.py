@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tasks.report.edition import Edition
-from tasks.report.judges import JUDGES as PAGE
+from tasks.report.pages.judges import JUDGES as PAGE
 from tests.builders import admitted, criterion, response, row, verdict
 from tests.report.editions import edition_of, rows_of
 

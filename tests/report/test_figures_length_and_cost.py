@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.report.charts import specification
+from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
-from tasks.report.lengths import LENGTHS as PAGE
+from tasks.report.pages.lengths import LENGTHS as PAGE
 from tasks.settings import Job
 from tests.builders import admitted, at, criterion, response, row, verdict
 from tests.report.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE

@@ -12,8 +12,8 @@ import pytest
 from flows.night_changes import changes
 from flows.reporting import write_report
 from tasks.report.edition import Edition, open_edition
-from tasks.report.notices import Notice, notices
-from tasks.report.overview import facts
+from tasks.report.pages.notices import Notice, notices
+from tasks.report.pages.overview import facts
 from tasks.settings import Job
 from tests.builders import job_on
 from tests.report.contenders import DROP_NIGHT, DROPPING, NIGHTS

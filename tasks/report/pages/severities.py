@@ -2,10 +2,10 @@
 
 import altair as alt
 
-from tasks.report import charts
-from tasks.report.dots import dots
+from tasks.report.drawing import charts
+from tasks.report.drawing.dots import dots
+from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
 from tasks.report.figures import Column, Figure, Panel, Rows
-from tasks.report.panels import by_split, names_in_order, on_full_splits, picked, range_of
 
 _CRITICAL_COLUMNS = (
     Column("judging", "Judge"),

@@ -1,7 +1,16 @@
 """Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
 
 from tasks.report.figures import Column, Figure, Page
-from tasks.report.judge_panels import agreeing, confusing, cutting, drifting, failing, favouring, lenient, reliable
+from tasks.report.pages.judge_panels import (
+    agreeing,
+    confusing,
+    cutting,
+    drifting,
+    failing,
+    favouring,
+    lenient,
+    reliable,
+)
 
 _PAIR = (Column("grader_a", "Grader"), Column("grader_b", "Other grader"))
 _MEASURES = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.chart_parts import a_line_for, chart_of, hue, number_tips, points, sign, wrapped_axis
+from tasks.report.drawing.chart_parts import a_line_for, chart_of, hue, number_tips, points, sign, wrapped_axis
 from tasks.report.figures import Rows
 
 _STEP = 13

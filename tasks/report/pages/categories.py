@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import altair as alt
 
-from tasks.report import charts
-from tasks.report.dots import dots
+from tasks.report.drawing import charts
+from tasks.report.drawing.dots import dots
+from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
 from tasks.report.figures import Column, Figure, Page, Panel, Rows
-from tasks.report.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.severities import CRITICAL, SEVERITIES
+from tasks.report.pages.severities import CRITICAL, SEVERITIES
 
 _SMALL = (
     "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the commonest value, "

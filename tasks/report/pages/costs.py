@@ -2,9 +2,9 @@
 
 import altair as alt
 
-from tasks.report import charts
+from tasks.report.drawing import charts
+from tasks.report.drawing.panels import by_split, listed, names_in_order, on_full_splits, picked
 from tasks.report.figures import Column, Figure, Panel, Rows
-from tasks.report.panels import by_split, listed, names_in_order, on_full_splits, picked
 
 _UNKNOWN = "A price that nobody knows is missing, not 0."
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report import charts
+from tasks.report.drawing import charts
+from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, range_of
 from tasks.report.figures import Column, Figure, Page, Panel, Rows
-from tasks.report.panels import by_split, names_in_order, on_full_splits, range_of
-from tasks.report.quality import QUALITY, REFUSALS
+from tasks.report.pages.quality import QUALITY, REFUSALS
 
 _FILLED = 60
 """A distribution over at most so many whole numbers shows those too that nothing has."""

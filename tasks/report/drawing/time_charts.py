@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.chart_parts import chart_of, hue, number_tips
+from tasks.report.drawing.chart_parts import chart_of, hue, number_tips
+from tasks.report.drawing.panels import names_in_order, range_of
 from tasks.report.figures import Rows
-from tasks.report.panels import names_in_order, range_of
 
 _HEIGHT = 240
 _SCORE = "Mean score"

@@ -9,7 +9,16 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.chart_parts import ROW_HEIGHT, a_line_for, chart_of, hue, name_axis, number_tips, points, wrapped_axis
+from tasks.report.drawing.chart_parts import (
+    ROW_HEIGHT,
+    a_line_for,
+    chart_of,
+    hue,
+    name_axis,
+    number_tips,
+    points,
+    wrapped_axis,
+)
 from tasks.report.figures import Rows
 
 _CELL_HEIGHT = 30

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tasks.report import charts
+from tasks.report.drawing import charts
+from tasks.report.drawing.time_charts import over_time
 from tasks.report.figures import Column, Figure, Page, Panel, Rows
-from tasks.report.time_charts import over_time
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tasks.report import charts
 from tasks.report.addresses import task_address
+from tasks.report.drawing import charts
 from tasks.report.edition import Edition
 from tasks.report.figures import Column, Figure, Page, Panel, Row, Rows
 

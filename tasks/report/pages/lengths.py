@@ -2,10 +2,10 @@
 
 import altair as alt
 
-from tasks.report import charts
-from tasks.report.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
+from tasks.report.drawing import charts
+from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
 from tasks.report.figures import Column, Figure, Page, Panel, Rows
-from tasks.report.panels import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.pages.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
 
 _SCORE = (
     Column("judging", "Judge"),

@@ -1,0 +1,1 @@
+"""Drawing: rows in, charts out."""

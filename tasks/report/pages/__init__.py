@@ -1,0 +1,14 @@
+"""The pages of a report, in the order of its navigation."""
+
+from collections.abc import Sequence
+
+from tasks.report.figures import Page
+from tasks.report.pages.categories import CATEGORIES
+from tasks.report.pages.data import DATA
+from tasks.report.pages.hard import HARD
+from tasks.report.pages.history import HISTORY
+from tasks.report.pages.judges import JUDGES
+from tasks.report.pages.lengths import LENGTHS
+from tasks.report.pages.overview import OVERVIEW
+
+PAGES: Sequence[Page] = (OVERVIEW, CATEGORIES, LENGTHS, DATA, JUDGES, HISTORY, HARD)
