@@ -13,6 +13,8 @@ from warehouse.loading import ARRIVED, Names, Standing, in_order, load
 PARTS = "published_parts"
 _MOST_INDEXED = 6_000_000
 """Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
+_SMALL_BYTES = 32_000_000
+"""Size up to which texts are stored without FSST: learning its symbols would take longer than writing all else."""
 
 
 def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> None:
@@ -24,6 +26,9 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         put_empty(building, stamp)
     with engine(building.with_suffix(".tmp.spill")) as connection:
         attach(connection, building)
+        new = [part.path for table, parts in standing.items() for part in parts if (table, part.name) in missing]
+        if sum(path.stat().st_size for path in (building, *new)) <= _SMALL_BYTES:
+            connection.execute("set disabled_compression_methods = 'fsst'")
         # Few transactions: a statement that commits by itself costs more than the work it does.
         connection.execute("begin")
         taken_in = _take_in(connection, standing, missing)

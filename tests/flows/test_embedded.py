@@ -22,7 +22,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_stranger_sees_a_real_model_answered_judged_and_ranked(tmp_path: Path) -> None:
-    first = _run(tmp_path, "run", "--limit", "2")
+    first = _run(tmp_path, "run", "--limit", "1")
     # The model is free to ramble on past its limit: that is told as a failure and the exit code, not hidden.
     assert first.returncode in {0, 3}, first.stderr
     for expected in ("smollm2-135m", "far too small to judge", "Database: ", "prbench.duckdb", "Next:"):
@@ -35,12 +35,13 @@ def test_a_stranger_sees_a_real_model_answered_judged_and_ranked(tmp_path: Path)
         "(select count(*) from verdicts where cached_tokens > 100) as n_from_cache"
     )
     stored = json.loads(_run(tmp_path, "sql", query, "--json").stdout)[0]
-    assert (stored["n_responses"], stored["n_rows"]) == (2, 1)
+    assert (stored["n_responses"], stored["n_rows"]) == (1, 1)
     assert stored["n_verdicts"] >= 0.9 * stored["n_wanted"] > 0
     # All criteria of a response but the first find its conversation in the cache.
     assert stored["n_from_cache"] > 0.7 * stored["n_verdicts"]
 
-    second = _run(tmp_path, "run", "--limit", "2")
-    assert second.returncode == first.returncode, second.stderr
-    assert second.stderr.count("no model call made") == 2
-    assert second.stdout == first.stdout
+    # What the model is known by does not change with the process that it runs in: nothing is left to call for.
+    planned = json.loads(_run(tmp_path, "plan", "--limit", "1", "--json").stdout)
+    calls = {each["label"]: each["calls"] for each in planned["calls"]}
+    assert calls["smollm2-135m"] == 0
+    assert calls["smollm2-135m-judge"] <= stored["n_wanted"] - stored["n_verdicts"]

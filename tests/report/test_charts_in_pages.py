@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from tests.report.browser import visiting
 from tests.report.contenders import JUDGES, PEOPLE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 _TITLES = "[...document.querySelectorAll('#{} .panel:not([hidden]) figcaption')].map((each) => each.textContent)"
 _LEGENDS = """

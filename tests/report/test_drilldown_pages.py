@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator
 
 from tasks.report.addresses import task_key
 from tasks.settings import Job
-from tests.report.browser import DESKTOP, PHONE, Visit, visiting
+from tests.report.browser import PHONE, Visit, visiting
 from tests.report.contenders import DROPPING, NIGHTS
 from tests.report.drilled import data
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
-PAGES = ("tasks.html", "task.html", "verdicts.html")
 
 
 @pytest.fixture
@@ -41,32 +39,6 @@ def entry(held: dict[str, Any], label: str) -> dict[str, Any]:
 
 def texts(cells: Locator) -> list[str]:
     return [" ".join(text.split()) for text in cells.all_inner_texts()]
-
-
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize("world", ["world", "hostile"])
-def test_a_page_opens_complains_of_nothing_and_fits_the_screen(
-    browser: Browser, request: pytest.FixtureRequest, world: str, name: str, size: tuple[int, int]
-) -> None:
-    with visiting(browser, request.getfixturevalue(f"{world}_drilldown"), size) as visit:
-        visit.open(name)
-
-        assert visit.faults == []
-        assert visit.page.locator("tbody tr").count() > 10
-        assert not visit.page.locator("#state").is_visible()
-        assert visit.value("document.documentElement.scrollWidth") <= size[0]
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_keeps_nobody_out(browser: Browser, world_drilldown: Path, name: str, dark: bool) -> None:
-    with visiting(browser, world_drilldown, dark=dark) as visit:
-        visit.open(name)
-        found = Axe().run(visit.page, options={"resultTypes": ["violations"]}).response["violations"]
-
-        grave = [each for each in found if each["impact"] in {"serious", "critical"}]
-        assert [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave] == []
 
 
 def test_attacks_in_answers_explanations_titles_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:

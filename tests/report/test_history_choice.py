@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 from tests.report.browser import Visit, visiting
 from tests.report.contenders import DRIFT_NIGHT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def _titles(visit: Visit) -> list[str]:
