@@ -68,9 +68,9 @@ def hostile_drilldown(hostile_job: Job) -> Path:
     return _drilldown(hostile_job)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium without a window."""
+    """Chromium without a window; not for the whole session, since a thread that drives it can run no other loop."""
     with browsing() as browser:
         yield browser
 

@@ -35,7 +35,7 @@ def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobod
         assert whom_it_keeps_out(visit) == []
 
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        visit.page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+        visit.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
         assert visit.faults == []
 
 
