@@ -104,7 +104,7 @@ def test_chosen_models_are_the_columns(visit: Visit) -> None:
     visit.page.get_by_role("button", name="none").click()
     visit.page.get_by_label("birch-2").check()
 
-    visit.page.wait_for_function("document.querySelectorAll('th.model').length === 1")
+    visit.page.wait_for_function("() => document.querySelectorAll('th.model').length === 1")
     assert texts(visit.page.locator("th.model")) == ["birch-2"]
 
 
