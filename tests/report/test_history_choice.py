@@ -22,7 +22,9 @@ def test_each_judge_has_charts_of_its_own_and_a_change_is_told_in_them(browser: 
         strict = _titles(visit)
         drawn = visit.page.locator("#history .panel:visible svg").first.text_content() or ""
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
-        visit.page.wait_for_function("() => document.querySelectorAll('#history .panel:not([hidden]) svg').length === 4")
+        visit.page.wait_for_function(
+            "() => document.querySelectorAll('#history .panel:not([hidden]) svg').length === 4"
+        )
 
         splits = ("finance", "finance_hard", "legal", "legal_hard")
         assert strict == [f"{split}, judged by strict-judge" for split in splits]
