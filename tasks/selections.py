@@ -1,57 +1,80 @@
 """Scoring models on a hard selection, of today or of long ago."""
 
-import math
 from typing import Any
 
 import numpy as np
 
 import sql
+from tasks.aggregate.rows import known
 from tasks.rules.statistics import few_to_rest_on, mean_intervals
 from warehouse import Reader
 
-_SERIES = {
+_FIGURES = (
+    "mean_score", "ci_low", "ci_high", "raw_mean_score", "raw_ci_low", "raw_ci_high", "is_small", "mean_lower",
+    "mean_upper", "n_tasks", "n_tasks_full", "n_tasks_wanted", "is_complete", "coverage", "is_below_bar",
     "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "vintage", "n_trials",
-}  # fmt: skip
+)  # fmt: skip
 
 
 def scores_on(reader: Reader, asked: dict[str, Any], bar: float) -> list[dict[str, Any]]:
-    """A row a split and series: its mean score over the tasks of the selections that are complete, with interval.
+    """A row a split and series: its mean score over the tasks of the selections, as on any board, with interval.
 
     Best first; there are no ranks, since models may rest on different tasks. `asked` has the parameters of
-    `sql/questions/selection_values.sql`; `bar` is the coverage below which a figure is marked. Means and bounds are
-    clipped where the score says so.
+    `sql/questions/selection_values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below which
+    a figure is marked.
     """
-    clips = reader.value(
-        "select any_value(clips_mean) from score_definitions where score_name = ? and benchmark in "
-        "(select benchmark from hard_subset where list_contains(?, selection_id))",
-        [asked["score"], asked["selections"]],
-    )
-    bottom = 0.0 if clips else -math.inf
-    rows = [_row(found, bottom, bar) for found in reader.rows(sql.read("questions/selection_values"), asked)]
-    order = ("split", "judge", "judge_config_hash", "template_hash", "judge_trial", "grading", "vintage")
-    return sorted(
-        rows, key=lambda row: (*(row[name] for name in order), row["mean_score"] is None, -(row["mean_score"] or 0))
-    )
-
-
-def _row(found: dict[str, Any], bottom: float, bar: float) -> dict[str, Any]:
-    values = np.array(found["task_values"] or [], dtype=np.float64)
-    ((low, high),) = mean_intervals(values[:, None])
-    mean = math.fsum(values) / len(values) if len(values) else None
-    is_complete = len(values) == found["n_tasks_wanted"]
-    return {
-        "split": found["split"],
-        "model": found["model"],
-        "mean_score": None if mean is None else max(mean, bottom),
-        "ci_low": None if math.isnan(low) else max(float(low), bottom),
-        "ci_high": None if math.isnan(high) else max(float(high), bottom),
-        "is_small": bool(few_to_rest_on(values[:, None])[0]),
-        "mean_lower": max(mean if is_complete and mean is not None else found["mean_lower"], bottom),
-        "mean_upper": max(mean if is_complete and mean is not None else found["mean_upper"], bottom),
-        "n_tasks": len(values),
-        "n_tasks_wanted": found["n_tasks_wanted"],
-        "is_complete": is_complete,
-        "coverage": found["coverage"],
-        "is_below_bar": found["coverage"] < bar,
-        **{name: value for name, value in found.items() if name in _SERIES},
+    values = {
+        (row["split"], row["series_id"]): np.array(row["task_values"], dtype=np.float64)
+        for row in reader.rows(
+            sql.read("questions/selection_values"), {name: asked[name] for name in ("selections", "score")}
+        )
     }
+    return [
+        _row(found, values.get((found["split"], found["series_id"]), np.empty(0)), bar)
+        for found in reader.rows(_figures_on_selections(), asked)
+    ]
+
+
+def _figures_on_selections() -> str:
+    """The equations of the leaderboards (`cut_rows`), with the selections' tasks of each split for boards."""
+    return f"""
+        with boards as (
+            select distinct hash(split) as board_id, benchmark, dataset_revision, split, true as is_own_hard, task_id
+            from hard_subset
+            inner join split_members using (benchmark, dataset_revision, task_id)
+            inner join tasks using (benchmark, dataset_revision, task_id)
+            where list_contains($selections::varchar[], selection_id) and tasks.is_admitted
+        ),
+        cut_sizes as ({sql.read("staging/cut_sizes")}
+        ),
+        cut_rows as ({sql.read("staging/cut_rows")}
+        )
+        select cut_rows.* from cut_rows
+        inner join series using (series_id)
+        where
+            cut_rows.cut = 'all' and cut_rows.score_name = $score
+            and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], cut_rows.split))
+            and (len($models::varchar[]) = 0 or list_contains($models::varchar[], cut_rows.model))
+            and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], cut_rows.judge))
+            and (
+                $vintage::varchar = 'all' or cut_rows.vintage = $vintage
+                or ($vintage::varchar is null and series.is_latest)
+            )
+        order by
+            split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage, mean_score desc nulls last,
+            model
+    """
+
+
+def _row(found: dict[str, Any], values: np.ndarray[Any, np.dtype[np.float64]], bar: float) -> dict[str, Any]:
+    ((low, high),) = mean_intervals(values[:, None])
+    row = found | {
+        "raw_ci_low": known(low),
+        "raw_ci_high": known(high),
+        # The ends are clipped as the mean is.
+        "ci_low": known(max(low, found["mean_floor"])),
+        "ci_high": known(max(high, found["mean_floor"])),
+        "is_small": bool(few_to_rest_on(values[:, None])[0]),
+        "is_below_bar": found["coverage"] < bar,
+    }
+    return {name: row[name] for name in ("split", "model", *_FIGURES)}

@@ -18,7 +18,7 @@ with of_tasks as (
             task_parts.benchmark = boards.benchmark
             and task_parts.dataset_revision = boards.dataset_revision
             and task_parts.task_id = boards.task_id
-    where task_parts.cut = 'all' and task_parts.is_complete
+    where task_parts.cut = 'all' and task_parts.value is not null
 ),
 
 of_models as (

@@ -18,6 +18,7 @@ select
     task_parts.value_upper,
     task_parts.is_complete,
     task_parts.n_trials,
+    task_parts.n_trials_complete,
     task_parts.n_decided
 from task_parts
 inner join series using (series_id)

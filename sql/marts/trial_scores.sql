@@ -1,4 +1,5 @@
--- Equation 2 (or 4) for each repetition of the evaluation by itself, over the tasks that count for the model.
+-- Equation 2 (or 4) for each repetition of the evaluation by itself, over the tasks that are complete in it. Repetitions
+-- can be compared where they have the same tasks: where `n_tasks` is `n_tasks_full` of the leaderboard in each.
 select
     cut_rows.board_id,
     cut_rows.series_id,
@@ -18,7 +19,8 @@ select
     cut_rows.model_config_hash,
     cut_rows.score_name,
     trial_means.trial,
-    cut_rows.n_tasks,
-    if(clips_mean and trial_mean < 0, 0, trial_mean) as mean_score
+    trial_means.n_tasks,
+    if(trial_mean < mean_floor, mean_floor, trial_mean) as mean_score,
+    trial_mean as raw_mean_score
 from trial_means
 inner join cut_rows using (board_id, series_id, cut, label, score_name)

@@ -1,4 +1,4 @@
--- Why did the judge decide so, on both sides of these criteria, trial by trial?
+-- Why did the judge decide so, on both sides of these criteria, in each trial that counts?
 with wanted as (
     select unnest($cells::struct(
         side int, series_id ubigint, task_id varchar, criterion_id varchar
@@ -30,7 +30,13 @@ final as (
             and verdicts.task_id = criteria.task_id
             and verdicts.criterion_id = criteria.criterion_id
             and verdicts.criterion_hash = criteria.content_hash
-    where list_contains(series.trials, verdicts.trial)
+    inner join response_parts
+        on
+            wanted.series_id = response_parts.series_id
+            and verdicts.response_id = response_parts.response_id
+    where
+        response_parts.cut = 'all'
+        and response_parts.n_decided = response_parts.n_wanted
     group by all
 )
 

@@ -1,6 +1,8 @@
--- What did two series decide on each criterion, as the mean over the trials,
--- and what is the second's decision worth beside the first's? A criterion is
--- the same in two revisions when its content is.
+-- What did two series decide on each criterion, as the mean over the trials
+-- that are complete for the task, and what is the second's decision worth
+-- beside the first's? Where no trial is complete the task counts for neither;
+-- what was decided is then the mean over what is. A criterion is the same in
+-- two revisions when its content is.
 with sides as (
     select series.*, side from series
     inner join (values (1, $first::ubigint), (2, $second::ubigint))
@@ -35,27 +37,24 @@ decisions as (
         verdicts.task_id,
         verdicts.criterion_id,
         verdicts.criterion_hash as content_hash,
-        favg(verdicts.value) as value,
-        count(verdicts.value) as n_decided
+        coalesce(
+            favg(verdicts.value) filter (
+                response_parts.n_decided = response_parts.n_wanted
+            ),
+            favg(verdicts.value)
+        ) as value
     from graded_verdicts as verdicts
     inner join answers
         using (
             response_id, judge, judge_config_hash, template_hash, grading,
             judge_trial
         )
+    inner join response_parts
+        on
+            answers.series_id = response_parts.series_id
+            and answers.response_id = response_parts.response_id
+            and response_parts.cut = 'all'
     group by all
-),
-
-denominators as (
-    select
-        rubric_parts.benchmark,
-        rubric_parts.dataset_revision,
-        rubric_parts.task_id,
-        definitions.denominator_positive * rubric_parts.positive
-        + definitions.denominator_negative * rubric_parts.negative as points
-    from rubric_parts
-    inner join score_definitions as definitions using (benchmark)
-    where rubric_parts.cut = 'all' and definitions.score_name = $score
 ),
 
 cells as (
@@ -68,17 +67,17 @@ cells as (
         rubrics.title,
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
-        rubrics.weight / nullif(denominators.points, 0) as worth,
-        if(decisions.n_decided = field_trials.n_trials, decisions.value, null)
-            as value
+        rubrics.weight / part_bounds.denominator as worth,
+        decisions.value
     from sides
     inner join rubrics using (benchmark, dataset_revision)
-    inner join denominators using (benchmark, dataset_revision, task_id)
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    left join field_trials
+    inner join part_bounds
         on
-            sides.series_id = field_trials.series_id
-            and tasks.field is not distinct from field_trials.field
+            rubrics.benchmark = part_bounds.benchmark
+            and rubrics.dataset_revision = part_bounds.dataset_revision
+            and rubrics.task_id = part_bounds.task_id
+            and part_bounds.cut = 'all'
+            and part_bounds.score_name = $score
     left join decisions
         on
             sides.side = decisions.side

@@ -1,5 +1,5 @@
 -- What is each task of each set of tasks worth in these series? NULL unless
--- every trial is complete.
+-- a trial is complete.
 with places as (
     select benchmark, dataset_revision, split, task_id from boards
     where
@@ -21,7 +21,7 @@ of_series as (
     select
         series_id,
         task_id,
-        if(is_complete, value, null) as value
+        value
     from task_scores
     where
         list_contains($series::ubigint[], series_id)

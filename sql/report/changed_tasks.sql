@@ -24,7 +24,7 @@ valued as (
         benchmark = $benchmark
         and dataset_revision = $revision
         and score_name = $score
-        and is_complete
+        and value is not null
 ),
 
 paired as (

@@ -76,6 +76,7 @@ scored as (
         and dataset_revision = $revision
         and score_name = $score
         and cut = 'all'
+        and is_judged
         and not is_own_hard
         and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
 ),

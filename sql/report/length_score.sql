@@ -24,6 +24,7 @@ where
     and dataset_revision = $revision
     and score_name = $score
     and cut = 'all'
+    and is_judged
     and not is_own_hard
     and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
 order by

@@ -1,5 +1,6 @@
--- Equations 2 and 4: a model's mean over the tasks that are complete for it, clipped (where the score says so) after
--- the mean and never before. One row a board, series, label of a cut, and score; cut `all` is the whole board.
+-- Equations 2 and 4: a model's mean over the tasks with at least one complete trial, clipped (where the score says so)
+-- after the mean and never before. Coverage and bounds are over all wanted cells: every task in every trial of the
+-- series. One row a board, series, label of a cut, and score; cut `all` is the whole board.
 with means as (
     select
         boards.board_id,
@@ -8,18 +9,22 @@ with means as (
         cut_values.label,
         cut_values.score_name,
         count(value) as n_tasks,
-        favg(value) as unclipped_mean,
+        count(*) filter (is_complete) as n_tasks_full,
+        favg(value) as raw_mean_score,
         fsum(value_lower) as sum_lower,
         fsum(value_upper) as sum_upper,
         fsum(lowest) as sum_lowest_seen,
         fsum(highest) as sum_highest_seen,
-        max(n_trials) as n_trials,
         sum(n_decided)::bigint as n_decided,
-        sum(n_met) filter (where is_complete) as n_met,
-        (sum(n_wanted) filter (where is_complete))::bigint as n_judged,
+        sum(n_met) as n_met,
+        sum(n_judged)::bigint as n_judged,
         -- Changes when a value, a trial of it, or a task does.
-        bit_xor(hash(cut_values.task_id, trial_values, n_met, n_wanted))
-            filter (where is_complete) as basis
+        bit_xor(
+            hash(
+                cut_values.task_id, complete_trials, trial_values, n_met,
+                n_judged
+            )
+        ) filter (value is not null) as basis
     from cut_values
     inner join boards using (benchmark, dataset_revision, task_id)
     group by all
@@ -27,22 +32,12 @@ with means as (
 
 sizes as (
     select
-        cut_sizes.* exclude (
-            field, n_tasks_wanted, n_criteria_wanted, sum_lowest, sum_highest
-        ),
+        cut_sizes.*,
         series.series_id,
-        sum(n_tasks_wanted)::bigint as n_tasks_wanted,
-        sum(n_criteria_wanted * coalesce(field_trials.n_trials, series.n_trials))
-            as n_verdicts_wanted,
-        fsum(sum_lowest) as sum_lowest,
-        fsum(sum_highest) as sum_highest
+        series.n_trials,
+        n_criteria_wanted * series.n_trials as n_verdicts_wanted
     from cut_sizes
     inner join series using (benchmark, dataset_revision)
-    left join field_trials
-        on
-            series.series_id = field_trials.series_id
-            and cut_sizes.field is not distinct from field_trials.field
-    group by all
 ),
 
 bounded as (
@@ -78,14 +73,15 @@ final as (
         series.model_config_hash,
         bounded.score_name,
         definitions.is_primary,
-        definitions.clips_mean,
+        bounded.mean_floor,
         bounded.n_tasks,
+        bounded.n_tasks_full,
         bounded.n_tasks_wanted,
-        bounded.n_tasks = bounded.n_tasks_wanted as is_complete,
+        bounded.n_tasks_full = bounded.n_tasks_wanted as is_complete,
         bounded.n_trials,
-        bounded.unclipped_mean,
-        if(clips_mean, greatest(lower_bound, 0), lower_bound) as lower_bound,
-        if(clips_mean, greatest(upper_bound, 0), upper_bound) as upper_bound,
+        bounded.raw_mean_score,
+        greatest(lower_bound, mean_floor) as lower_bound,
+        greatest(upper_bound, mean_floor) as upper_bound,
         bounded.n_decided / bounded.n_verdicts_wanted as coverage,
         bounded.n_met / bounded.n_judged as met_share,
         bounded.n_judged,
@@ -120,7 +116,7 @@ select
             score_name
         )
     ) as figure_id,
-    if(clips_mean and unclipped_mean < 0, 0, unclipped_mean) as mean_score,
+    if(raw_mean_score < mean_floor, mean_floor, raw_mean_score) as mean_score,
     if(is_complete, mean_score, lower_bound) as mean_lower,
     if(is_complete, mean_score, upper_bound) as mean_upper
 from final

@@ -1,4 +1,6 @@
--- The lowest and highest value that a score of a task can take: what bounds a response that is not there.
+-- The one definition of what a score divides by (equations 1 and 3, by the factors that the benchmark declares), over
+-- each part of a task's rubric, with the lowest and highest value that the score can take there. A part without positive
+-- criteria has no `score`; its `min_normalized` exists.
 with ratios as (
     select
         rubric_parts.*,
@@ -17,6 +19,8 @@ select
     cut,
     label,
     score_name,
+    offset_points,
+    denominator,
     (negative + offset_points) / denominator as lowest,
     (positive + offset_points) / denominator as highest,
     n_wanted

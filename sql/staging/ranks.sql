@@ -1,105 +1,38 @@
--- Ranks compare the tasks that are complete for every ranked model of a panel under a label on a board. Ranked is who
--- has at least half as many complete tasks as the fullest: a model that has hardly begun does not shrink what all are
--- compared on.
-with task_values as (
-    select
-        boards.board_id,
-        series_panels.panel_id,
-        series_panels.is_own,
-        series_panels.is_of_latest,
-        cut_values.series_id,
-        cut_values.cut,
-        cut_values.label,
-        cut_values.score_name,
-        cut_values.task_id,
-        cut_values.value
-    from cut_values
-    inner join series_panels
-        on cut_values.series_id = series_panels.series_id
-    inner join boards using (benchmark, dataset_revision, task_id)
-    where cut_values.is_complete
+-- A series' rank, and the ranks that the intervals of the ranked models allow: at best one behind the models whose whole
+-- interval is above its own, at worst one before those whose whole interval is below. Without an interval a model could
+-- be anywhere. Intervals rest on each model's own tasks, ranks on the shared ones: the range holds the rank all the same.
+with placed as (
+    select panel_ranks.*, intervals.ci_low, intervals.ci_high
+    from panel_ranks
+    inner join cut_rows using (board_id, series_id, cut, label, score_name)
+    left join intervals
+        on
+            cut_rows.figure_id = intervals.figure_id
+            and cut_rows.basis = intervals.basis
 ),
 
-counted as (
+ranged as (
     select
-        board_id,
-        panel_id,
-        series_id,
-        cut,
-        label,
-        score_name,
-        count(*) as n_tasks
-    from task_values
+        one.board_id,
+        one.series_id,
+        one.cut,
+        one.label,
+        one.score_name,
+        one.is_own,
+        one.is_of_latest,
+        one.n_tasks_ranked,
+        one.rank,
+        least(
+            max(one.rank), 1 + count(*) filter (other.ci_low > one.ci_high)
+        ) as rank_low,
+        greatest(
+            max(one.rank),
+            count(*) - count(*) filter (other.ci_high < one.ci_low)
+        ) as rank_high
+    from placed as one
+    inner join placed as other
+        using (board_id, panel_id, cut, label, score_name)
     group by all
-),
-
-ranked_series as (
-    select
-        board_id,
-        panel_id,
-        series_id,
-        cut,
-        label,
-        score_name
-    from counted
-    qualify
-        2 * n_tasks
-        >= max(n_tasks) over (
-            partition by board_id, panel_id, cut, label, score_name
-        )
-),
-
-panel_sizes as (
-    select
-        board_id,
-        panel_id,
-        cut,
-        label,
-        score_name,
-        count(*) as n_ranked
-    from ranked_series
-    group by all
-),
-
-shared_tasks as (
-    select
-        task_values.*,
-        panel_sizes.n_ranked,
-        count(*) over (
-            partition by board_id, panel_id, cut, label, score_name, task_id
-        ) as n_complete
-    from task_values
-    inner join ranked_series
-        using (board_id, panel_id, series_id, cut, label, score_name)
-    inner join panel_sizes using (board_id, panel_id, cut, label, score_name)
-),
-
-means as (
-    select
-        board_id,
-        panel_id,
-        is_own,
-        is_of_latest,
-        series_id,
-        cut,
-        label,
-        score_name,
-        count(*) as n_tasks_ranked,
-        -- What is equal but for rounding is a tie.
-        round(favg(value), 12) as mean_value
-    from shared_tasks
-    where n_complete = n_ranked
-    group by all
-),
-
-placed as (
-    select
-        *,
-        rank() over (
-            partition by board_id, panel_id, cut, label, score_name
-            order by mean_value desc
-        ) as rank
-    from means
 ),
 
 final as (
@@ -111,9 +44,13 @@ final as (
         score_name,
         max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,
         max(rank) filter (is_own) as rank,
+        max(rank_low) filter (is_own) as rank_low,
+        max(rank_high) filter (is_own) as rank_high,
         max(n_tasks_ranked) filter (is_of_latest) as n_tasks_latest_ranked,
-        max(rank) filter (is_of_latest) as latest_rank
-    from placed
+        max(rank) filter (is_of_latest) as latest_rank,
+        max(rank_low) filter (is_of_latest) as latest_rank_low,
+        max(rank_high) filter (is_of_latest) as latest_rank_high
+    from ranged
     group by all
 )
 

@@ -5,7 +5,6 @@ with final as (
         wanted.series_id,
         wanted.response_id,
         wanted.task_id,
-        wanted.field,
         wanted.trial,
         wanted.n_trials,
         rubric_parts.cut,

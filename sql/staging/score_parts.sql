@@ -1,46 +1,33 @@
--- Equations 1 and 3 of the paper, in one place: every score of every response in every series, over its whole rubric
--- (cut `all`) and over each category and severity. Undecided criteria give bounds, never a value.
-with ratios as (
-    select
-        response_parts.*,
-        definitions.score_name,
-        definitions.numerator_negative * negative as offset_points,
-        definitions.denominator_positive * positive
-        + definitions.denominator_negative * negative as denominator
-    from response_parts
-    inner join series using (series_id)
-    inner join score_definitions as definitions using (benchmark)
-),
-
-final as (
-    select
-        series_id,
-        response_id,
-        task_id,
-        field,
-        trial,
-        n_trials,
-        cut,
-        label,
-        score_name,
-        case
-            when n_decided = n_wanted
-                then (points + offset_points) / denominator
-        end as value,
-        (points + undecided_negative + offset_points) / denominator
-            as value_lower,
-        (points + undecided_positive + offset_points) / denominator
-            as value_upper,
-        (negative + offset_points) / denominator as lowest,
-        (positive + offset_points) / denominator as highest,
-        n_decided / n_wanted as coverage,
-        n_decided = n_wanted as is_complete,
-        n_met,
-        n_decided,
-        n_wanted
-    from ratios
-    -- A category without positive criteria has no `score`; its `min_normalized` exists.
-    where denominator > 0
-)
-
-select * from final
+-- Equations 1 and 3 of the paper: every score of every response in every series, over its whole rubric (cut `all`) and
+-- over each category and severity. Undecided criteria give bounds, never a value.
+select
+    response_parts.series_id,
+    response_parts.response_id,
+    response_parts.task_id,
+    response_parts.trial,
+    response_parts.n_trials,
+    response_parts.cut,
+    response_parts.label,
+    part_bounds.score_name,
+    case
+        when n_decided = response_parts.n_wanted
+            then (points + offset_points) / denominator
+    end as value,
+    (points + undecided_negative + offset_points) / denominator as value_lower,
+    (points + undecided_positive + offset_points) / denominator as value_upper,
+    part_bounds.lowest,
+    part_bounds.highest,
+    n_decided / response_parts.n_wanted as coverage,
+    n_decided = response_parts.n_wanted as is_complete,
+    n_met,
+    n_decided,
+    response_parts.n_wanted
+from response_parts
+inner join series using (series_id)
+inner join part_bounds
+    on
+        series.benchmark = part_bounds.benchmark
+        and series.dataset_revision = part_bounds.dataset_revision
+        and response_parts.task_id = part_bounds.task_id
+        and response_parts.cut = part_bounds.cut
+        and response_parts.label = part_bounds.label

@@ -1,4 +1,5 @@
--- What the responses and verdicts of a series on a board cost, and how long its answers are.
+-- What the responses and verdicts of a series on a board cost, how long its answers are, and whether any has a verdict:
+-- a series may have all its verdicts on other boards.
 select
     boards.board_id,
     response_parts.series_id,
@@ -10,7 +11,10 @@ select
         -- A cost that is not known makes the sum unknown, not smaller.
         when not bool_or(is_cost_unknown or responses.cost_usd is null)
             then sum(responses.cost_usd + coalesce(response_parts.cost_usd, 0))
-    end as cost_usd
+    end as cost_usd,
+    -- A verdict has a cost, known or not.
+    bool_or(response_parts.cost_usd is not null or is_cost_unknown)
+        as is_judged
 from response_parts
 inner join responses using (response_id)
 inner join boards

@@ -1,10 +1,10 @@
--- A task counts in a series when every trial that the series has in its field is complete for it; its value is the mean
--- over them. Over its whole rubric (cut `all`) and over each category and severity.
+-- A task counts in a series with the trials that are complete for it; its value is the mean over them. Wanted are all
+-- trials of the series: what is missing of them is in the bounds. Over its whole rubric (cut `all`) and over each
+-- category and severity.
 with over_trials as (
     select
         series_id,
         task_id,
-        field,
         cut,
         label,
         score_name,
@@ -12,14 +12,14 @@ with over_trials as (
         lowest,
         highest,
         count(*) as n_responses,
-        count(value) as n_complete,
-        favg(value) as mean_value,
+        favg(value) as value,
         fsum(value_lower) as sum_lower,
         fsum(value_upper) as sum_upper,
-        sum(n_met) as n_met,
         sum(n_decided)::bigint as n_decided,
-        sum(n_wanted)::bigint as n_wanted,
-        list(value order by trial) as trial_values
+        sum(n_met) filter (is_complete) as n_met,
+        (sum(n_wanted) filter (is_complete))::bigint as n_judged,
+        list(trial order by trial) filter (is_complete) as complete_trials,
+        list(value order by trial) filter (is_complete) as trial_values
     from score_parts
     group by all
 ),
@@ -31,24 +31,24 @@ final as (
         series.benchmark,
         series.dataset_revision,
         over_trials.task_id,
-        over_trials.field,
         over_trials.cut,
         over_trials.label,
         over_trials.score_name,
-        if(n_complete = over_trials.n_trials, mean_value, null) as value,
+        over_trials.value,
         -- A trial that was not sampled could still be anything.
         (sum_lower + (over_trials.n_trials - n_responses) * lowest)
         / over_trials.n_trials as value_lower,
         (sum_upper + (over_trials.n_trials - n_responses) * highest)
         / over_trials.n_trials as value_upper,
-        n_complete = over_trials.n_trials as is_complete,
+        coalesce(len(complete_trials), 0) as n_trials_complete,
+        n_trials_complete = over_trials.n_trials as is_complete,
         over_trials.n_trials,
-        over_trials.n_met,
         over_trials.n_decided,
-        over_trials.n_wanted,
+        over_trials.n_met,
+        over_trials.n_judged,
         over_trials.lowest,
         over_trials.highest,
-        -- In the order of the trials; of use where all are complete.
+        over_trials.complete_trials,
         over_trials.trial_values
     from over_trials
     inner join series using (series_id)

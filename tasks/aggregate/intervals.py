@@ -32,11 +32,11 @@ _VALUES = f"""
         select benchmark, dataset_revision, task_id, row_number() over (order by task_id) - 1 as task
         from boards where board_id = $board
     )
-    select figure, task, value, n_met, n_wanted
+    select figure, task, value, n_met, n_judged
     from cut_values
     inner join places using (benchmark, dataset_revision, task_id)
     inner join figures using (series_id, cut, label, score_name)
-    where is_complete
+    where value is not null
     order by figure
 """
 
@@ -81,17 +81,17 @@ def _measured(reader: Reader, board: int, figures: list[Row]) -> Iterator[Row]:
         rows = slice(bounds[first], bounds[last])
         tasks, places = np.unique(columns["task"][rows], return_inverse=True)
         at = (places, columns["figure"][rows] - first)
-        values, met, wanted = (np.full((len(tasks), last - first), empty) for empty in (np.nan, 0.0, 0.0))
-        values[at], met[at], wanted[at] = (columns[name][rows] for name in ("value", "n_met", "n_wanted"))
+        values, met, judged = (np.full((len(tasks), last - first), empty) for empty in (np.nan, 0.0, 0.0))
+        values[at], met[at], judged[at] = (columns[name][rows] for name in ("value", "n_met", "n_judged"))
         of_label = drawn.T[tasks].T
         # The share of criteria met is the same for every score.
-        shares, which = np.unique(np.concatenate([met, wanted]), axis=1, return_inverse=True)
-        met, wanted = shares[: len(tasks)], shares[len(tasks) :]
+        shares, which = np.unique(np.concatenate([met, judged]), axis=1, return_inverse=True)
+        met, judged = shares[: len(tasks)], shares[len(tasks) :]
         yield from _intervals(
             mean_intervals(values, drawn=of_label),
             few_to_rest_on(values),
-            ratio_intervals(met, wanted, drawn=of_label)[which],
-            few_to_rest_on(np.divide(met, wanted, out=np.full(met.shape, np.nan), where=wanted > 0))[which],
+            ratio_intervals(met, judged, drawn=of_label)[which],
+            few_to_rest_on(np.divide(met, judged, out=np.full(met.shape, np.nan), where=judged > 0))[which],
         )
 
 

@@ -20,12 +20,12 @@ ALPHA = 0.05
 """What a corrected p-value must fall below."""
 
 Values = Mapping[str, float | None]
-"""The value of every task that was answered; None where it is not complete."""
+"""The value of every task that was answered; None where no trial of it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskValues:
-    """What a task is worth on both sides, each the mean over its trials."""
+    """What a task is worth on both sides, each the mean over its complete trials."""
 
     task_id: str
     first: float
@@ -37,7 +37,7 @@ class Difference:
     """How much the second side scores above the first on a set of tasks, before any clipping.
 
     Attributes:
-        tasks: those that are complete on both sides; the figures rest on them.
+        tasks: those with a complete trial on both sides; the figures rest on them.
         answered: those that both sides answered, complete or not.
         n_wanted: how many both sides could have.
         p_adjusted: the p-value, corrected for the number of differences that are shown.

@@ -12,7 +12,7 @@ from warehouse import Reader
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A criterion that both sides decided in all their trials, and not alike.
+    """A criterion that both sides decided, and not alike; values are means over the trials that are complete.
 
     `effect` is what the change is worth to the task's score. `explanations` are the judge's, by side and trial.
     """
@@ -59,7 +59,7 @@ class Flips:
     Attributes:
         n_criteria: criteria of the tasks that both sides answered.
         n_compared: those that stand in both rubrics, of tasks that are complete on both sides; all flips are of them.
-        n_undecided: those that a side left undecided in a trial; never a flip.
+        n_undecided: those that a side left undecided in every trial that counts; never a flip.
         n_left_out: those that are decided, of tasks where another one is not.
         n_in_one: those that stand in the rubric of one side only, as a revision may have it.
     """

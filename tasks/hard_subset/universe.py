@@ -1,9 +1,8 @@
-"""What a hard selection chooses from: the tasks of a field that are complete for a panel of models, with their scores.
+"""What a hard selection chooses from: the tasks of a field with a complete trial of every model of a panel.
 
 The panel is all models, or the named ones, under one judging.
 """
 
-import itertools
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,22 +19,23 @@ from warehouse import Reader
 
 @dataclass(frozen=True, slots=True)
 class TaskScore:
-    """A model's score of a task, the mean over its trials, beside the score in each of them."""
+    """A model's score of a task, the mean over its complete trials, beside the score in each of them."""
 
     value: float
-    by_trial: tuple[float, ...]
+    by_trial: Mapping[int, float]
 
 
 Panel = Mapping[str, Mapping[str, TaskScore]]
-"""Model label -> task id -> score, of the tasks that are complete for the model."""
+"""Model label -> task id -> score, of the tasks with a complete trial of the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """The tasks of a field that are complete for every model of a panel.
+    """The tasks of a field with a complete trial of every model of a panel.
 
     `models` are sorted. `scores` has, for each task in the order of the ids, one score a model; `trials` the scores
-    in each trial, shape (n_tasks, n_models, n_trials), NaN where a model has fewer trials than another.
+    in each trial, shape (n_tasks, n_models, n_trials), NaN where a model has fewer trials than another. In a trial that
+    is complete for other tasks only, a task has its mean over the trials that it has.
     """
 
     field: str
@@ -76,13 +76,15 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
             where series.panel_id = $panel
             group by model
         )
-        select model, task_id, value, trial_values
+        select model, task_id, value, complete_trials, trial_values
         from task_parts inner join latest using (series_id)
-        where cut = 'all' and score_name = $score and is_complete
+        where cut = 'all' and score_name = $score and value is not null
         """,
         {"panel": panel_id, "score": benchmark.primary_score.score_name},
     ):
-        scores[row["model"]][row["task_id"]] = TaskScore(row["value"], tuple(row["trial_values"]))
+        scores[row["model"]][row["task_id"]] = TaskScore(
+            row["value"], dict(zip(row["complete_trials"], row["trial_values"], strict=True))
+        )
     if panel == "all":
         return scores
     unknown = [model for model in panel if model not in scores]
@@ -125,10 +127,10 @@ def _panel_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> 
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:
-    """Those of a field's admitted tasks that are complete for the whole panel.
+    """Those of a field's admitted tasks with a complete trial of every model of the panel.
 
     Raises:
-        HardSubsetError: there is no panel, or too few of the tasks are complete.
+        HardSubsetError: there is no panel, or too few of the tasks have that.
     """
     models = tuple(sorted(panel))
     if not models:
@@ -147,10 +149,10 @@ def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings
 
 
 def _trials(panel: Panel, models: tuple[str, ...], tasks: list[str]) -> NDArray[np.float64]:
-    of_each = [[panel[model][task].by_trial for model in models] for task in tasks]
-    most = max(map(len, itertools.chain.from_iterable(of_each)), default=0)
-    trials = np.full((len(tasks), len(models), most), np.nan)
-    for i, by_model in enumerate(of_each):
-        for j, values in enumerate(by_model):
-            trials[i, j, : len(values)] = values
+    made = [sorted({trial for task in tasks for trial in panel[model][task].by_trial}) for model in models]
+    trials = np.full((len(tasks), len(models), max(map(len, made), default=0)), np.nan)
+    for j, (model, of_model) in enumerate(zip(models, made, strict=True)):
+        for i, task in enumerate(tasks):
+            score = panel[model][task]
+            trials[i, j, : len(of_model)] = [score.by_trial.get(trial, score.value) for trial in of_model]
     return trials

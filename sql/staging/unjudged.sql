@@ -1,0 +1,126 @@
+-- Who answered tasks of a board and has no verdict at all under a judging that others have verdicts under, in the same
+-- vintage or, where a configured model has none in any, in its newest: it stands on the leaderboard without a score.
+with answered as (
+    select
+        benchmark,
+        dataset_revision,
+        model,
+        model_config_hash,
+        vintage,
+        count(distinct trial) as n_trials,
+        min(created_at) as first_answered_at
+    from responses
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+    group by all
+),
+
+lacking as (
+    select
+        answered.*,
+        of_revision.judging_id,
+        row_number() over (
+            partition by
+                benchmark, dataset_revision, judging_id, model,
+                model_config_hash
+            order by first_answered_at desc, vintage desc
+        )
+        = 1 as is_newest
+    from answered
+    inner join (
+        select distinct benchmark, dataset_revision, judging_id from series
+    ) as of_revision
+        using (benchmark, dataset_revision)
+    anti join series
+        using (
+            benchmark, dataset_revision, model, model_config_hash, vintage,
+            judging_id
+        )
+),
+
+chosen as (
+    select
+        lacking.* exclude (is_newest),
+        is_newest and judged.judging_id is null as is_latest
+    from lacking
+    left join (
+        select distinct
+            benchmark,
+            dataset_revision,
+            model,
+            model_config_hash,
+            judging_id
+        from series
+    ) as judged
+        using (
+            benchmark, dataset_revision, model, model_config_hash, judging_id
+        )
+    where
+        is_latest
+        or (benchmark, dataset_revision, vintage, judging_id) in (
+            select (benchmark, dataset_revision, vintage, judging_id)
+            from series
+        )
+),
+
+answers as (
+    select
+        boards.board_id,
+        responses.model,
+        responses.model_config_hash,
+        responses.vintage,
+        avg(chars_alnum) filter (where status = 'ok') as mean_chars_alnum,
+        avg(completion_tokens) filter (where status = 'ok')
+            as mean_completion_tokens,
+        -- A cost that is not known makes the sum unknown, not smaller.
+        if(count(*) = count(cost_usd), sum(cost_usd), null) as cost_usd
+    from responses
+    inner join boards using (benchmark, dataset_revision, task_id)
+    group by all
+)
+
+select
+    cut_sizes.benchmark,
+    cut_sizes.dataset_revision,
+    cut_sizes.split,
+    cut_sizes.is_own_hard,
+    cut_sizes.cut,
+    cut_sizes.label,
+    judgings.judge,
+    judgings.judge_config_hash,
+    judgings.template_hash,
+    judgings.grading,
+    judgings.judge_trial,
+    chosen.vintage,
+    chosen.model,
+    chosen.model_config_hash,
+    cut_sizes.score_name,
+    definitions.is_primary,
+    0::bigint as n_tasks,
+    0::bigint as n_tasks_full,
+    cut_sizes.n_tasks_wanted,
+    false as is_complete,
+    chosen.n_trials,
+    greatest(sum_lowest / n_tasks_wanted, mean_floor) as mean_lower,
+    greatest(sum_highest / n_tasks_wanted, mean_floor) as mean_upper,
+    0::double as coverage,
+    answers.mean_chars_alnum,
+    answers.mean_completion_tokens,
+    answers.cost_usd,
+    false as is_judged,
+    chosen.is_latest,
+    chosen.first_answered_at
+from chosen
+inner join judgings using (judging_id)
+inner join answers using (model, model_config_hash, vintage)
+inner join cut_sizes
+    on
+        answers.board_id = cut_sizes.board_id
+        and chosen.benchmark = cut_sizes.benchmark
+        and chosen.dataset_revision = cut_sizes.dataset_revision
+        -- Under labels there is nothing to say of who has no verdict.
+        and cut_sizes.cut = 'all'
+inner join score_definitions as definitions
+    on
+        cut_sizes.benchmark = definitions.benchmark
+        and cut_sizes.score_name = definitions.score_name
