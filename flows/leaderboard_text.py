@@ -38,23 +38,49 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
     """What must be known beside the figures."""
     lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records} if not _tells("judge", records)]
     is_one = not _tells("judge", records)
-    low = sorted({r["model"] if is_one else f"{r['model']} ({r['judge']})" for r in records if r.get("is_below_bar")})
+    unjudged = [r for r in records if r.get("is_judged") is False]
+    low = _models([r for r in records if r.get("is_below_bar") and r not in unjudged], is_one)
     if low:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
         lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
+    if unjudged:
+        lines.append(f"No verdict of the judge on any answer: {', '.join(_models(unjudged, is_one))}")
     if any(r.get(mark) and r[low] is not None for r in records for mark, low in _SMALL_MARKS.items()):
         from tasks.rules.statistics import SMALL as FEW
 
         lines.append(f"{SMALL} fewer than {FEW} tasks, or hardly any that differ: the interval may be too narrow")
     ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
     if ranked:
-        lines.append("Ranks compare only the tasks that are complete for every ranked model.")
-    if any(r.get("n_tasks", 0) > 1 and r["ci_low"] is None for r in records):
+        lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
+    if any(_is_rank_open(r) for r in records):
+        lines.append("Behind a rank, in brackets: the ranks that the intervals allow.")
+    if any(map(_is_clipped, records)):
+        lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping.")
+    without = [r for r in records if r.get("n_tasks", 0) > 1 and r["ci_low"] is None]
+    if any(r["is_small"] is None for r in without):
         lines.append("What has no interval is newer than the last `prbench aggregate`, which draws them.")
+    if any(r["is_small"] is not None for r in without):
+        lines.append("No interval: too few tasks differ.")
     embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
     return lines
+
+
+def _models(records: Sequence[Record], is_one_judge: bool) -> list[str]:
+    return sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
+
+
+def _is_rank_open(record: Record) -> bool:
+    """Whether the intervals allow more than one rank."""
+    return record.get("rank_low") is not None and record["rank_low"] < record["rank_high"]
+
+
+def _is_clipped(record: Record) -> bool:
+    """Whether the mean, or an end of its interval, is clipped."""
+    raw = [record.get(name) for name in ("raw_mean_score", "raw_ci_low", "raw_ci_high")]
+    shown = [record.get(name) for name in ("mean_score", "ci_low", "ci_high")]
+    return any(a is not None and b is not None and a < b for a, b in zip(raw, shown, strict=True))
 
 
 def _tells(name: str, records: Sequence[Record]) -> bool:
@@ -70,6 +96,8 @@ def _tells(name: str, records: Sequence[Record]) -> bool:
         return len(values) > 1
     if name == "mean_lower":
         return not all(r["is_complete"] for r in records)
+    if name == "raw_mean_score":
+        return any(map(_is_clipped, records))
     return values != {None}
 
 
@@ -96,8 +124,36 @@ def _marked(name: str, form: str, mark: str, of: str | None = None) -> Callable[
     return shown
 
 
+def _rank(record: Record) -> str | None:
+    if record["rank"] is None:
+        return None
+    allowed = f" ({record['rank_low']} to {record['rank_high']})" if _is_rank_open(record) else ""
+    return f"{record['rank']}{allowed}"
+
+
+def _mean(record: Record) -> str | None:
+    if record.get("is_judged") is False:
+        return "not judged"
+    return _marked("mean_score", ".3f", "is_below_bar")(record)
+
+
+def _before_clipping(record: Record) -> str | None:
+    if not _is_clipped(record):
+        return None
+    span = _span("raw_ci_low", "raw_ci_high")(record)
+    return f"{record['raw_mean_score']:.3f}" + (f", {span}" if span else "")
+
+
+def _tasks(record: Record) -> str:
+    full = record["n_tasks_full"]
+    return f"{record['n_tasks']} of {record['n_tasks_wanted']}" + (
+        f", {full} in all trials" if full < record["n_tasks"] else ""
+    )
+
+
 _TITLES = {
     "ci_low": "95 % interval",
+    "raw_mean_score": "before clipping",
     "trials_ci_low": "over trials",
     "mean_lower": "could be",
     "n_tasks": "tasks",
@@ -113,7 +169,7 @@ _TITLES = {
 }
 _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
-    "rank": lambda r: r["rank"],
+    "rank": _rank,
     "model": lambda r: r["model"],
     # What tells rows apart stands where a narrow terminal shows it.
     "judge": lambda r: r["judge"],
@@ -123,9 +179,10 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "judge_config_hash": lambda r: r["judge_config_hash"][:8],
     "template_hash": lambda r: r["template_hash"][:8],
     "model_config_hash": lambda r: r["model_config_hash"][:8],
-    "mean_score": _marked("mean_score", ".3f", "is_below_bar"),
+    "mean_score": _mean,
     "ci_low": _span("ci_low", "ci_high", mark="is_small"),
-    "n_tasks": lambda r: f"{r['n_tasks']} of {r['n_tasks_wanted']}",
+    "raw_mean_score": _before_clipping,
+    "n_tasks": _tasks,
     "coverage": _number("coverage", ".1%"),
     "mean_lower": _span("mean_lower", "mean_upper"),
     "trials_ci_low": _span("trials_ci_low", "trials_ci_high"),

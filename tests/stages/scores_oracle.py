@@ -119,16 +119,11 @@ def trials_of(world: World, judge: str, model: str) -> list[int]:
     return sorted({cell[2] for cell, _ in world.decisions[judge] if cell[1] == model})
 
 
-def task_value(world: World, judge: str, model: str, task: str, name: str) -> Fraction | None:
-    """The mean over the trials; None unless every one of them is complete."""
-    values = []
-    for trial in trials_of(world, judge, model):
-        cell = (task, model, trial)
-        found = score(world, judge, cell, name) if cell in world.responses else None
-        if found is None or found.value is None:
-            return None
-        values.append(found.value)
-    return sum(values, Fraction(0)) / len(values)
+def trial_values(world: World, judge: str, model: str, task: str, name: str) -> list[Fraction]:
+    """The values in the trials that are complete for the task."""
+    cells = [(task, model, trial) for trial in trials_of(world, judge, model)]
+    found = [score(world, judge, cell, name) for cell in cells if cell in world.responses]
+    return [each.value for each in found if each is not None and each.value is not None]
 
 
 @dataclass(frozen=True)
@@ -136,7 +131,9 @@ class BoardRow:
     """A model's row on a leaderboard."""
 
     n_tasks: int
+    n_tasks_full: int
     mean_score: Fraction | None
+    raw_mean_score: Fraction | None
     coverage: Fraction
     rank: int | None
     n_tasks_ranked: int | None
@@ -144,17 +141,23 @@ class BoardRow:
 
 def board(world: World, judge: str, name: str) -> dict[str, BoardRow]:
     """The leaderboard of one judge and score, by model."""
-    values = {
-        model: {
-            task: value for task in world.rubrics if (value := task_value(world, judge, model, task, name)) is not None
-        }
+    by_trial = {
+        model: {task: found for task in world.rubrics if (found := trial_values(world, judge, model, task, name))}
         for model in MODELS
+    }
+    values = {
+        model: {task: sum(found, Fraction(0)) / len(found) for task, found in of_model.items()}
+        for model, of_model in by_trial.items()
     }
     ranks, n_shared = _ranks(values)
     return {
         model: BoardRow(
             n_tasks=len(of_model),
+            n_tasks_full=sum(
+                len(found) == len(trials_of(world, judge, model)) for found in by_trial[model].values()
+            ),
             mean_score=model_mean(of_model.values(), name),
+            raw_mean_score=sum(of_model.values(), Fraction(0)) / len(of_model) if of_model else None,
             coverage=_coverage(world, judge, model),
             rank=ranks.get(model),
             n_tasks_ranked=n_shared if model in ranks else None,

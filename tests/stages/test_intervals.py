@@ -16,7 +16,8 @@ from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-6
 ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high")
-DRAWN = (*ENDS, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
+RAW = ("raw_ci_low", "raw_ci_high")
+DRAWN = (*ENDS, *RAW, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
 Rows = dict[str, list[dict[str, Any]]]
 Table = dict[Key, dict[str, Any]]
 
@@ -88,9 +89,10 @@ def intervals_of(oracle: Oracle) -> Table:
             means, shares = mean_intervals(values, drawn=drawn), ratio_intervals(met, judged, drawn=drawn)
             for key, of_mean, of_share in zip(figures, means, shares, strict=True):
                 ends = [None if np.isnan(end) else float(end) for end in (*of_mean, *of_share)]
+                raw = dict(zip(RAW, ends[:2], strict=True))
                 if key[-1] == "score":
                     ends[:2] = [end if end is None else max(0.0, end) for end in ends[:2]]
-                found[key] = dict(zip(ENDS, ends, strict=True))
+                found[key] = dict(zip(ENDS, ends, strict=True)) | raw
     return found
 
 
@@ -98,7 +100,7 @@ def differences(wanted: Table, actual: Table) -> list[tuple[Any, ...]]:
     return [
         (key, end, ends[end], actual[key][end])
         for key, ends in wanted.items()
-        for end in ENDS
+        for end in (*ENDS, *RAW)
         if not are_close(ends[end], actual[key][end])
     ]
 
@@ -169,7 +171,7 @@ def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
         for key in oracle.all_keys
         if key[2] == "all"
         for task in oracle.wanted(key)
-        if sum(each.n_wanted - each.n_decided for each in oracle.responses_to(key, task)) == 1
+        if sum(each.n_wanted - each.n_decided for each in oracle.responses_to(key, task).values()) == 1
     }
     cell, criterion_id = next(
         place for place, value in sorted(world.decisions.items()) if value is None and place[0][:2] in kept_out

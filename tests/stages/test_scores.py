@@ -1,14 +1,17 @@
 """Scores and leaderboards: the published SQL against the paper's equations in exact fractions."""
 
+import random
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.builders import admitted, criterion, response, verdict
+from tasks.aggregate import aggregate
+from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
-from warehouse import Reader
+from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-12
 Rows = dict[str, list[dict[str, Any]]]
@@ -114,10 +117,10 @@ def test_the_bounds_hold_the_value_and_meet_in_it_when_all_is_decided(world_read
     assert [] == broken
 
 
-@pytest.mark.parametrize("figure", ["n_tasks", "mean_score", "coverage"])
+@pytest.mark.parametrize("figure", ["n_tasks", "n_tasks_full", "mean_score", "raw_mean_score", "coverage"])
 @pytest.mark.parametrize("name", EQUATIONS)
 @pytest.mark.parametrize("judge", JUDGES)
-def test_the_leaderboard_is_equations_2_and_4_over_the_complete_tasks(
+def test_the_leaderboard_is_equations_2_and_4_over_the_tasks_with_a_complete_trial(
     world: World, world_reader: Reader, judge: str, name: str, figure: str
 ) -> None:
     wanted = {model: _number(getattr(row, figure)) for model, row in board(world, judge, name).items()}
@@ -128,7 +131,7 @@ def test_the_leaderboard_is_equations_2_and_4_over_the_complete_tasks(
 @pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
 @pytest.mark.parametrize("name", EQUATIONS)
 @pytest.mark.parametrize("judge", JUDGES)
-def test_ranks_compare_the_tasks_that_are_complete_for_every_ranked_model(
+def test_ranks_compare_the_tasks_with_a_complete_trial_for_every_ranked_model(
     world: World, world_reader: Reader, judge: str, name: str, figure: str
 ) -> None:
     wanted = {model: getattr(row, figure) for model, row in board(world, judge, name).items()}
@@ -248,11 +251,14 @@ def test_a_partial_verdict_gives_half_the_weight(published: Callable[[Rows], Rea
     assert 0.75 == value_of(reader, "value", table="scores")
 
 
-def test_a_task_counts_once_all_its_trials_are_complete(published: Callable[[Rows], Reader]) -> None:
+def test_a_task_counts_with_the_trials_that_are_complete(published: Callable[[Rows], Reader]) -> None:
     tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
     reader = published(answered(tables, {"a": [1, 1], "b": [1, None]}, trial=2))
 
-    assert [1, 2, 0.75] == [value_of(reader, name) for name in ("n_tasks", "n_trials", "mean_score")]
+    columns = ("n_tasks", "n_tasks_full", "n_trials", "mean_score", "mean_lower", "mean_upper", "coverage")
+    assert [2, 1, 2, 0.875, 0.75, 0.875, 0.875] == [value_of(reader, name) for name in columns]
+    values = reader.rows("select value, n_trials_complete from task_scores where score_name = 'score' order by task_id")
+    assert [(0.75, 2), (1.0, 1)] == [tuple(row.values()) for row in values]
 
 
 def test_verdicts_under_another_template_are_another_row(published: Callable[[Rows], Reader]) -> None:
@@ -325,16 +331,176 @@ def test_the_cost_is_that_of_the_responses_and_their_verdicts(published: Callabl
     assert 1.5 == value_of(reader, "cost_usd")
 
 
-def test_a_field_that_is_repeated_less_often_than_another_is_not_incomplete(
-    published: Callable[[Rows], Reader],
-) -> None:
-    finance, legal = admitted(["f"], n_criteria=1), admitted(["l"], split="legal", field="Legal", n_criteria=1)
-    asked = [criterion("f", 0, 5.0), criterion("l", 0, 5.0)]
-    answers = [response("f", trial=1), response("f", trial=2), response("l", trial=1)]
+# trials that do not cover the same tasks
+
+
+def of_fields(n_finance: int, n_legal: int, split_of_legal: str = "finance") -> Rows:
+    """A task of one criterion in each field, the one met and the other not, with so many trials."""
+    finance = admitted(["f"], n_criteria=1)
+    legal = admitted(["l"], split=split_of_legal, field="Legal", n_criteria=1)
+    asked = {"f": criterion("f", 0, 5.0), "l": criterion("l", 0, 5.0)}
     rows = {name: finance[name] + legal[name] for name in finance if name != "checks"}
     rows["checks"] = [finance["checks"][0] | {"n_evaluated": 2}]
-    rows |= {"criteria": asked, "responses": answers}
-    rows["verdicts"] = [verdict(answer, asked[answer["task_id"] == "l"], 1.0) for answer in answers]
-    query = "select split, n_trials, n_tasks, mean_score, coverage from leaderboard where is_primary order by split"
+    cells = [("f", trial) for trial in range(1, n_finance + 1)] + [("l", trial) for trial in range(1, n_legal + 1)]
+    answers = [response(task, trial=trial) for task, trial in cells]
+    verdicts = [verdict(answer, asked[answer["task_id"]], float(answer["task_id"] == "f")) for answer in answers]
+    return rows | {"criteria": list(asked.values()), "responses": answers, "verdicts": verdicts}
 
-    assert [("finance", 2, 1, 1.0, 1.0), ("legal", 1, 1, 1.0, 1.0)] == published(rows).table(query)[1]
+
+def test_coverage_counts_the_trials_that_one_field_lacks(published: Callable[[Rows], Reader]) -> None:
+    reader = published(of_fields(3, 1))
+
+    (row,) = reader.rows("from leaderboard where is_primary")
+    assert (2, 1, 2, 3, False) == tuple(
+        row[name] for name in ("n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "is_complete")
+    )
+    assert pytest.approx(4 / 6) == row["coverage"]
+    # Two of the three trials of one task are unknown: they could all be met.
+    assert pytest.approx([0.5, 0.5, (1 + 2 / 3) / 2]) == [row[n] for n in ("mean_score", "mean_lower", "mean_upper")]
+
+
+def test_a_split_with_fewer_trials_than_the_model_has_is_not_covered(published: Callable[[Rows], Reader]) -> None:
+    reader = published(of_fields(2, 1, split_of_legal="legal"))
+    query = "select split, n_trials, n_tasks, n_tasks_full, coverage from leaderboard where is_primary order by split"
+
+    assert [("finance", 2, 1, 1, 1.0), ("legal", 2, 1, 0, 0.5)] == reader.table(query)[1]
+
+
+def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(
+    published: Callable[[Rows], Reader], tmp_path: Path
+) -> None:
+    tasks = [f"t{i}" for i in range(8)]
+    tables = rubric_of({task: [4] for task in tasks})
+    dice = random.Random(4)
+    chosen = {trial: dice.sample(tasks, 3) for trial in range(1, 6)}
+    for trial, of_trial in chosen.items():
+        answered(tables, {task: [float(trial % 2)] for task in of_trial}, trial=trial)
+    published(tables)
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        (row,) = reader.rows("from leaderboard where is_primary")
+        trials = reader.table("select trial, n_tasks, mean_score from trial_scores where score_name = 'score' "
+                              "and cut = 'all' order by trial")[1]  # fmt: skip
+    seen = set().union(*chosen.values())
+    of_tasks = [[trial % 2 for trial, of_trial in chosen.items() if task in of_trial] for task in seen]
+
+    assert [(trial, 3, float(trial % 2)) for trial in chosen] == trials
+    assert (len(seen), 0, 5, 1, len(seen)) == tuple(
+        row[name] for name in ("n_tasks", "n_tasks_full", "n_trials", "rank", "n_tasks_ranked")
+    )
+    assert pytest.approx(15 / 40) == row["coverage"]
+    assert pytest.approx(sum(sum(each) / len(each) for each in of_tasks) / len(seen)) == row["mean_score"]
+    assert [None, None, None] == [row[name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
+
+
+# the range of ranks
+
+
+def test_the_range_of_ranks_is_what_the_intervals_allow(published: Callable[[Rows], Reader], tmp_path: Path) -> None:
+    tasks = [f"t{i:02d}" for i in range(60)]
+    tables = rubric_of({task: [1, 1] for task in tasks})
+    shares = {"best": 0.95, "second": 0.5, "twin": 0.48, "last": 0.05}
+    for model, share in shares.items():
+        dice = random.Random(model)
+        answered(tables, {t: [float(dice.random() < share) for _ in range(2)] for t in tasks}, model=model)
+    answered(tables, {"t00": [1, 1]}, model="begun")
+    published(tables)
+    columns = "model, rank, rank_low, rank_high, latest_rank_low, latest_rank_high, raw_ci_low, raw_ci_high"
+    query = f"select {columns} from leaderboard where is_primary order by model"
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        before = {row["model"]: row for row in reader.rows(query)}
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        rows = {row["model"]: row for row in reader.rows(query)}
+    ranked = {model: rows[model] for model in shares}
+
+    # Without intervals every rank is possible.
+    assert {(1, 4)} == {(before[model]["rank_low"], before[model]["rank_high"]) for model in shares}
+    assert [None] * 3 == [rows["begun"][name] for name in ("rank", "rank_low", "rank_high")]
+    assert {
+        model: (
+            1 + sum(other["raw_ci_low"] > row["raw_ci_high"] for other in ranked.values()),
+            sum(not other["raw_ci_high"] < row["raw_ci_low"] for other in ranked.values()),
+        )
+        for model, row in ranked.items()
+    } == {model: (row["rank_low"], row["rank_high"]) for model, row in ranked.items()}
+    assert [(1, 1), (2, 3), (2, 3), (4, 4)] == [(ranked[m]["rank_low"], ranked[m]["rank_high"]) for m in shares]
+    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in ranked.values())
+    assert all((row["rank_low"], row["rank_high"]) == (row["latest_rank_low"], row["latest_rank_high"])
+               for row in rows.values())  # fmt: skip
+
+
+# clipping
+
+
+def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(
+    published: Callable[[Rows], Reader], tmp_path: Path
+) -> None:
+    tasks = [f"t{i:02d}" for i in range(60)]
+    tables = rubric_of({task: [10, -4] for task in tasks})
+    for model, every in {"worse": 3, "bad": 4}.items():
+        answered(tables, {t: [float(i % 12 == 0), float(i % every > 0)] for i, t in enumerate(tasks)}, model=model)
+    published(tables)
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        rows = reader.rows("from leaderboard where is_primary order by rank")
+        unclipped = reader.rows("from leaderboard where not is_primary")
+        of_trials = reader.table("select mean_score, raw_mean_score from trial_scores where score_name = 'score' "
+                                 "and cut = 'all' order by raw_mean_score")[1]  # fmt: skip
+    raw = [pytest.approx(1 / 12 - 0.4 * 2 / 3), pytest.approx(1 / 12 - 0.4 * 3 / 4)]
+
+    # Ranks compare the means before clipping.
+    assert [("worse", 1, 0.0), ("bad", 2, 0.0)] == [(r["model"], r["rank"], r["mean_score"]) for r in rows]
+    assert raw == [row["raw_mean_score"] for row in rows]
+    for row in rows:
+        assert 0.0 == row["ci_low"] == row["ci_high"]
+        assert row["raw_ci_low"] < row["raw_mean_score"] < row["raw_ci_high"] < 0
+    assert all(row["raw_mean_score"] == row["mean_score"] and row["raw_ci_low"] == row["ci_low"] for row in unclipped)
+    assert [(0.0, raw[1]), (0.0, raw[0])] == of_trials
+
+
+# answers without a verdict
+
+
+def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a_score(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = answered(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
+    tables["responses"] += [response("a", model="imported"), response("b", model="imported", trial=2)]
+    reader = published(tables)
+
+    rows = {row["model"]: row for row in reader.rows("from leaderboard where is_primary")}
+    assert {"judged", "imported"} == set(rows)
+    found = rows["imported"]
+    assert (0, 0, 2, 2, 0.0, False, True, False) == tuple(
+        found[name]
+        for name in (
+            "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
+        )
+    )  # fmt: skip
+    nothing = ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank", "rank_low", "n_tasks_ranked", "met_share")
+    assert [None] * len(nothing) == [found[name] for name in nothing]
+    # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
+    assert (0.0, 1.0) == (found["mean_lower"], found["mean_upper"])
+    assert (rows["judged"]["rank"], rows["judged"]["rank_high"], rows["judged"]["is_judged"]) == (1, 1, True)
+    assert 0 == reader.value("select count(*) from cut_leaderboard where model = 'imported'")
+
+
+def test_a_vintage_that_is_not_judged_yet_does_not_take_the_place_of_the_one_that_is(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, model="m", vintage="first")
+    tables["responses"].append(response("a", model="m", vintage="second") | {"response_id": "second"})
+    reader = published(tables)
+
+    assert [("first", True)] == reader.table("select vintage, is_latest from leaderboard where is_primary")[1]
+
+
+def test_a_split_whose_answers_nobody_judged_says_so_though_others_of_the_model_are(
+    published: Callable[[Rows], Reader],
+) -> None:
+    rows = of_fields(1, 1, split_of_legal="legal")
+    rows["verdicts"] = [each for each in rows["verdicts"] if each["task_id"] == "f"]
+    query = "select split, is_judged, n_tasks, coverage from leaderboard where is_primary order by split"
+
+    assert [("finance", True, 1, 1.0), ("legal", False, 0, 0.0)] == published(rows).table(query)[1]
