@@ -52,8 +52,6 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
     ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
     if ranked:
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
-    if any(_is_rank_open(r) for r in records):
-        lines.append("Behind a rank, in brackets: the ranks that the intervals allow.")
     if any(map(_is_clipped, records)):
         lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping.")
     without = [r for r in records if r.get("n_tasks", 0) > 1 and r["ci_low"] is None]
@@ -69,11 +67,6 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
 
 def _models(records: Sequence[Record], is_one_judge: bool) -> list[str]:
     return sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
-
-
-def _is_rank_open(record: Record) -> bool:
-    """Whether the intervals allow more than one rank."""
-    return record.get("rank_low") is not None and record["rank_low"] < record["rank_high"]
 
 
 def _is_clipped(record: Record) -> bool:
@@ -124,13 +117,6 @@ def _marked(name: str, form: str, mark: str, of: str | None = None) -> Callable[
     return shown
 
 
-def _rank(record: Record) -> str | None:
-    if record["rank"] is None:
-        return None
-    allowed = f" ({record['rank_low']} to {record['rank_high']})" if _is_rank_open(record) else ""
-    return f"{record['rank']}{allowed}"
-
-
 def _mean(record: Record) -> str | None:
     if record.get("is_judged") is False:
         return "not judged"
@@ -154,6 +140,7 @@ def _tasks(record: Record) -> str:
 _TITLES = {
     "ci_low": "95 % interval",
     "raw_mean_score": "before clipping",
+    "rank_low": "possible ranks",
     "trials_ci_low": "over trials",
     "mean_lower": "could be",
     "n_tasks": "tasks",
@@ -169,7 +156,7 @@ _TITLES = {
 }
 _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
-    "rank": _rank,
+    "rank": lambda r: r["rank"],
     "model": lambda r: r["model"],
     # What tells rows apart stands where a narrow terminal shows it.
     "judge": lambda r: r["judge"],
@@ -182,6 +169,7 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "mean_score": _mean,
     "ci_low": _span("ci_low", "ci_high", mark="is_small"),
     "raw_mean_score": _before_clipping,
+    "rank_low": _span("rank_low", "rank_high", "d"),
     "n_tasks": _tasks,
     "coverage": _number("coverage", ".1%"),
     "mean_lower": _span("mean_lower", "mean_upper"),

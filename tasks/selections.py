@@ -1,11 +1,11 @@
 """Scoring models on a hard selection, of today or of long ago."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 import sql
-from tasks.aggregate.rows import known
 from tasks.rules.statistics import few_to_rest_on, mean_intervals
 from warehouse import Reader
 
@@ -67,13 +67,14 @@ def _figures_on_selections() -> str:
 
 
 def _row(found: dict[str, Any], values: np.ndarray[Any, np.dtype[np.float64]], bar: float) -> dict[str, Any]:
-    ((low, high),) = mean_intervals(values[:, None])
+    low, high = (None if math.isnan(end) else float(end) for end in mean_intervals(values[:, None])[0])
+    floor = found["mean_floor"]
     row = found | {
-        "raw_ci_low": known(low),
-        "raw_ci_high": known(high),
+        "raw_ci_low": low,
+        "raw_ci_high": high,
         # The ends are clipped as the mean is.
-        "ci_low": known(max(low, found["mean_floor"])),
-        "ci_high": known(max(high, found["mean_floor"])),
+        "ci_low": None if low is None else max(low, floor),
+        "ci_high": None if high is None else max(high, floor),
         "is_small": bool(few_to_rest_on(values[:, None])[0]),
         "is_below_bar": found["coverage"] < bar,
     }

@@ -1,4 +1,4 @@
--- What changed in each model's latest sampling since its last comparable one, over the tasks complete in both. Interval
+-- What changed in each model's latest sampling since its last comparable one, over the tasks with a complete trial in both. Interval
 -- and p-value (corrected for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model MODEL`.
 with changes as (
     select *

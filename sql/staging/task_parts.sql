@@ -12,7 +12,6 @@ with over_trials as (
         lowest,
         highest,
         count(*) as n_responses,
-        favg(value) as value,
         fsum(value_lower) as sum_lower,
         fsum(value_upper) as sum_upper,
         sum(n_decided)::bigint as n_decided,
@@ -34,7 +33,8 @@ final as (
         over_trials.cut,
         over_trials.label,
         over_trials.score_name,
-        over_trials.value,
+        -- Over the trials in their order, so that the last digits of the same data are the same.
+        list_aggregate(over_trials.trial_values, 'favg') as value,
         -- A trial that was not sampled could still be anything.
         (sum_lower + (over_trials.n_trials - n_responses) * lowest)
         / over_trials.n_trials as value_lower,

@@ -143,7 +143,7 @@ def test_a_verdict_on_a_criterion_that_has_changed_since_decides_nothing(publish
     assert (flips.n_undecided, flips.n_left_out) == (1, 3)
 
 
-def test_a_flip_is_of_the_mean_over_trials_and_all_trials_must_be_decided(published: Fill) -> None:
+def test_a_flip_is_of_the_mean_over_the_complete_trials(published: Fill) -> None:
     again: Decisions = {"t1": [1, 1, 0, 0], "t2": [0, None]}
     first: Decisions = {task: ALL_MET[task] for task in again}
     reader = published(
@@ -155,8 +155,10 @@ def test_a_flip_is_of_the_mean_over_trials_and_all_trials_must_be_decided(publis
     [flip] = flips.flips
     assert (flip.criterion_id, flip.first_value, flip.second_value) == ("t1-c2", 1.0, 0.5)
     assert flip.effect == pytest.approx(-0.5 * 4 / 20)
-    assert answer.differences[0].difference == pytest.approx(-0.5 * 4 / 20)
-    assert (flips.n_undecided, flips.n_left_out) == (1, 1)
+    # The second task counts with the trial that is complete, in which nothing differs.
+    assert answer.differences[0].difference == pytest.approx(-0.5 * 4 / 20 / 2)
+    assert flips.explained == pytest.approx(answer.differences[0].difference)
+    assert (flips.n_undecided, flips.n_left_out) == (0, 0)
     [told] = with_explanations(reader, answer.differences[0].pair, [flip])
     assert told.explanations == (("why in a: 1.0",), ("why in b: 1.0", "why in b: 0"))
 

@@ -33,7 +33,7 @@ _SELECTIONS = Figure(
     "hard_selections",
     "What was selected",
     "The tasks of a field with the lowest mean score over a panel of models, under the judge that is configured "
-    "first; the selection made last. Chosen from are the tasks that are complete for every model of the panel. The "
+    "first; the selection made last. Chosen from are the tasks with a complete trial of every model of the panel. The "
     "border lies between the easiest task inside and the hardest outside; chance decides where between 5 and 95 % of "
     "resampled panels select a task.",
     (
@@ -68,6 +68,11 @@ _BOARD = Figure(
         Column("mean_score", "Score", "score"),
         Column("ci_low", "from", "score", "95 % interval"),
         Column("ci_high", "to", "score", "95 % interval"),
+        Column("raw_mean_score", "mean", "score", "Before clipping"),
+        Column("raw_ci_low", "from", "score", "Before clipping"),
+        Column("raw_ci_high", "to", "score", "Before clipping"),
+        Column("rank_low", "from", "count", "Possible ranks"),
+        Column("rank_high", "to", "count", "Possible ranks"),
         Column("mean_lower", "at least", "score", "Could be"),
         Column("mean_upper", "at most", "score", "Could be"),
         Column("is_small", "Few", "yes"),

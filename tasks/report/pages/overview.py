@@ -15,9 +15,15 @@ _BOARD = (
     Column("mean_score", "Score", "score"),
     Column("ci_low", "from", "score", "95 % interval"),
     Column("ci_high", "to", "score", "95 % interval"),
+    Column("raw_mean_score", "mean", "score", "Before clipping"),
+    Column("raw_ci_low", "from", "score", "Before clipping"),
+    Column("raw_ci_high", "to", "score", "Before clipping"),
+    Column("rank_low", "from", "count", "Possible ranks"),
+    Column("rank_high", "to", "count", "Possible ranks"),
     Column("mean_lower", "at least", "score", "Could be"),
     Column("mean_upper", "at most", "score", "Could be"),
     Column("n_tasks", "Tasks", "count"),
+    Column("n_tasks_full", "In all trials", "count"),
     Column("n_tasks_wanted", "Wanted", "count"),
     Column("coverage", "Coverage", "share"),
     Column("n_trials", "Trials", "count"),
@@ -127,8 +133,10 @@ OVERVIEW = Page(
         Figure(
             "leaderboard",
             "Leaderboard",
-            "Mean $score with the 95 % interval for other tasks of the same kind, on each split. Only tasks complete "
-            "for a model count; ranks compare the tasks that are complete for all. The $score of an answer is "
+            "Mean $score with the 95 % interval for other tasks of the same kind, on each split. A task "
+            "counts with the trials that are complete for it; ranks compare the tasks with a complete trial for every "
+            "ranked model, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A model "
+            "without a score has no verdict of the judge. The $score of an answer is "
             "$formula: $explained",
             _BOARD,
             by_split,
@@ -138,12 +146,12 @@ OVERVIEW = Page(
             "changes",
             "What changed",
             "Each model's latest sampling (or the one that the report is of) beside its last comparable one, under the "
-            "same judge and over the tasks that are complete in both. A difference is significant where its p-value, "
+            "same judge and over the tasks with a complete trial in both. A difference is significant where its p-value, "
             "corrected for all rows (Holm), is below 0.05; the interval is not corrected.",
             _CHANGES,
             changed,
             empty="There are no two samplings of one model to compare: it takes two that the same judge decided in the "
-            "same way, with tasks that are complete in both.",
+            "same way, with tasks that have a complete trial in both.",
             is_table=True,
         ),
         Figure(
