@@ -16,6 +16,7 @@ _SMALL_MARKS = {
 _NEEDED = {"mean_score", "ci_low", "mistake_share"}
 """With these, and all that stands before them, a leaderboard can be read."""
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
+_NOT_DRAWN = "What has no interval is newer than the last `prbench aggregate`, which draws them."
 BELOW_BAR, SMALL = "*", "°"
 
 
@@ -54,11 +55,9 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
     if any(map(_is_clipped, records)):
         lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping.")
-    without = [r for r in records if r.get("n_tasks", 0) > 1 and r["ci_low"] is None]
-    if any(r["is_small"] is None for r in without):
-        lines.append("What has no interval is newer than the last `prbench aggregate`, which draws them.")
-    if any(r["is_small"] is not None for r in without):
-        lines.append("No interval: too few tasks differ.")
+    # What was drawn says whether it is small.
+    for is_drawn in {r["is_small"] is not None for r in records if r.get("n_tasks", 0) > 1 and r["ci_low"] is None}:
+        lines.append("No interval: too few tasks differ." if is_drawn else _NOT_DRAWN)
     embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
@@ -130,6 +129,11 @@ def _before_clipping(record: Record) -> str | None:
     return f"{record['raw_mean_score']:.3f}" + (f", {span}" if span else "")
 
 
+def _possible_ranks(record: Record) -> str | None:
+    low, high = record["rank_low"], record["rank_high"]
+    return str(low) if low == high and low is not None else _span("rank_low", "rank_high", "d")(record)
+
+
 def _tasks(record: Record) -> str:
     full = record["n_tasks_full"]
     return f"{record['n_tasks']} of {record['n_tasks_wanted']}" + (
@@ -169,7 +173,7 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "mean_score": _mean,
     "ci_low": _span("ci_low", "ci_high", mark="is_small"),
     "raw_mean_score": _before_clipping,
-    "rank_low": _span("rank_low", "rank_high", "d"),
+    "rank_low": _possible_ranks,
     "n_tasks": _tasks,
     "coverage": _number("coverage", ".1%"),
     "mean_lower": _span("mean_lower", "mean_upper"),

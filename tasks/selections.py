@@ -20,8 +20,8 @@ def scores_on(reader: Reader, asked: dict[str, Any], bar: float) -> list[dict[st
     """A row a split and series: its mean score over the tasks of the selections, as on any board, with interval.
 
     Best first; there are no ranks, since models may rest on different tasks. `asked` has the parameters of
-    `sql/questions/selection_values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below which
-    a figure is marked.
+    `sql/questions/selection_values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below
+    which a figure is marked.
     """
     values = {
         (row["split"], row["series_id"]): np.array(row["task_values"], dtype=np.float64)

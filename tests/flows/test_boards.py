@@ -10,7 +10,7 @@ import yaml
 from flows.cli import main
 from tasks.aggregate import aggregate
 from tasks.sources import source_of
-from tests.builders import job_on
+from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.test_cookbook import small_world
 from warehouse import Warehouse
 
@@ -32,6 +32,34 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for table_name, rows in small_world(seed=7).items():
         known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in rows]
         warehouse.write(table_name, known)
+    aggregate(job)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One model below zero, one that lacks a trial, one that nobody judged; and one more of the first's kind."""
+    folder = tmp_path_factory.mktemp("uneven")
+    (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
+    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
+    job = job_on(folder / "finance.jsonl", folder / "data")
+    tasks = [f"t{i:02d}" for i in range(60)]
+    rows = dict(admitted(tasks, n_criteria=2))
+    rows["criteria"] = [criterion(task, place, weight) for task in tasks for place, weight in enumerate((10, -5))]
+    of_task = {task: [each for each in rows["criteria"] if each["task_id"] == task] for task in tasks}
+    rows["responses"], rows["verdicts"] = [response("t00", "unheard")], []
+    for i, task in enumerate(tasks):
+        met = {"below": (i % 10 == 0, i % 3 > 0), "alike": (i % 10 == 1, i % 3 > 0), "good": (i % 2, 0)}
+        for model, values in met.items():
+            for trial in (1, 2) if model == "good" and i > 0 else (1,):
+                answer = response(task, model, trial)
+                rows["responses"].append(answer)
+                pairs = zip(of_task[task], values, strict=True)
+                rows["verdicts"] += [verdict(answer, asked, float(value)) for asked, value in pairs]
+    revision = source_of(job)[1].revision
+    for table_name, of_table in rows.items():
+        known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in of_table]
+        Warehouse(job.warehouse).write(table_name, known)
     aggregate(job)
     return folder
 
@@ -77,6 +105,30 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_the_marks_explain
     assert [line.count("*") for line in shown.splitlines() if "dirac" in line and "│" in line] == [1]
     assert "* below the coverage bar of 99%; the figures rest on a part of the split: dirac" in shown
     assert "° fewer than 50 tasks, or hardly any that differ: the interval may be too narrow" in shown
+
+
+def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_shown(
+    uneven: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = Asked(uneven, capsys)
+    rows = {row["model"]: row for row in asked.json("leaderboard")}
+    shown = asked("leaderboard")
+    line = {model: next(line for line in shown.splitlines() if f" {model} " in line and "│" in line) for model in rows}
+    below = rows["below"]
+
+    assert (below["mean_score"], below["ci_low"], below["ci_high"]) == (0, 0, 0)
+    assert f"{below['raw_mean_score']:.3f}, {below['raw_ci_low']:.3f} to {below['raw_ci_high']:.3f}" in line["below"]
+    assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping." in shown
+    assert [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)] == [
+        tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))
+        for model in ("good", "below", "alike", "unheard")
+    ]
+    assert "│ 1  " in line["good"]
+    assert "│ 2 to 3 " in line["below"]
+    assert "60 of 60, 59 in all trials" in line["good"]
+    assert "not judged" in line["unheard"]
+    assert "No verdict of the judge on any answer: unheard" in shown
+    assert "rest on a part of the split" not in shown
 
 
 @pytest.mark.parametrize("cut", CUTS)

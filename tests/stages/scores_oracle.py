@@ -153,9 +153,7 @@ def board(world: World, judge: str, name: str) -> dict[str, BoardRow]:
     return {
         model: BoardRow(
             n_tasks=len(of_model),
-            n_tasks_full=sum(
-                len(found) == len(trials_of(world, judge, model)) for found in by_trial[model].values()
-            ),
+            n_tasks_full=sum(len(found) == len(trials_of(world, judge, model)) for found in by_trial[model].values()),
             mean_score=model_mean(of_model.values(), name),
             raw_mean_score=sum(of_model.values(), Fraction(0)) / len(of_model) if of_model else None,
             coverage=_coverage(world, judge, model),

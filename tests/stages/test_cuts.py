@@ -198,9 +198,7 @@ def test_each_repetition_is_scored_by_itself_over_the_tasks_that_are_complete_in
         for each in reader.rows("from trial_scores")
     }
     wanted = {
-        (*key, trial): of_trial
-        for key in oracle.all_keys
-        for trial, of_trial in oracle.trial_scores(key).items()
+        (*key, trial): of_trial for key in oracle.all_keys for trial, of_trial in oracle.trial_scores(key).items()
     }
 
     assert sorted(wanted) == sorted(actual)

@@ -231,3 +231,19 @@ def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job)
     assert 0 == select_hard(again.model_copy(update={"named_judges": (judge,)})).rows
     assert 0 == select_hard(again).rows
     assert before == read(again, "select selection_id from latest_selections")
+
+
+def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path: Path) -> None:
+    lacking = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1]}}
+    # The mean over one trial stands in for the other.
+    filled = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1] * 2}}
+    probabilities = []
+    for name, tenths in {"lacking": lacking, "filled": filled}.items():
+        (tmp_path / name).mkdir()
+        job = job_with(tmp_path / name, tenths, {"finance": TASKS})
+        select_hard(job)
+        assert chosen(tenths, SIZE) == {task for (task,) in read(job, "select task_id from hard_subset")}
+        probabilities.append(read(job, "select task_id, inclusion_probability from hard_stability order by task_id"))
+
+    assert len(TASKS) == len(probabilities[0])
+    assert probabilities[0] == probabilities[1]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import sql
 from tasks.aggregate import aggregate
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
@@ -478,7 +479,7 @@ def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a
             "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
         )
     )  # fmt: skip
-    nothing = ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank", "rank_low", "n_tasks_ranked", "met_share")
+    nothing = ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank", "rank_low", "n_tasks_ranked")
     assert [None] * len(nothing) == [found[name] for name in nothing]
     # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
     assert (0.0, 1.0) == (found["mean_lower"], found["mean_upper"])
@@ -504,3 +505,14 @@ def test_a_split_whose_answers_nobody_judged_says_so_though_others_of_the_model_
     query = "select split, is_judged, n_tasks, coverage from leaderboard where is_primary order by split"
 
     assert [("finance", True, 1, 1.0), ("legal", False, 0, 0.0)] == published(rows).table(query)[1]
+
+
+# one definition each
+
+
+def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
+    texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
+
+    places = {"denominator_positive": "staging/part_bounds.sql", "clips_mean": "staging/cut_sizes.sql"}
+    for factor, place in places.items():
+        assert [place] == [name for name, text in texts.items() if factor in text]

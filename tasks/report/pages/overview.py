@@ -135,9 +135,8 @@ OVERVIEW = Page(
             "Leaderboard",
             "Mean $score with the 95 % interval for other tasks of the same kind, on each split. A task "
             "counts with the trials that are complete for it; ranks compare the tasks with a complete trial for every "
-            "ranked model, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A model "
-            "without a score has no verdict of the judge. The $score of an answer is "
-            "$formula: $explained",
+            "ranked model, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A "
+            "model without a score has no verdict of the judge. The $score of an answer is $formula: $explained",
             _BOARD,
             by_split,
             is_table=True,
@@ -146,8 +145,8 @@ OVERVIEW = Page(
             "changes",
             "What changed",
             "Each model's latest sampling (or the one that the report is of) beside its last comparable one, under the "
-            "same judge and over the tasks with a complete trial in both. A difference is significant where its p-value, "
-            "corrected for all rows (Holm), is below 0.05; the interval is not corrected.",
+            "same judge and over the tasks with a complete trial in both. A difference is significant where its "
+            "p-value, corrected for all rows (Holm), is below 0.05; the interval is not corrected.",
             _CHANGES,
             changed,
             empty="There are no two samplings of one model to compare: it takes two that the same judge decided in the "
