@@ -49,7 +49,11 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
     ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
     if ranked:
         lines.append("Ranks compare only the tasks that are complete for every ranked model.")
-    if any(r.get("n_tasks", 0) > 1 and r["ci_low"] is None for r in records):
+    if any(r.get(mark) and r[low] is None for r in records for mark, low in _SMALL_MARKS.items()):
+        from tasks.rules.statistics import FEWEST_OTHERS
+
+        lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the commonest value.")
+    if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
         lines.append("What has no interval is newer than the last `prbench aggregate`, which draws them.")
     embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
     if embedded & {r["judge"] for r in records}:

@@ -20,10 +20,10 @@ _NOTHING = 1e-12
 class PairedDifference:
     """How much the second model scores above the first on the tasks that both have, in the unit of the scores.
 
-    The mean difference is None for no task. Interval, p-value and `smallest_detectable` are None together: where fewer
-    tasks than `FEWEST_OTHERS` differ, since those cannot tell how much tasks vary. Interval and p-value are of one
-    statistic: the interval at level 1 - p is the widest that leaves 0 out, so the 95 % interval does exactly if p is
-    below 0.05.
+    The mean difference is None for no task. Interval and `smallest_detectable` are None where fewer tasks than
+    `FEWEST_OTHERS` differ, since those cannot tell how much tasks vary, and so is the p-value. Interval and p-value are
+    of one statistic: the 95 % interval leaves 0 out exactly if p is at most 0.05. Where nearly all tasks change by one
+    and the same amount, there is no interval and the p-value is that of the sign test.
 
     Attributes:
         n_differing: the tasks whose difference is not the commonest one, which most often is 0.
@@ -60,7 +60,7 @@ def paired_difference(
     n, differing = len(differences), int(n_differing(differences[:, None])[0])
     mean = math.fsum(differences) / n if n else None
     if mean is None or differing < FEWEST_OTHERS:
-        return PairedDifference(n, mean, None, None, None, None, differing)
+        return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
     # What is drawn depends neither on the order of the tasks nor on which side comes first.
     turn = -1.0 if mean < 0 else 1.0
     values = np.sort(turn * differences)[:, None]
@@ -87,11 +87,19 @@ def task_differences(first: Floats, second: Floats) -> Floats:
     return np.asarray(differences[~np.isnan(differences)])
 
 
+def _sign_test(differences: Floats) -> float | None:
+    """The two-sided p-value of so many signs alike; None where too few tasks differ to show anything."""
+    n, up = int((differences != 0).sum()), int((differences > 0).sum())
+    if n <= FEWEST_OTHERS:
+        return None
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)) / 2**n)
+
+
 def smallest_detectable(differences: Floats, alpha: float) -> float | None:
     """The true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
-    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n), the textbook formula with Student's t for the normal, with the degrees of
-    freedom of the tasks that differ. None where too few do.
+    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n), the textbook formula with Student's t for the normal, with the degrees
+    of freedom of the tasks that differ. None where too few do.
     """
     differing = int(n_differing(differences[:, None])[0])
     if differing < FEWEST_OTHERS:

@@ -47,7 +47,8 @@ def test_the_interval_leaves_zero_out_exactly_if_the_p_value_is_below_its_error(
     if found.p_value is None:
         assert (None, None) == (found.ci_low, found.ci_high)
     else:
-        assert found.ci_low is not None and found.ci_high is not None
+        assert found.ci_low is not None
+        assert found.ci_high is not None
         assert (found.p_value <= 1 - level) == (found.ci_low > 0 or found.ci_high < 0)
 
 
