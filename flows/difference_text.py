@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 from flows.output import show_table
 from tasks.compare import ALPHA, Answer, Difference, Flips, Side, flips_of, short
@@ -50,8 +51,8 @@ def sentence(answer: Answer, difference: Difference) -> str:
 
 
 def _n_unequal(difference: Difference) -> int:
-    first, second = ([getattr(task, side) for task in difference.tasks] for side in ("first", "second"))
-    return int((task_differences(first, second) != 0).sum())
+    first, second = zip(*((task.first, task.second) for task in difference.tasks), strict=True)
+    return int((task_differences(np.array(first), np.array(second)) != 0).sum())
 
 
 def _too_few(difference: Difference) -> str:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -92,7 +93,8 @@ def _sign_test(differences: Floats) -> float | None:
     n, up = int((differences != 0).sum()), int((differences > 0).sum())
     if n <= FEWEST_OTHERS:
         return None
-    return min(1.0, 2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)) / 2**n)
+    # As fractions of whole numbers, since 2**n has no float for many tasks.
+    return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
 
 
 def smallest_detectable(differences: Floats, alpha: float) -> float | None:

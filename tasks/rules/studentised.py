@@ -71,7 +71,7 @@ class Studentised:
 
 
 def _two_sided(steps: Draws, reached: float) -> float:
-    """The smallest error at which the upper quantile of sorted steps is below `reached`, interpolated as in intervals."""
+    """The smallest error at which the upper quantile of the steps is below `reached`, interpolated as for intervals."""
     steps = steps[~np.isnan(steps)]
     above = int(np.searchsorted(steps, reached))
     if above in {0, len(steps)}:
