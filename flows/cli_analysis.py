@@ -149,9 +149,12 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
         click.echo("No model has a complete task here yet.")
         return 0
     _show("Rank correlation of length and score", records, {
-        "split": "split", "model": "model", "length in": "measure", "correlation": "rank_correlation", "n": "n",
+        "split": "split", "model": "model", "length in": "measure",
+        "correlation": ("rank_correlation", "ci_low", "ci_high"), "n": "n",
         "judge": "judge", **_repetition(records), "vintage": "vintage",
     })  # fmt: skip
+    if any(record["is_small"] and record["rank_correlation"] is not None for record in records):
+        click.echo(f"{_SMALL_MARK} fewer than 50 are ranked; fewer than 10 have no interval")
     return 0
 
 
