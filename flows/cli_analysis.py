@@ -1,6 +1,6 @@
 """The commands that look behind the leaderboard: graders, criteria, lengths."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -40,7 +40,8 @@ Records = list[dict[str, Any]]
 def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     """Compare graders: judges, imported labels of people, repetitions, majorities. `--judge` names one to compare.
 
-    With `--people` each other grader's agreement with people is averaged over them, as in table 3 of the paper.
+    With `--people` each other grader is compared with all of them: their decisions are pooled, so a person counts by
+    the number of criteria. The mean of the pairs (table 3 of the paper) stands beside it.
     """
     if people:
         return _against_people(context, by, people)
@@ -80,17 +81,26 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
 
 
 def _against_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    records = _asked(
-        context, "people", {"cut": by or "all", "people": list(people), "graders": list(context.asked.judges)}
-    )
+    from tasks.people import against_people
+
+    asked = {"cut": by or "all", "people": list(people), "graders": list(context.asked.judges)}
+    records = _asked(context, "people", asked, reading=against_people)
     if context.as_json:
         show_json(records)
         return 0
+    if not records:
+        click.echo(f"No criterion of a response was decided by {' or '.join(people)} and another grader yet.")
+        return 0
     label = {by: "label"} if by else {}
-    _show(f"Agreement with {', '.join(people)}, the mean over them", records, {
-        "grader": "grader", **label, "kappa": "kappa", "macro-F1": "macro_f1",
-        "mean of tasks": "macro_f1_task_mean", "agreement": "agreement", "people": "n_people", "n": "n",
+    _show(f"Agreement with {', '.join(people)}, their decisions pooled", records, {
+        "grader": "grader", **label, "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
+        "macro-F1": ("macro_f1", "macro_f1_ci_low", "macro_f1_ci_high"),
+        "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"), "people": "n_people", "n": "n",
+        "tasks": "n_tasks", "macro-F1, mean of tasks": "macro_f1_task_mean",
+        "kappa, mean of pairs": "kappa_pair_mean", "macro-F1, mean of pairs": "macro_f1_pair_mean",
     })  # fmt: skip
+    if any(_is_small(record) for record in records):
+        click.echo(_small_legend())
     return 0
 
 
@@ -139,9 +149,12 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
         click.echo("No model has a complete task here yet.")
         return 0
     _show("Rank correlation of length and score", records, {
-        "split": "split", "model": "model", "length in": "measure", "correlation": "rank_correlation", "n": "n",
+        "split": "split", "model": "model", "length in": "measure",
+        "correlation": ("rank_correlation", "ci_low", "ci_high"), "n": "n",
         "judge": "judge", **_repetition(records), "vintage": "vintage",
     })  # fmt: skip
+    if any(record["is_small"] and record["rank_correlation"] is not None for record in records):
+        click.echo(f"{_SMALL_MARK} fewer than 50 are ranked; fewer than 10 have no interval")
     return 0
 
 
@@ -150,8 +163,14 @@ def _repetition(records: Records) -> dict[str, str]:
     return {"repetition": "judge_trial"} if any(record["judge_trial"] != 1 for record in records) else {}
 
 
-def _asked(context: Context, question: str, asked: Mapping[str, Any], **names: str | None) -> Records:
-    """The answer to a question under sql/questions/ on the job's data-set revision."""
+def _asked(
+    context: Context,
+    question: str,
+    asked: Mapping[str, Any],
+    reading: "Callable[[Reader, Mapping[str, Any]], Records] | None" = None,
+    **names: str | None,
+) -> Records:
+    """The answer to a question under sql/questions/ on the job's data-set revision, or what `reading` makes of it."""
     import sql
     from tasks.rules.errors import UsageError
     from tasks.sources import source_of
@@ -166,7 +185,7 @@ def _asked(context: Context, question: str, asked: Mapping[str, Any], **names: s
         if given["score"] not in known:
             raise UsageError(f"--score {given['score']}: {benchmark.name} has {', '.join(known)}")
     with Warehouse(job.warehouse).reader() as reader:
-        found = reader.rows(sql.read(f"questions/{question}"), given)
+        found = reading(reader, given) if reading else reader.rows(sql.read(f"questions/{question}"), given)
         if not found:
             _refuse_unknown(reader, given)
         return found
@@ -195,13 +214,25 @@ def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
     if isinstance(column, str):
         value = record[column]
         return f"{value:.3f}" if isinstance(value, float) and column != "weight" else value
-    from tasks.rules.statistics import SMALL
-
     value, low, high = (record[name] for name in column)
     if value is None:
         return None
-    small = _SMALL_MARK if record["n_tasks"] < SMALL else ""
-    return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f}){small}"
+    small = _SMALL_MARK if _is_small(record) else ""
+    return f"{value:.3f}{small}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f}){small}"
+
+
+def _is_small(record: Mapping[str, Any]) -> bool:
+    """Whether a figure rests on too few tasks, by its own word or else by their number."""
+    from tasks.rules.statistics import SMALL
+
+    return bool(record.get("is_small", record.get("n_tasks", SMALL) < SMALL))
+
+
+def _small_legend() -> str:
+    from tasks.rules.statistics import FEW_OTHERS, SMALL
+
+    few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
+    return f"{_SMALL_MARK} {few}: the interval may be too narrow"
 
 
 ANALYSIS_COMMANDS = (judges, criteria, lengths)

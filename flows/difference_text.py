@@ -4,11 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 from flows.output import show_table
 from tasks.compare import ALPHA, Answer, Difference, Flips, Side, flips_of, short
+from tasks.rules.comparison import task_differences
+from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, SMALL
 from warehouse import Reader
 
+SMALL_MARK = "°"
 _MOST_DETAILED = 2
 """Up to so many differences are all taken apart; of more, the first is."""
 _WORST_TASKS = 5
@@ -25,24 +29,38 @@ def sentence(answer: Answer, difference: Difference) -> str:
     first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
     where = f"on {difference.split}{_where(answer, difference)}"
     paired = difference.paired
-    if not any(task.first != task.second for task in difference.tasks):
-        return (
-            f"{second} and {first} score the same {where}, task by task ({_counted(paired.n_tasks, 'task', 'tasks')})"
-        )
+    n_tasks = _counted(paired.n_tasks, "task", "tasks")
+    if not _n_unequal(difference):
+        return f"{second} and {first} score the same {where}: no task differs ({n_tasks})"
     size = f"{_figure(abs(difference.difference))} {'lower' if difference.difference < 0 else 'higher'}"
-    if paired.ci_low is None or paired.ci_high is None or difference.p_adjusted is None:
-        return f"{second} is {size} than {first} {where}, on a single task: chance cannot be told from anything else"
+    if difference.p_adjusted is None:
+        return f"{second} is {size} than {first} {where}, but {_too_few(difference)} to tell it from chance"
     n_tested = sum(each.p_adjusted is not None for each in answer.differences)
     corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
-    shown = f"95 % interval {paired.ci_low:.3f} to {paired.ci_high:.3f}, {_chance(difference.p_adjusted)}{corrected}"
+    interval = "no interval, since nearly all tasks change by the same"
+    if paired.ci_low is not None:
+        alone = "uncorrected " if n_tested > 1 else ""
+        interval = f"{alone}95 % interval {paired.ci_low:.3f} to {paired.ci_high:.3f}"
+    shown = f"{interval}, {_chance(difference.p_adjusted)}{corrected}"
     if difference.is_significant:
         return f"{second} is {size} than {first} {where} ({shown}): more than chance"
-    could = (
-        f"this data would show one of {_figure(paired.smallest_detectable)} four times in five"
-        if paired.smallest_detectable is not None
-        else f"{_counted(paired.n_tasks, 'task is', 'tasks are')} too few to show any"
-    )
-    return f"no difference shown between {first} and {second} {where} ({second} is {size}; {shown}); {could}"
+    told = f"no difference shown between {first} and {second} {where} ({second} is {size}; {shown})"
+    if paired.smallest_detectable is None:
+        return told
+    return f"{told}; this data would show one of {_figure(paired.smallest_detectable)} four times in five"
+
+
+def _n_unequal(difference: Difference) -> int:
+    first, second = zip(*((task.first, task.second) for task in difference.tasks), strict=True)
+    return int((task_differences(np.array(first), np.array(second)) != 0).sum())
+
+
+def _too_few(difference: Difference) -> str:
+    """Why there is neither an interval nor a test."""
+    n_tasks = difference.paired.n_tasks
+    if n_tasks <= FEWEST_OTHERS:
+        return f"{_counted(n_tasks, 'task is', 'tasks are')} too few"
+    return f"too few tasks differ ({_n_unequal(difference)} of {n_tasks})"
 
 
 def notes_on(flips: Flips, difference: Difference) -> list[str]:
@@ -79,6 +97,15 @@ def show(reader: Reader, answer: Answer, n_flips: int) -> None:
         _show_flips(answer, difference, flips, n_flips)
     if not is_few:
         click.echo(f"\nWhat the other {len(answer.differences) - 1} are made of is in --json.")
+    if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
+        few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
+        click.echo(f"{SMALL_MARK} {few}: the interval may be too narrow")
+    if any(each.paired.p_value is None for each in answer.differences):
+        click.echo(f"Where fewer than {FEWEST_OTHERS} tasks differ, there is no interval and no test.")
+    if len(answer.differences) > 1:
+        click.echo(
+            "Intervals and p are those of each comparison alone; only `p corrected` allows for all of them (Holm)."
+        )
     own = [note for difference in answer.differences for note in difference.notes]
     for note in dict.fromkeys([*answer.notes, *own]):
         click.echo(note)
@@ -102,7 +129,7 @@ def _row(answer: Answer, difference: Difference, telling: Sequence[str], n_teste
         *(_on_both(pair.first, pair.second, name) for name in telling),
         difference.split,
         f"{difference.difference:+.3f}",
-        None if paired.ci_low is None else f"{paired.ci_low:.3f} to {paired.ci_high:.3f}",
+        _interval(difference),
         *[_p_value(value) for value in (paired.p_value, difference.p_adjusted)][:n_tested],
         difference.is_significant,
         f"{paired.n_tasks} of {difference.n_wanted}",
@@ -110,6 +137,13 @@ def _row(answer: Answer, difference: Difference, telling: Sequence[str], n_teste
         f"{difference.first_mean:.3f}",
         f"{difference.second_mean:.3f}",
     ]
+
+
+def _interval(difference: Difference) -> str:
+    paired = difference.paired
+    if paired.ci_low is not None:
+        return f"{paired.ci_low:.3f} to {paired.ci_high:.3f}{SMALL_MARK if paired.is_small else ''}"
+    return "too few tasks differ" if _n_unequal(difference) else "no task differs"
 
 
 def _telling(answer: Answer) -> list[str]:

@@ -55,9 +55,12 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
     if any(map(_is_clipped, records)):
         lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping.")
-    # What was drawn says whether it is small.
-    for is_drawn in {r["is_small"] is not None for r in records if r.get("n_tasks", 0) > 1 and r["ci_low"] is None}:
-        lines.append("No interval: too few tasks differ." if is_drawn else _NOT_DRAWN)
+    if any(r.get(mark) and r[low] is None for r in records for mark, low in _SMALL_MARKS.items()):
+        from tasks.rules.statistics import FEWEST_OTHERS
+
+        lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the commonest value.")
+    if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
+        lines.append(_NOT_DRAWN)
     embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")

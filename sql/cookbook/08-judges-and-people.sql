@@ -1,4 +1,5 @@
--- How far do judges agree with people, taking imported graders for people (table 3 of the paper)?
+-- How far do judges agree with people, taking imported graders for people (table 3 of the paper)? A pair counts by its
+-- decisions; `prbench judges --people` pools the decisions themselves and gives intervals.
 with sides as (
     select kind_a, kind_b, grader_a as judge, kappa, macro_f1, n
     from judge_agreement
@@ -15,8 +16,8 @@ with sides as (
 
 select
     judge,
-    round(avg(kappa), 3) as kappa,
-    round(avg(macro_f1), 3) as macro_f1,
+    round(sum(n * kappa) / sum(n) filter (kappa is not null), 3) as kappa,
+    round(sum(n * macro_f1) / sum(n), 3) as macro_f1,
     count(*) as pairs,
     sum(n) as decisions
 from sides

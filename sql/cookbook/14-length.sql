@@ -4,6 +4,8 @@ select
     coalesce(model, '(over the models)') as model,
     measure,
     round(rank_correlation, 3) as rank_correlation,
+    round(ci_low, 3) as ci_low,
+    round(ci_high, 3) as ci_high,
     n,
     judge,
     vintage

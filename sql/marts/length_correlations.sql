@@ -1,5 +1,6 @@
 -- Spearman's rank correlation (tied values share the mean of their ranks) of length and score: over the tasks of a
--- model, and over the models of a board.
+-- model, and over the models of a board. A task is one point, the mean over its trials, so nothing hangs together within
+-- what is ranked. The 95 % interval is Fisher's z with the variance (1 + r^2 / 2) / (n - 3) (Bonett and Wright, 2000).
 with of_tasks as (
     select
         boards.board_id,
@@ -88,6 +89,19 @@ correlated as (
     group by all
 ),
 
+bounded as (
+    select
+        *,
+        -- Below 10, and where the ranks agree in full, the formula does not hold.
+        if(
+            n >= 10 and abs(rank_correlation) < 1 - 1e-9,
+            1.959963984540054 * sqrt((1 + rank_correlation ** 2 / 2) / (n - 3)),
+            null
+        ) as half,
+        atanh(if(half is null, null, rank_correlation)) as z
+    from correlated
+),
+
 named_boards as (
     select distinct board_id, benchmark, dataset_revision, split, is_own_hard
     from boards
@@ -109,14 +123,17 @@ final as (
     select
         named_boards.* exclude (board_id),
         panels.* exclude (panel_id),
-        correlated.level,
+        bounded.level,
         series.model,
         series.model_config_hash,
-        correlated.score_name,
-        correlated.measure,
-        correlated.n,
-        correlated.rank_correlation
-    from correlated
+        bounded.score_name,
+        bounded.measure,
+        bounded.n,
+        bounded.rank_correlation,
+        tanh(bounded.z - bounded.half) as ci_low,
+        tanh(bounded.z + bounded.half) as ci_high,
+        bounded.n < 50 as is_small
+    from bounded
     inner join named_boards using (board_id)
     inner join panels using (panel_id)
     left join series using (series_id)

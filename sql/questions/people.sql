@@ -1,35 +1,24 @@
--- How far each grader agrees with people, the mean over them (table 3 of the paper), and people with each other.
+-- What each grader and each person decided on the same criteria, by task; people with each other, each pair once.
 with sides as (
-    select *, grader_a as grader, grader_b as person from agreement_figures
+    select *, grader_a as grader, grader_b as person, value_a as a, value_b as b
+    from agreement_counts
     union all by name
-    select *, grader_b as grader, grader_a as person from agreement_figures
+    select *, grader_b as grader, grader_a as person, value_b as a, value_a as b
+    from agreement_counts
 ),
 
-with_people as (
+named as (
+    -- Three steps that people decided in are two, too, beside graders of two.
     select
-        if(
-            list_contains(
-                $people::varchar[], replace(grader, ' (as binary)', '')
-            ),
-            '(people with each other'
-            || if(grader like '% (as binary)', ', as binary)', ')'),
-            grader
-        ) as grader,
-        label,
-        person,
-        kappa,
-        macro_f1,
-        macro_f1_task_mean,
-        macro_f1_task_mean_absent_as_0,
-        agreement,
-        n
+        *,
+        list_contains($people::varchar[], replace(grader, ' (as binary)', ''))
+            as is_person
     from sides
     where
         benchmark = $benchmark
         and dataset_revision = $revision
         and cut = $cut
         and not is_member
-        -- Three steps that people decided in are two, too, beside graders of two.
         and list_contains(
             $people::varchar[], replace(person, ' (as binary)', '')
         )
@@ -37,18 +26,34 @@ with_people as (
             len($graders::varchar[]) = 0
             or list_contains($graders::varchar[], grader)
         )
+),
+
+final as (
+    select
+        if(
+            is_person,
+            '(people with each other'
+            || if(grader like '% (as binary)', ', as binary)', ')'),
+            grader
+        ) as grader,
+        label,
+        n_classes,
+        person,
+        grader as pair_grader,
+        task_id,
+        a,
+        b,
+        n
+    from named
+    where
+        not is_person
+        or grader < person
+        -- A person named in `--judge` is met by everyone else, whoever comes first by name.
+        or (
+            len($graders::varchar[]) > 0
+            and not list_contains($graders::varchar[], person)
+        )
 )
 
-select
-    grader,
-    label,
-    avg(kappa) as kappa,
-    avg(macro_f1) as macro_f1,
-    avg(macro_f1_task_mean) as macro_f1_task_mean,
-    avg(macro_f1_task_mean_absent_as_0) as macro_f1_task_mean_absent_as_0,
-    avg(agreement) as agreement,
-    count(distinct person) as n_people,
-    sum(n)::bigint as n
-from with_people
-group by grader, label
-order by label, kappa desc nulls last, grader
+select * from final
+order by grader, label, pair_grader, person, task_id, a, b

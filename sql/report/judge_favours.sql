@@ -1,5 +1,5 @@
 -- Whom each grader favours: the score that it gives a model's answers minus the score that the others give the same
--- answers, and how far that is from what it gives the models on average.
+-- answers, and how far that is from what it gives on average over the tasks of all models.
 with marked as (
     select
         entries.entry as model,
@@ -78,7 +78,9 @@ by_grader as (
     select
         grader,
         count(*) as n_models,
-        avg(difference order by model) as mean_difference
+        -- By tasks, so that a model with a single one moves nobody.
+        sum(difference * n_tasks order by model) / sum(n_tasks)
+            as mean_difference
     from by_model
     group by grader
 )
@@ -92,6 +94,7 @@ select
     -- Of a single model there is nothing to be partial to.
     if(n_models > 1, difference - mean_difference, null) as favour,
     n_tasks,
+    n_tasks < 50 as is_small,
     n_responses
 from by_model
 inner join by_grader using (grader)

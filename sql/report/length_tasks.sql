@@ -7,9 +7,15 @@ with correlated as (
         entries.entry as model,
         any_value(rank_correlation) filter (measure = 'chars_alnum')
             as chars_correlation,
+        any_value(ci_low) filter (measure = 'chars_alnum') as chars_ci_low,
+        any_value(ci_high) filter (measure = 'chars_alnum') as chars_ci_high,
         any_value(n) filter (measure = 'chars_alnum') as n_chars,
         any_value(rank_correlation) filter (measure = 'completion_tokens')
             as tokens_correlation,
+        any_value(ci_low) filter (measure = 'completion_tokens') as tokens_ci_low,
+        any_value(ci_high) filter (measure = 'completion_tokens')
+            as tokens_ci_high,
+        bool_or(is_small) as is_small,
         any_value(n) filter (measure = 'completion_tokens') as n_tokens
     from length_correlations
     inner join $entries as entries (model, model_config_hash, vintage, entry)

@@ -9,9 +9,9 @@ import numpy as np
 import sql
 from tasks.compare.pairs import pairs
 from tasks.compare.series import Kind, Pair, Question, Side
-from tasks.rules.comparison import PairedDifference, holm, paired_difference, smallest_detectable
+from tasks.rules.comparison import PairedDifference, holm, paired_difference, smallest_detectable, task_differences
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.statistics import SMALL
+from tasks.rules.statistics import FEW_OTHERS, SMALL
 from warehouse import Reader
 
 LEVEL = 0.95
@@ -41,7 +41,7 @@ class Difference:
         answered: those that both sides answered, complete or not.
         n_wanted: how many both sides could have.
         p_adjusted: the p-value, corrected for the number of differences that are shown.
-        is_significant: whether it is below 5 %; None where there is no p-value.
+        is_significant: whether it is below 5 %; None where there is no p-value. The interval is not corrected.
     """
 
     pair: Pair
@@ -163,6 +163,7 @@ def _difference(
     if not tasks:
         return None
     means = [math.fsum(side) / len(tasks) for side in ([t.first for t in tasks], [t.second for t in tasks])]
+    paired = paired_difference(np.array([t.first for t in tasks]), np.array([t.second for t in tasks]), level=LEVEL)
     return Difference(
         pair=pair,
         split=split,
@@ -171,12 +172,12 @@ def _difference(
         n_wanted=len(wanted),
         first_mean=means[0],
         second_mean=means[1],
-        paired=paired_difference(np.array([t.first for t in tasks]), np.array([t.second for t in tasks]), level=LEVEL),
-        notes=(*pair.notes, *_notes(question, pair, means, len(tasks))),
+        paired=paired,
+        notes=(*pair.notes, *_notes(question, pair, means, paired)),
     )
 
 
-def _notes(question: Question, pair: Pair, means: Iterable[float], n_tasks: int) -> list[str]:
+def _notes(question: Question, pair: Pair, means: Iterable[float], paired: PairedDifference) -> list[str]:
     notes = []
     for side, mean in zip((pair.first, pair.second), means, strict=True):
         if question.clips_mean and mean < 0:
@@ -184,8 +185,15 @@ def _notes(question: Question, pair: Pair, means: Iterable[float], n_tasks: int)
                 f"The mean of {side.name} is {mean:.3f} before clipping; the leaderboard shows 0. The difference is "
                 "of the unclipped means."
             )
-    if n_tasks < SMALL:
-        notes.append(f"The figures rest on {n_tasks} tasks; below {SMALL} an interval is not to be relied on.")
+    if paired.ci_low is None:
+        return notes
+    if paired.n_tasks < SMALL:
+        notes.append(f"The figures rest on {paired.n_tasks} tasks; below {SMALL} an interval is not to be relied on.")
+    elif paired.is_small:
+        notes.append(
+            f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is not to be "
+            "relied on."
+        )
     return notes
 
 
@@ -205,6 +213,7 @@ def _corrected(differences: list[Difference]) -> list[Difference]:
 
 
 def _detectable(difference: Difference, alpha: float) -> float | None:
-    if difference.paired.p_value is None:
+    if difference.paired.ci_low is None:
         return None
-    return smallest_detectable(np.array([task.second - task.first for task in difference.tasks]), alpha)
+    first, second = (np.array(side) for side in zip(*((t.first, t.second) for t in difference.tasks), strict=True))
+    return smallest_detectable(task_differences(first, second), alpha)

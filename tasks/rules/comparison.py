@@ -3,26 +3,32 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from tasks.rules.statistics import RESAMPLES, SEED, Floats, mean_intervals, student_quantile
+from tasks.rules.quantiles import Floats, student_quantile
+from tasks.rules.statistics import FEWEST_OTHERS, RESAMPLES, SEED, draws, few_to_rest_on, n_differing
+from tasks.rules.studentised import TOUCHES, studentised
 
 POWER = 0.8
 """The chance with which a difference of the smallest detectable size is found."""
-_ENUMERATED = 12
-"""Up to so many tasks all flips of signs are looked at, 4,096 at most."""
-_FLIPPED_AT_A_TIME = 1_000
-_TIE = 1e-9
-"""The share of the sum of absolute differences within which two sums are the same but for rounding."""
+_NOTHING = 1e-12
+"""The share of the largest value below which a difference is nothing but rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
     """How much the second model scores above the first on the tasks that both have, in the unit of the scores.
 
-    Everything but the mean difference is None for fewer than two tasks, and the mean for none. `smallest_detectable`
-    is None too where the tasks are so few that the test can show no difference at all, however large.
+    The mean difference is None for no task. Interval and `smallest_detectable` are None where fewer tasks than
+    `FEWEST_OTHERS` differ, since those cannot tell how much tasks vary, and so is the p-value. Interval and p-value are
+    of one statistic: the 95 % interval leaves 0 out exactly if p is at most 0.05. Where nearly all tasks change by one
+    and the same amount, there is no interval and the p-value is that of the sign test.
+
+    Attributes:
+        n_differing: the tasks whose difference is not the commonest one, which most often is 0.
+        is_small: whether the interval may be too narrow, as `few_to_rest_on` says.
     """
 
     n_tasks: int
@@ -31,6 +37,8 @@ class PairedDifference:
     ci_high: float | None
     p_value: float | None
     smallest_detectable: float | None
+    n_differing: int = 0
+    is_small: bool = True
 
 
 def paired_difference(
@@ -47,57 +55,60 @@ def paired_difference(
         first: one value a task, its mean over trials; NaN where it has none, and the task does not count.
         second: the values of the same tasks in the same order.
         level: coverage of the interval, and one minus the error that the smallest detectable difference allows.
-        resamples: of the interval, and random flips of the test.
+        resamples: of the bootstrap; the p-value is not below one in one more than these.
     """
-    both = np.asarray(second, dtype=np.float64) - np.asarray(first, dtype=np.float64)
-    differences = both[~np.isnan(both)]
-    n = len(differences)
-    if n < 2:
-        return PairedDifference(n, float(differences[0]) if n else None, None, None, None, None)
-    low, high = mean_intervals(differences[:, None], level=level, resamples=resamples, seed=seed)[0]
+    differences = task_differences(first, second)
+    n, differing = len(differences), int(n_differing(differences[:, None])[0])
+    mean = math.fsum(differences) / n if n else None
+    if mean is None or differing < FEWEST_OTHERS:
+        return PairedDifference(n, mean, None, None, _sign_test(differences), None, differing)
+    # What is drawn depends neither on the order of the tasks nor on which side comes first.
+    turn = -1.0 if mean < 0 else 1.0
+    values = np.sort(turn * differences)[:, None]
+    made = studentised(values, np.ones_like(values), np.array([differing]), draws(n, resamples, seed))
+    low, high = (float(end[0]) for end in made.ends(level))
+    low = 0.0 if 0.0 < low <= TOUCHES * abs(mean) else low
     return PairedDifference(
         n_tasks=n,
-        difference=float(differences.mean()),
-        ci_low=float(low),
-        ci_high=float(high),
-        p_value=_sign_flip_p(differences, resamples, seed),
-        smallest_detectable=smallest_detectable(differences, 1.0 - level),
+        difference=mean,
+        ci_low=low if turn > 0 else -high,
+        ci_high=high if turn > 0 else -low,
+        p_value=max(float(made.p_values()[0]), 1.0 / (1 + resamples)),
+        smallest_detectable=smallest_detectable(values[:, 0], 1.0 - level),
+        n_differing=differing,
+        is_small=bool(few_to_rest_on(values)[0]),
     )
 
 
-def _sign_flip_p(differences: Floats, resamples: int, seed: int) -> float:
-    """The two-sided p-value of a mean of nothing, when each difference is as likely to have either sign.
+def task_differences(first: Floats, second: Floats) -> Floats:
+    """Second minus first on the tasks that both have; what is equal but for rounding differs by nothing."""
+    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    differences = b - a
+    differences[np.abs(differences) <= _NOTHING * np.maximum(np.abs(a), np.abs(b))] = 0.0
+    return np.asarray(differences[~np.isnan(differences)])
 
-    All flips for few tasks. Otherwise random ones with the observed counted among them, as Phipson and Smyth (2010)
-    show that it must be for a valid test.
-    """
-    n = len(differences)
-    # Sums that are equal in truth differ in their last digits, by the order of adding.
-    reached = abs(float(differences.sum())) - _TIE * float(np.abs(differences).sum())
-    if n <= _ENUMERATED:
-        every = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        return float((np.abs(every @ differences) >= reached).mean())
-    generator = np.random.default_rng(seed)
-    extreme = 0
-    for start in range(0, resamples, _FLIPPED_AT_A_TIME):
-        count = min(_FLIPPED_AT_A_TIME, resamples - start)
-        signs = 1.0 - 2.0 * generator.integers(0, 2, size=(count, n))
-        extreme += int((np.abs(signs @ differences) >= reached).sum())
-    return (1 + extreme) / (1 + resamples)
+
+def _sign_test(differences: Floats) -> float | None:
+    """The two-sided p-value of so many signs alike; None where too few tasks differ to show anything."""
+    n, up = int((differences != 0).sum()), int((differences > 0).sum())
+    if n <= FEWEST_OTHERS:
+        return None
+    # As fractions of whole numbers, since 2**n has no float for many tasks.
+    return min(1.0, float(Fraction(2 * sum(math.comb(n, k) for k in range(min(up, n - up) + 1)), 2**n)))
 
 
 def smallest_detectable(differences: Floats, alpha: float) -> float | None:
     """The true mean that a two-sided t-test at alpha finds with 80 % power, given this spread.
 
-    (t_{1 - alpha/2, n-1} + t_{0.8, n-1}) * sd / sqrt(n), the textbook formula with Student's t for the normal. None
-    where flipping signs cannot come below alpha: two of the 2^n flips always reach the observed mean.
+    (t_{1 - alpha/2} + t_{0.8}) * sd / sqrt(n), the textbook formula with Student's t for the normal, with the degrees
+    of freedom of the tasks that differ. None where too few do.
     """
-    n = len(differences)
-    if 2.0 ** (1 - n) > alpha:
+    differing = int(n_differing(differences[:, None])[0])
+    if differing < FEWEST_OTHERS:
         return None
-    degrees = np.asarray(n - 1.0)
+    degrees = np.asarray(differing - 1.0)
     quantiles = student_quantile(1.0 - alpha / 2.0, degrees) + student_quantile(POWER, degrees)
-    return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(n)
+    return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -1,35 +1,34 @@
 """Intervals for figures that are means or pooled shares over tasks, with whole tasks as the sample.
 
-The interval is the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An Introduction to the Bootstrap", 1993,
-section 12.5), held within bounds where it is known to run wild. README.md tells why this one.
+On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
+Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
+of freedom that the tasks have that differ. README.md tells why.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Draws = NDArray[np.floating[Any]]
-Singles = NDArray[np.float32]
+from tasks.rules.quantiles import Floats, student_quantile
+from tasks.rules.studentised import Draws, studentised
 
 RESAMPLES = 10_000
 SEED = 20251114
-METHOD = "bootstrap-t-2"
+METHOD = "bootstrap-t-3"
 """The name of the interval method, stored beside intervals; the number grows when the method changes."""
 SMALL = 50
 """Below so many tasks the interval's coverage is not promised."""
 FEW_OTHERS = 10
 """Nor is it where fewer tasks than these differ from the commonest value, as with a rare mistake."""
-WIDEST = 2.0
-"""One side of an interval is at most so many times Student's t."""
+FEWEST_OTHERS = 5
+"""Where fewer tasks than these differ from the commonest value, their spread is unknown and there is no interval."""
 _DRAWN_AT_A_TIME = 1_000
 _FIGURES_AT_A_TIME = 100
-_NO_SPREAD = 1e-6
-"""The share of the sample's squared spread below which a resample has none but rounding."""
+_SAME = 1e-9
+"""The share of the largest value within which two values are the same but for rounding."""
 
 
 @lru_cache(maxsize=4)
@@ -71,7 +70,7 @@ def mean_intervals(
             is left out for it.
 
     Returns:
-        Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with fewer than two tasks.
+        Shape (n_figures, 2): low and high in the unit of the values, NaN for a figure with too few tasks that differ.
     """
     counted = ~np.isnan(values)
     counts = counted.astype(np.float64)
@@ -100,69 +99,26 @@ def ratio_intervals(
         drawn: as in `mean_intervals`.
 
     Returns:
-        Shape (n_figures, 2), NaN for a figure with fewer than two tasks.
+        Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
     weights = (draws(len(numerators), resamples, seed) if drawn is None else drawn).astype(np.float32, copy=False)
+    each = _each(numerators, denominators)
+    enough = np.flatnonzero(n_differing(each) >= FEWEST_OTHERS)
     found = np.full((numerators.shape[1], 2), np.nan)
-    for columns in figure_chunks(numerators.shape[1], _FIGURES_AT_A_TIME):
-        enough = (denominators[:, columns] > 0).sum(axis=0) >= 2
-        chosen = np.arange(columns.start, columns.stop)[enough]
-        if len(chosen):
-            found[chosen] = _studentised(numerators[:, chosen], denominators[:, chosen], weights, level)
+    for places in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
+        chosen = enough[places]
+        chosen_each = each[:, chosen]
+        made = studentised(numerators[:, chosen], denominators[:, chosen], n_differing(chosen_each), weights)
+        low, high = made.ends(level)
+        # No mean is sought outside the values that it is taken over.
+        found[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
+        found[chosen, 1] = np.minimum(high, np.nanmax(chosen_each, axis=0))
     return found
 
 
-def _studentised(numerators: Floats, denominators: Floats, weights: Draws, level: float) -> Floats:
-    """The intervals of figures that have at least two tasks each.
-
-    Resamples are worked out in single precision: an interval's end is off by a millionth of its length at most, far
-    less than by the number of resamples.
-    """
-    total = denominators.sum(axis=0)
-    ratio = numerators.sum(axis=0) / total
-    # What a task adds beyond its share; sums to nothing, which also keeps the second moments free of cancellation.
-    excess = numerators - ratio * denominators
-    spread = np.sqrt((excess**2).sum(axis=0))
-    error = spread / total
-    widest = WIDEST * student_quantile((1.0 + level) / 2.0, (denominators > 0).sum(axis=0) - 1.0)
-    standard = excess / np.where(spread > 0.0, spread, 1.0)
-    steps = _steps(standard.astype(np.float32), denominators.astype(np.float32), weights)
-    limit = widest[:, None].astype(np.float32)
-    np.clip(steps, -limit, limit, out=steps)
-    tails = np.full(len(ratio), (1.0 - level) / 2.0)
-    lowest, highest = quantile_pairs(steps, tails).T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        each = numerators / denominators
-    # A mean lies within the values that it is taken over.
-    low = np.clip(ratio - error * np.maximum(highest, 0.0), np.nanmin(each, axis=0), ratio)
-    high = np.clip(ratio - error * np.minimum(lowest, 0.0), ratio, np.nanmax(each, axis=0))
-    return np.stack([low, high], axis=1)
-
-
-def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
-    """How many of its own standard errors each resample lies off, shape (n_figures, n_resamples).
-
-    The squares of a figure's `excess` sum to 1, or to 0 where there is no spread. NaN where the resample holds none of
-    the figure's tasks. A resample without spread lies off by very many.
-    """
-    moved, squares = excess.T @ weights.T, (excess**2).T @ weights.T
-    if (denominators == 1.0).all():
-        # All tasks count alike, and a column of a wider board's draws need not sum to the number of tasks.
-        total = crossed = squared = np.broadcast_to(weights.sum(axis=1), moved.shape)
-        crossed = moved
-    else:
-        total = denominators.T @ weights.T
-        is_mask = ((denominators == 0.0) | (denominators == 1.0)).all()
-        crossed = moved if is_mask else (excess * denominators).T @ weights.T
-        squared = total if is_mask else (denominators**2).T @ weights.T
-    with np.errstate(divide="ignore", invalid="ignore"):
-        off = moved / total  # NaN without any of the figure's tasks, and with it all that follows
-        # The spread about the resample's own ratio, multiplied out.
-        squares += off * (off * squared - 2 * crossed)
-        np.maximum(squares, _NO_SPREAD, out=squares)
-        steps = np.divide(moved, np.sqrt(squares), dtype=np.float32)
-    steps[(excess == 0.0).all(axis=0)] = 0.0
-    return steps
+def _each(numerators: Floats, denominators: Floats) -> Floats:
+    """Each task's own share, NaN where it has none of the thing."""
+    return np.divide(numerators, denominators, out=np.full(numerators.shape, np.nan), where=denominators > 0)
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
@@ -170,46 +126,25 @@ def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:
     return (slice(start, min(start + at_a_time, n_figures)) for start in range(0, n_figures, at_a_time))
 
 
-def quantile_pairs(rows: NDArray[Any], tails: Floats) -> Floats:
-    """The quantiles at `tails` and `1 - tails` of each row, by linear interpolation, NaN left out. Sorts the rows.
+def n_differing(values: Floats) -> NDArray[np.int64]:
+    """How many tasks differ from the commonest value of each figure.
 
     Args:
-        rows: shape (n_figures, n_resamples).
-        tails: one probability a row.
-
-    Returns:
-        Shape (n_figures, 2); NaN for a row of nothing but NaN.
+        values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
     """
-    rows.sort(axis=1)  # NaN goes to the end
-    last = rows.shape[1] - np.isnan(rows).sum(axis=1) - 1
-    every = np.arange(len(rows))
-    pair = []
-    for probability in (tails, 1.0 - tails):
-        place = np.maximum(last, 0) * probability
-        below = np.floor(place).astype(np.int64)
-        above = np.minimum(below + 1, np.maximum(last, 0))
-        low, high = rows[every, below], rows[every, above]
-        pair.append(low + (high - low) * (place - below))
-    return np.stack(pair, axis=1)
-
-
-def student_quantile(probability: float, degrees: Floats) -> Floats:
-    """Quantiles of Student's t for each number of degrees of freedom."""
-    from scipy.special import stdtrit  # takes as long to import as NumPy, and who only reads needs none of it
-
-    return np.asarray(stdtrit(degrees, probability), dtype=np.float64)
-
-
-def expanded_tails(n_tasks: Floats, level: float) -> Floats:
-    """The tail probability that gives a percentile interval of so many tasks the width of Student's t.
-
-    Phi(-sqrt(n / (n - 1)) * t), with t the upper quantile with n - 1 degrees of freedom (Hesterberg, "What Teachers
-    Should Know About the Bootstrap", 2015). For numbers of at least two.
-    """
-    from scipy.special import ndtr
-
-    wider = np.sqrt(n_tasks / (n_tasks - 1.0)) * student_quantile((1.0 + level) / 2.0, n_tasks - 1.0)
-    return np.asarray(ndtr(-wider), dtype=np.float64)
+    n_tasks, n_figures = values.shape
+    if not n_tasks:
+        return np.zeros(n_figures, dtype=np.int64)
+    ordered = np.sort(values, axis=0)  # NaN goes to the end
+    counted = ~np.isnan(ordered)
+    scale = np.abs(np.where(counted, ordered, 0.0)).max(axis=0)
+    is_new = np.ones(ordered.shape, dtype=np.bool_)
+    is_new[1:] = ~(np.diff(ordered, axis=0) <= _SAME * scale)
+    places = np.arange(n_tasks)[:, None]
+    # How long the run of equal values is that ends at each place.
+    lengths = places + 1 - np.maximum.accumulate(np.where(is_new, places, 0), axis=0)
+    commonest = np.where(counted, lengths, 0).max(axis=0)
+    return np.asarray(counted.sum(axis=0) - commonest, dtype=np.int64)
 
 
 def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
@@ -218,12 +153,8 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
     Args:
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
     """
-    found = []
-    for column in np.asarray(values).T:
-        counted = column[~np.isnan(column)]
-        commonest = int(np.unique(counted, return_counts=True)[1].max(initial=0))
-        found.append(len(counted) < SMALL or len(counted) - commonest < FEW_OTHERS)
-    return np.array(found, dtype=np.bool_)
+    counted = (~np.isnan(values)).sum(axis=0)
+    return np.asarray((counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=np.bool_)
 
 
 def repeated_interval(scores: Sequence[float], level: float = 0.95) -> tuple[float, float, float] | None:

@@ -7,37 +7,75 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tasks.rules.statistics import draws, expanded_tails, mean_intervals, quantile_pairs, student_quantile
+from tasks.rules.quantiles import expanded_tails, quantile_pairs, sorted_quantile_pairs, student_quantile
+from tasks.rules.statistics import FEWEST_OTHERS, draws, mean_intervals, n_differing
+from tasks.rules.studentised import WIDEST, studentised
 
 TASKS = (10, 20, 30, 50, 100, 300)
 TRIALS = (1, 3)
 NOISE = 0.1
 """Standard deviation of a trial about its task's effect."""
-METHODS = ("percentile", "expanded", "BCa expanded", "bootstrap-t")
+METHODS = ("percentile", "expanded", "BCa expanded", "bootstrap-t", "Student's t", "wider")
+"""The last is the one that `mean_intervals` has."""
 _AT_A_TIME = 250
+_STEPS = (-0.3, -0.1, 0.05, 0.1, 0.2, 0.5)
+"""What a criterion that flips may change a task's score by."""
 
 
 @dataclass(frozen=True)
 class World:
-    """Where task effects come from, and their true mean."""
+    """Where task effects come from, and their true mean over tasks of which there are so many."""
 
     effects: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
-    mean: float
+    mean: Callable[[int], float]
+    noise: float = NOISE
 
     def scores(self, n_tasks: int, trials: int, replications: int, seed: int) -> np.ndarray:
         """Task scores, means over trials: shape (n_tasks, replications)."""
         dice = np.random.default_rng(seed)
         shape = (n_tasks, replications)
+        effects = self.effects(dice, shape)
         # The mean of T independent normal trials is one normal with its spread divided by the root of T.
-        return self.effects(dice, shape) + dice.normal(0.0, NOISE / trials**0.5, size=shape)
+        return effects + dice.normal(0.0, self.noise / trials**0.5, size=shape) if self.noise else effects
+
+
+def sparse(n_others: float, size: Callable[[np.random.Generator, tuple[int, int]], np.ndarray], mean: float) -> World:
+    """Most tasks have 0, `n_others` of them on average another value, as where one set of answers is judged twice."""
+    return World(
+        lambda dice, shape: (dice.random(shape) < n_others / shape[0]) * size(dice, shape),
+        lambda n_tasks: mean * n_others / n_tasks,
+        noise=0.0,
+    )
 
 
 WORLDS = {
-    "symmetric": World(lambda dice, shape: dice.normal(0.4, 0.2, size=shape), 0.4),
-    "left tail": World(lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, 1.4 * 0.75 - 0.4),
-    "few near 1": World(lambda dice, shape: dice.beta(0.15, 0.85, size=shape), 0.15),
-    "very few near 1": World(lambda dice, shape: dice.beta(0.1, 0.9, size=shape), 0.1),
+    "symmetric": World(lambda dice, shape: dice.normal(0.4, 0.2, size=shape), lambda _: 0.4),
+    "left tail": World(lambda dice, shape: 1.4 * dice.beta(3.0, 1.0, size=shape) - 0.4, lambda _: 1.4 * 0.75 - 0.4),
+    "few near 1": World(lambda dice, shape: dice.beta(0.15, 0.85, size=shape), lambda _: 0.15),
+    "very few near 1": World(lambda dice, shape: dice.beta(0.1, 0.9, size=shape), lambda _: 0.1),
 }
+ROUGH_WORLDS = {
+    "t, 3 degrees": World(lambda dice, shape: dice.standard_t(3, size=shape), lambda _: 0.0, noise=0.0),
+    "t, 5 degrees": World(lambda dice, shape: dice.standard_t(5, size=shape), lambda _: 0.0, noise=0.0),
+    "exponential": World(lambda dice, shape: dice.exponential(size=shape), lambda _: 1.0, noise=0.0),
+    "lognormal": World(
+        lambda dice, shape: dice.lognormal(0.0, 1.0, size=shape), lambda _: float(np.exp(0.5)), noise=0.0
+    ),
+    "four in five 0": World(
+        lambda dice, shape: (dice.random(shape) < 0.2) * dice.beta(2.0, 2.0, size=shape), lambda _: 0.1, noise=0.0
+    ),
+    **{
+        f"{n_others} differ, {name}": sparse(n_others, size, mean)
+        for n_others in (3.3, 8, 24)
+        for name, size, mean in (
+            ("by -1 or 1", lambda dice, shape: dice.choice([-1.0, 1.0], size=shape), 0.0),
+            ("normal", lambda dice, shape: dice.normal(size=shape), 0.0),
+            ("by steps", lambda dice, shape: dice.choice(_STEPS, size=shape), sum(_STEPS) / len(_STEPS)),
+            ("exponential", lambda dice, shape: dice.exponential(size=shape), 1.0),
+        )
+    },
+}
+"""Few tasks that differ, and tails as heavy as a benchmark's may be."""
 
 
 def percentiles(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
@@ -60,32 +98,77 @@ def percentiles(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> d
     return found | {"BCa expanded": np.stack(ends, axis=1)}
 
 
-def cell(world: World, n_tasks: int, trials: int, replications: int, drawn: np.ndarray, seed: int) -> dict[str, tuple]:
-    """Method -> (coverage in %, the mean width by that of Student's t) of one cell of the table."""
+def halves(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
+    """The two that the interval is made of, each alone: the bootstrap-t, and Student's t with n - 1 degrees."""
+    n, columns = scores.shape
+    made = studentised(scores, np.ones_like(scores), np.full(columns, n - 1), drawn)
+    student = float(student_quantile((1 + level) / 2, np.asarray(n - 1.0)))
+    below, above = sorted_quantile_pairs(made.steps, np.full(columns, (1 - level) / 2)).T
+    sides = [np.clip(side, 0, WIDEST * student) for side in (above, -below)]
+    each = [made.ratio - made.error * sides[0], made.ratio + made.error * sides[1]]
+    bounds = [np.maximum(each[0], scores.min(axis=0)), np.minimum(each[1], scores.max(axis=0))]
+    half = student * scores.std(axis=0, ddof=1) / n**0.5
+    return {
+        "bootstrap-t": np.stack(bounds, axis=1),
+        "Student's t": np.stack([made.ratio - half, made.ratio + half], axis=1),
+    }
+
+
+def every_method(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
+    """The intervals of each column by each method."""
+    return percentiles(scores, drawn) | halves(scores, drawn) | wider(scores, drawn)
+
+
+def wider(scores: np.ndarray, drawn: np.ndarray) -> dict[str, np.ndarray]:
+    """The intervals that this project gives."""
+    return {"wider": mean_intervals(scores, drawn=drawn)}
+
+
+def cell(
+    world: World,
+    n_tasks: int,
+    trials: int,
+    replications: int,
+    drawn: np.ndarray,
+    seed: int,
+    methods: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]] = every_method,
+) -> dict[str, tuple]:
+    """Method -> (coverage in %, the mean width by that of Student's t) of one cell of the table.
+
+    Over the samples in which enough tasks differ for an interval; the share of these stands under `given`, in %.
+    """
     scores = world.scores(n_tasks, trials, replications, seed)
-    parts: dict[str, list[np.ndarray]] = {method: [] for method in METHODS}
-    for start in range(0, replications, _AT_A_TIME):
-        some = scores[:, start : start + _AT_A_TIME]
-        for method, found in (percentiles(some, drawn) | {"bootstrap-t": mean_intervals(some, drawn=drawn)}).items():
-            parts[method].append(found)
-    student = 2 * student_quantile(0.975, n_tasks - 1.0) * scores.std(axis=0, ddof=1) / n_tasks**0.5
-    figures = {}
+    enough = scores[:, n_differing(scores) >= FEWEST_OTHERS]
+    parts: dict[str, list[np.ndarray]] = {}
+    for start in range(0, enough.shape[1], _AT_A_TIME):
+        some = enough[:, start : start + _AT_A_TIME]
+        for method, found in methods(some, drawn).items():
+            parts.setdefault(method, []).append(found)
+    student = 2 * student_quantile(0.975, n_tasks - 1.0) * enough.std(axis=0, ddof=1) / n_tasks**0.5
+    figures: dict[str, tuple] = {"given": (100 * enough.shape[1] / replications,)}
     for method, several in parts.items():
         low, high = np.concatenate(several).T
-        covered = (low <= world.mean) & (world.mean <= high)
+        covered = (low <= world.mean(n_tasks)) & (world.mean(n_tasks) <= high)
         figures[method] = (100 * covered.mean(), (high - low).mean() / student.mean())
     return figures
 
 
-def rows(replications: int, resamples: int, tasks: tuple[int, ...] = TASKS) -> Iterator[tuple[str, ...]]:
+def rows(
+    replications: int,
+    resamples: int,
+    tasks: tuple[int, ...] = TASKS,
+    trials: tuple[int, ...] = TRIALS,
+    worlds: dict[str, World] = WORLDS,
+) -> Iterator[tuple[str, ...]]:
     """The lines of the table; the draws are shared by all replications of a number of tasks."""
     for n_tasks in tasks:
         drawn = draws(n_tasks, resamples)
-        for number, (name, world) in enumerate(WORLDS.items()):
-            for trials in TRIALS:
-                found = cell(world, n_tasks, trials, replications, drawn, seed=1_000 * n_tasks + 10 * number + trials)
-                shown = (f"{coverage:.1f} ({width:.2f})" for coverage, width in found.values())
-                yield (str(n_tasks), name, str(trials), *shown)
+        for number, (name, world) in enumerate(worlds.items()):
+            for n_trials in trials:
+                seed = 1_000 * n_tasks + 10 * number + n_trials
+                found = cell(world, n_tasks, n_trials, replications, drawn, seed)
+                shown = (f"{found[method][0]:.1f} ({found[method][1]:.2f})" for method in METHODS)
+                yield (str(n_tasks), name, str(n_trials), f"{found['given'][0]:.0f}", *shown)
 
 
 def main() -> None:
@@ -94,10 +177,13 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=4_000, help="samples of tasks a cell")
     parser.add_argument("--resamples", type=int, default=10_000, help="bootstrap resamples of each")
     asked = parser.parse_args()
-    print("| " + " | ".join(("tasks", "world", "trials", *METHODS)) + " |")
-    print("|" + "---|" * (3 + len(METHODS)))
-    for line in rows(asked.replications, asked.resamples):
-        print("| " + " | ".join(line) + " |", flush=True)
+    print("| " + " | ".join(("tasks", "world", "trials", "given", *METHODS)) + " |")
+    print("|" + "---|" * (4 + len(METHODS)))
+    smooth = rows(asked.replications, asked.resamples)
+    rough = rows(asked.replications, asked.resamples, (50, 100, 300), (1,), ROUGH_WORLDS)
+    for lines in (smooth, rough):
+        for line in lines:
+            print("| " + " | ".join(line) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@ import json
 import subprocess
 import sys
 from fractions import Fraction
-from math import comb
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 
 from flows.cli import main
 from tests.flows.conftest import PROJECT
@@ -21,17 +21,21 @@ MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in ran
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forty tasks of two criteria: `good` has all, `risky` misses Risk in ten, `odd` wins and loses one each."""
+    """Forty tasks of two criteria: `good` has all, `risky` misses Risk in ten, `odd` wins and loses one each, `mixed`
+    five each, and `fallen` loses a half in each."""
     folder = tmp_path_factory.mktemp("warehouse")
     names = list(MANY)
     good = {task: [1, 0.0] for task in names}
     risky = {task: [1, 1.0] if place >= 10 else [0, 0.0] for place, task in enumerate(names)}
     odd = good | {names[0]: [1, 1.0], names[1]: [0, 0.0]}
+    fallen = {task: [0, 0.0] for task in names}
+    mixed = good | {name: [1, 1.0] if place < 5 else [0, 0.0] for place, name in enumerate(names[:10])}
     undecided = good | {names[2]: [1, None], names[3]: [0, 0.0]}
     rows = together(
         tasks_of(MANY | {"t2": RUBRICS["t2"]}), judged(good, "good", rubrics=MANY),
         judged(risky, "risky", rubrics=MANY), judged(odd, "odd", rubrics=MANY),
         judged(undecided, "undecided", rubrics=MANY), judged(good, "twin", rubrics=MANY),
+        judged(fallen, "fallen", rubrics=MANY), judged(mixed, "mixed", rubrics=MANY),
         judged({"t2": ALL_MET["t2"]}, "lonely"),
     )  # fmt: skip
     rows["split_members"][-1]["split"] = "legal"
@@ -69,24 +73,64 @@ def test_a_difference_is_told_in_a_sentence_with_what_it_is_made_of(
 
 
 def test_no_difference_shown_says_what_could_have_been(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _diff(folder, "good", "odd") == 0
+    assert _diff(folder, "good", "mixed") == 0
     said = capsys.readouterr().out
-    assert "no difference shown between good and odd on finance (odd is 0.000 higher; 95 % interval -0." in said
-    # Two tasks differ by a half: the spread is sqrt(0.5 / 39), and t is 2.0227 + 0.8509.
-    assert f"this data would show one of {(2.0227 + 0.8509) * (0.5 / 39 / 40) ** 0.5:.3f} four times in five" in said
+    assert "no difference shown between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0." in said
+    # Ten tasks differ by a half, as many up as down: the spread is sqrt(2.5 / 39), and t has 9 degrees.
+    assert f"this data would show one of {(2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5:.3f} four times in five" in said
+
+
+def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_is_given(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _diff(folder, "good", "odd", "twin") == 0
+    said = capsys.readouterr().out
+    assert "odd is 0.000 higher than good on finance, but too few tasks differ (2 of 40) to tell it from chance" in said
+    assert "too few tasks differ" in next(line for line in said.splitlines() if "│ odd" in line)
+    assert "no task differs" in next(line for line in said.splitlines() if "│ twin" in line)
+    assert "Where fewer than 5 tasks differ, there is no interval and no test." in said
+    for found in _json(folder, capsys, "good", "odd", "twin")["comparisons"]:
+        nothing = ("ci_low", "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant")
+        assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
+
+
+def test_an_interval_that_may_be_too_narrow_is_marked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _diff(folder, "good", "mixed") == 0
+    said = capsys.readouterr().out
+    assert "°" in next(line for line in said.splitlines() if "│ mixed" in line)
+    assert "° fewer than 50 tasks, or fewer than 10 that differ: the interval may be too narrow" in said
+
+
+def test_what_nearly_all_tasks_lose_alike_is_more_than_chance_though_nothing_tells_the_spread(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _diff(folder, "good", "fallen") == 0
+    assert (
+        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same, "
+        "p < 0.001): more than chance"
+    ) in capsys.readouterr().out
+
+
+def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _diff(folder, "good", "risky", "mixed") == 0
+    said = capsys.readouterr().out
+    assert "(uncorrected 95 % interval 0." in said
+    assert "Intervals and p are those of each comparison alone" in said
 
 
 def test_what_is_the_same_is_called_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _diff(folder, "good", "twin") == 0
     said = capsys.readouterr().out
-    assert "twin and good score the same on finance, task by task (40 tasks)" in said
+    assert "twin and good score the same on finance: no task differs (40 tasks)" in said
     assert "0 of 80 criteria flipped" in said
 
 
 def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _diff(folder, "good", "risky", "odd", "undecided", "--flips", "3") == 0
+    assert _diff(folder, "good", "risky", "mixed", "fallen", "--flips", "3") == 0
     said = capsys.readouterr().out
     assert "p corrected" in said
     assert "corrected for 3 comparisons" in said
@@ -116,13 +160,13 @@ def test_machines_get_every_figure_under_a_stable_key(folder: Path, capsys: pyte
         "first", "second", "split", "first_mean", "second_mean", "n_tasks", "n_tasks_wanted", "difference", "ci_low",
         "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant", "sentence", "n_criteria",
         "n_compared", "n_undecided", "n_left_out", "n_in_one", "n_flips", "explained", "categories", "tasks", "flips",
-        "notes",
+        "notes", "n_differing", "is_small",
     }  # fmt: skip
     assert (found["first"]["name"], found["second"]["model"]) == ("good", "risky")
     assert found["difference"] == pytest.approx(float(Fraction(30 - 10, 2 * N_TASKS)))
-    # As with forty coins: ten or fewer heads, or thirty or more.
-    by_coins = Fraction(2 * sum(comb(N_TASKS, heads) for heads in range(11)), 2**N_TASKS)
-    assert found["p_value"] == pytest.approx(float(by_coins), abs=0.0015)
+    # Ten tasks differ from the commonest difference: Student's t with 9 degrees, 0.25 over sqrt(0.1875 / 39), at least.
+    assert 2 * stats.t.sf(0.25 / (0.1875 / 39) ** 0.5, 9) - 1e-6 <= found["p_value"] < 0.02
+    assert (found["n_differing"], found["is_small"]) == (10, True)
     assert (found["p_adjusted"], found["is_significant"]) == (found["p_value"], True)
     assert [(c["category"], c["n_gained"], c["n_lost"]) for c in found["categories"]] == [
         ("Accuracy", 0, 10), ("Risk", 30, 0),

@@ -1,4 +1,4 @@
-"""Paired differences, against permutations written out and against simulated power."""
+"""Paired differences: an interval and a test that say the same, against a t-test and against simulated power."""
 
 import itertools
 from statistics import fmean
@@ -11,8 +11,13 @@ from hypothesis.extra import numpy as arrays
 from scipy import stats
 
 from tasks.rules.comparison import PairedDifference, holm, paired_difference
-from tasks.rules.statistics import mean_intervals
+from tasks.rules.statistics import FEW_OTHERS, SMALL, mean_intervals
 
+DIFFERENCES = arrays.arrays(
+    np.float64,
+    st.integers(6, 60),
+    elements=st.one_of(st.just(0.0), st.integers(-20, 40).map(lambda i: i / 20), st.floats(-1, 1).map(lambda x: x**3)),
+)
 VALUES = arrays.arrays(np.float64, st.integers(2, 14), elements=st.integers(-20, 20).map(lambda i: i / 20))
 P_VALUES = st.lists(st.none() | st.floats(0, 1), max_size=8)
 FEW = 500
@@ -30,18 +35,79 @@ def test_the_difference_is_the_second_above_the_first_with_the_interval_of_a_mea
 
     assert 40 == found.n_tasks
     assert fmean(second) - fmean(first) == pytest.approx(found.difference)
-    assert [(found.ci_low, found.ci_high)] == [tuple(row) for row in mean_intervals((second - first)[:, None])]
+    assert [(found.ci_low, found.ci_high)] == [tuple(row) for row in mean_intervals(np.sort(second - first)[:, None])]
 
 
-@pytest.mark.parametrize("n_tasks", [3, 7, 12])
-def test_the_p_value_of_few_tasks_is_the_share_of_all_flips_that_reach_as_far(n_tasks: int) -> None:
-    first, second = pair(n_tasks, 0.05)
-    differences = (second - first).tolist()
-    flips = list(itertools.product((1, -1), repeat=n_tasks))
-    sums = [abs(sum(s * d for s, d in zip(flip, differences, strict=True))) for flip in flips]
-    share = sum(each >= sums[0] - 1e-12 for each in sums) / len(flips)
+@settings(max_examples=150)
+@given(DIFFERENCES, st.sampled_from([0.8, 0.95, 0.99]))
+def test_the_interval_leaves_zero_out_exactly_if_the_p_value_is_below_its_error(
+    differences: np.ndarray, level: float
+) -> None:
+    found = paired_difference(np.zeros(len(differences)), differences, level=level, resamples=FEW)
+    if found.p_value is None:
+        assert (None, None) == (found.ci_low, found.ci_high)
+    else:
+        assert found.ci_low is not None
+        assert found.ci_high is not None
+        assert (found.p_value <= 1 - level) == (found.ci_low > 0 or found.ci_high < 0)
 
-    assert paired_difference(first, second).p_value == pytest.approx(share)
+
+@settings(max_examples=60)
+@given(DIFFERENCES, st.data())
+def test_an_interval_holds_its_mean_and_knows_neither_order_nor_sign_nor_scale(
+    differences: np.ndarray, data: st.DataObject
+) -> None:
+    zeros = np.zeros(len(differences))
+    found = paired_difference(zeros, differences, resamples=FEW)
+    if found.p_value is None or found.ci_low is None or found.ci_high is None:
+        return
+    assert found.difference is not None
+    assert found.ci_low <= found.difference <= found.ci_high
+    shuffled = differences[data.draw(st.permutations(range(len(differences))))]
+    assert paired_difference(zeros, shuffled, resamples=FEW) == found
+    for scale in (4.0, -0.25) if abs(found.difference) > 1e-9 else (4.0,):
+        scaled = paired_difference(zeros, scale * differences, resamples=FEW)
+        ends = sorted([scale * found.ci_low, scale * found.ci_high])
+        assert [scaled.ci_low, scaled.ci_high] == pytest.approx(ends, abs=1e-9)
+        assert scaled.p_value == pytest.approx(found.p_value, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_differing", [1, 3, 4])
+def test_where_too_few_tasks_differ_there_is_neither_an_interval_nor_a_test(n_differing: int) -> None:
+    second = np.zeros(100)
+    second[:n_differing] = np.linspace(0.5, 1.0, n_differing)
+    found = paired_difference(np.zeros(100), second)
+
+    assert PairedDifference(100, fmean(second), None, None, None, None, n_differing, is_small=True) == found
+
+
+def test_five_tasks_of_a_hundred_that_rise_show_nothing_and_ten_do() -> None:
+    few, more = np.zeros(100), np.zeros(100)
+    few[:5], more[:10] = 1.0, 1.0
+    few_found, more_found = (paired_difference(np.zeros(100), each) for each in (few, more))
+
+    assert (few_found.n_differing, few_found.is_small) == (5, True)
+    assert (few_found.p_value or 0) > 0.05 > (more_found.p_value or 1)
+    assert (more_found.n_differing, more_found.is_small) == (10, False)
+    assert (few_found.ci_low or 0) < 0 < (more_found.ci_low or 0)
+
+
+def test_few_tasks_and_few_that_differ_are_marked_as_on_the_leaderboard() -> None:
+    def is_small(n_tasks: int, n_differing: int) -> bool:
+        second = np.zeros(n_tasks)
+        second[:n_differing] = np.linspace(0.5, 1.0, n_differing)
+        return paired_difference(np.zeros(n_tasks), second, resamples=FEW).is_small
+
+    assert is_small(SMALL - 1, 20)
+    assert is_small(200, FEW_OTHERS - 1)
+    assert not is_small(SMALL, FEW_OTHERS)
+
+
+def test_what_is_equal_but_for_rounding_does_not_differ() -> None:
+    first = np.linspace(0.1, 0.9, 40)
+    found = paired_difference(first, first + 0.3 - 0.2 - 0.1)
+
+    assert (0, 0.0, None) == (found.n_differing, found.difference, found.p_value)
 
 
 @pytest.mark.parametrize("gain", [0.0, 0.03, 0.05])
@@ -51,26 +117,23 @@ def test_the_p_value_of_many_tasks_is_near_that_of_a_t_test(gain: float) -> None
     assert paired_difference(first, second).p_value == pytest.approx(stats.ttest_rel(first, second).pvalue, abs=0.02)
 
 
-def test_no_p_value_is_below_one_in_as_many_flips_as_were_made() -> None:
+def test_no_p_value_is_below_one_in_as_many_resamples_as_were_made() -> None:
     assert paired_difference(*pair(50, 1.0), resamples=FEW).p_value == pytest.approx(1 / (FEW + 1))
 
 
 @settings(max_examples=40)
 @given(VALUES)
-def test_a_model_against_itself_differs_by_nothing_with_certainty(values: np.ndarray) -> None:
+def test_a_model_against_itself_differs_by_nothing_and_there_is_nothing_to_test(values: np.ndarray) -> None:
     found = paired_difference(values, values, resamples=FEW)
 
-    detectable = 0.0 if len(values) > 5 else None
-    assert PairedDifference(len(values), 0.0, 0.0, 0.0, 1.0, detectable) == found
+    assert PairedDifference(len(values), 0.0, None, None, None, None) == found
 
 
-@pytest.mark.parametrize("n_tasks", [10, 40])
-def test_sums_that_are_equal_but_for_rounding_count_as_ties(n_tasks: int) -> None:
-    # One model is ahead by 0.1 on one task more than not; 0.1 has no exact form.
-    differences = np.array([0.1, -0.1] * (n_tasks // 2))
-    first = np.linspace(0.1, 0.7, n_tasks)
+def test_as_many_tasks_up_as_down_by_the_same_show_nothing() -> None:
+    first = np.linspace(0.1, 0.7, 40)
+    found = paired_difference(first, first + np.array([0.1, -0.1] * 20), resamples=FEW)
 
-    assert 1.0 == paired_difference(first, first + differences, resamples=FEW).p_value
+    assert found.p_value == pytest.approx(1.0)
 
 
 @settings(max_examples=40)
@@ -80,10 +143,13 @@ def test_swapping_the_models_turns_the_signs_and_keeps_the_p_value(values: np.nd
     there = paired_difference(values, other, resamples=FEW)
     back = paired_difference(other, values, resamples=FEW)
 
-    assert (there.difference, there.ci_low, there.ci_high) == pytest.approx(
-        (-(back.difference or 0), -(back.ci_high or 0), -(back.ci_low or 0)), abs=1e-9
-    )
-    assert (there.p_value, there.smallest_detectable) == pytest.approx((back.p_value, back.smallest_detectable))
+    assert there.difference == pytest.approx(-(back.difference or 0), abs=1e-12)
+    if there.p_value is None or abs(there.difference or 0) < 1e-9:
+        assert (there.p_value is None) == (back.p_value is None)
+    else:
+        ends = (-(back.ci_high or 0), -(back.ci_low or 0))
+        assert (there.ci_low, there.ci_high) == pytest.approx(ends, abs=1e-9)
+        assert (there.p_value, there.smallest_detectable) == pytest.approx((back.p_value, back.smallest_detectable))
 
 
 def test_the_same_values_give_the_same_comparison() -> None:
@@ -116,7 +182,7 @@ def test_a_difference_of_the_smallest_detectable_size_is_found_four_times_in_fiv
 
 
 @pytest.mark.parametrize(("n_tasks", "can_show"), [(2, False), (5, False), (6, True)])
-def test_where_no_flip_of_signs_can_be_rare_no_difference_is_detectable(n_tasks: int, can_show: bool) -> None:
+def test_where_too_few_tasks_differ_no_difference_is_detectable(n_tasks: int, can_show: bool) -> None:
     found = paired_difference(np.zeros(n_tasks), np.linspace(0.9, 1.0, n_tasks))
 
     assert can_show == (found.smallest_detectable is not None)

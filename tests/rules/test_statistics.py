@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import Counter
 from statistics import NormalDist, fmean, stdev
 
 import numpy as np
@@ -10,16 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from tasks.rules.quantiles import expanded_tails, quantile_pairs, student_quantile
 from tasks.rules.statistics import (
-    WIDEST,
+    FEWEST_OTHERS,
     draws,
-    expanded_tails,
     few_to_rest_on,
     mean_intervals,
-    quantile_pairs,
+    n_differing,
     ratio_intervals,
     repeated_interval,
 )
+from tasks.rules.studentised import WIDEST
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.floats(-1, 1, allow_subnormal=False)
@@ -77,12 +79,15 @@ def test_another_seed_draws_other_tasks() -> None:
 @settings(max_examples=30)
 @given(SCORES)
 def test_the_same_scores_give_the_same_intervals(scores: np.ndarray) -> None:
-    assert (mean_intervals(scores, resamples=FEW) == mean_intervals(scores.copy(), resamples=FEW)).all()
+    assert np.array_equal(
+        mean_intervals(scores, resamples=FEW), mean_intervals(scores.copy(), resamples=FEW), equal_nan=True
+    )
 
 
 @settings(max_examples=50)
 @given(SCORES)
 def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.ndarray) -> None:
+    scores = scores[:, n_differing(scores) >= FEWEST_OTHERS]
     low, high = mean_intervals(scores, resamples=FEW).T
 
     assert (scores.min(axis=0) - 1e-12 <= low).all()
@@ -91,7 +96,24 @@ def test_an_interval_lies_within_the_scores_and_around_their_mean(scores: np.nda
     assert (high <= scores.max(axis=0) + 1e-12).all()
 
 
-@pytest.mark.parametrize("n_tasks", [2, 3, 30, 300])
+@settings(max_examples=50)
+@given(SCORES)
+def test_where_too_few_tasks_differ_from_the_commonest_value_there_is_no_interval(scores: np.ndarray) -> None:
+    others = [len(column) - max(Counter(column.tolist()).values()) for column in np.round(scores, 9).T]
+    has_interval = ~np.isnan(mean_intervals(np.round(scores, 9), resamples=FEW))
+
+    assert [[n >= FEWEST_OTHERS] * 2 for n in others] == has_interval.tolist()
+
+
+def test_values_that_are_equal_but_for_rounding_are_one_value() -> None:
+    values = np.array([0.3, 0.1 + 0.2, 0.6 - 0.3, 0.5, np.nan])
+
+    assert [1] == n_differing(values[:, None]).tolist()
+    assert [0, 0] == n_differing(np.array([[np.nan, 1.0]])).tolist()
+    assert [0] == n_differing(np.empty((0, 1))).tolist()
+
+
+@pytest.mark.parametrize("n_tasks", [6, 30, 300])
 def test_scores_that_differ_have_an_interval_with_width(n_tasks: int) -> None:
     scores = made_up(n_tasks, 4)
     low, high = mean_intervals(scores).T
@@ -106,7 +128,7 @@ def test_permuted_figures_have_the_same_intervals_permuted(scores: np.ndarray, d
     order = data.draw(st.permutations(range(scores.shape[1])))
 
     assert mean_intervals(scores[:, order], resamples=FEW) == pytest.approx(
-        mean_intervals(scores, resamples=FEW)[order], abs=SINGLE
+        mean_intervals(scores, resamples=FEW)[order], abs=SINGLE, nan_ok=True
     )
 
 
@@ -129,11 +151,11 @@ def test_tasks_that_do_not_count_are_as_good_as_absent() -> None:
 
 
 def test_a_resample_without_any_of_its_tasks_is_left_out_for_a_figure() -> None:
-    scores = np.array([[0.1], [0.5], [0.4]])
-    drawn = draws(3, FEW)
-    with_nothing = np.concatenate([drawn, np.zeros((300, 3), dtype=np.float32)])
+    scores = np.array([[0.1], [0.5], [0.4], [0.7], [0.75], [0.8]])
+    drawn = draws(6, FEW)
+    with_nothing = np.concatenate([drawn, np.zeros((300, 6), dtype=np.float32)])
 
-    assert (mean_intervals(scores, drawn=drawn) == mean_intervals(scores, drawn=with_nothing)).all()
+    assert mean_intervals(scores, drawn=with_nothing) == pytest.approx(mean_intervals(scores, drawn=drawn), abs=SINGLE)
 
 
 @pytest.mark.parametrize("n_tasks", [0, 1])
@@ -148,10 +170,8 @@ def test_a_board_without_figures_has_no_intervals() -> None:
 
 
 @given(st.floats(-1, 1), st.integers(2, 40))
-def test_equal_scores_have_an_interval_without_width(score: float, n_tasks: int) -> None:
-    assert mean_intervals(np.full((n_tasks, 1), score), resamples=FEW) == pytest.approx(
-        np.full((1, 2), score), abs=1e-12
-    )
+def test_equal_scores_say_nothing_about_other_tasks_and_have_no_interval(score: float, n_tasks: int) -> None:
+    assert np.isnan(mean_intervals(np.full((n_tasks, 1), score), resamples=FEW)).all()
 
 
 @pytest.mark.parametrize(("stretch", "shift"), [(2.0, 1.0), (0.01, -3.0), (-1.0, 0.5)])
@@ -170,18 +190,29 @@ def test_a_wider_level_gives_a_wider_interval() -> None:
 
 
 @pytest.mark.parametrize("n_tasks", [8, 60])
-def test_an_interval_is_what_drawing_whole_tasks_gives(n_tasks: int) -> None:
+def test_an_interval_is_the_wider_of_what_drawing_whole_tasks_gives_and_students_t(n_tasks: int) -> None:
     scores = made_up(n_tasks, 1)
     low, high = by_hand(scores[:, 0].tolist(), [1.0] * n_tasks, 6_000)
+    half = float(student_quantile(0.975, np.asarray(n_tasks - 2.0))) * scores.std(ddof=1) / math.sqrt(n_tasks)
+    low, high = min(low, scores.mean() - half), max(high, scores.mean() + half)
+    low, high = max(low, scores.min()), min(high, scores.max())
 
     assert mean_intervals(scores)[0] == pytest.approx((low, high), abs=0.06 * (high - low))
 
 
+def test_students_t_has_the_degrees_of_freedom_of_the_tasks_that_differ() -> None:
+    scores = np.zeros((100, 1))
+    scores[:8, 0] = [1, -1, 1, -1, 1, -1, 1, -1]
+    half = 2.364624 * scores.std(ddof=1) / 10  # 7 degrees
+
+    assert mean_intervals(scores)[0] == pytest.approx((-half, half), abs=SINGLE)
+
+
 @pytest.mark.parametrize("outlier", [1.0, 100.0])
-@pytest.mark.parametrize("spread", [0.0, 1e-9, 1e-3])
+@pytest.mark.parametrize("spread", [1e-6, 1e-3])
 def test_one_task_far_from_nearly_equal_ones_does_not_blow_an_interval_up(outlier: float, spread: float) -> None:
     # Many resamples miss the one task and have next to no spread of their own.
-    scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1)) if spread else np.zeros((100, 1))
+    scores = np.random.default_rng(3).normal(0.0, spread, size=(100, 1))
     scores[0] = outlier
     ((low, high),) = mean_intervals(scores)
 
@@ -213,7 +244,8 @@ def test_a_pooled_share_has_the_interval_that_drawing_whole_tasks_gives() -> Non
 def test_a_pooled_share_of_one_case_a_task_is_a_mean(values: np.ndarray) -> None:
     shares = ratio_intervals(3 * values, np.full(values.shape, 3.0), resamples=FEW)
 
-    assert shares == pytest.approx(mean_intervals(values, resamples=FEW), abs=SINGLE * max(1.0, np.ptp(values)))
+    means = mean_intervals(values, resamples=FEW)
+    assert shares == pytest.approx(means, abs=SINGLE * max(1.0, np.ptp(values)), nan_ok=True)
 
 
 @settings(max_examples=40)
@@ -223,7 +255,9 @@ def test_the_interval_of_a_pooled_share_lies_around_it(denominators: np.ndarray,
     met = np.floor(cases * data.draw(arrays.arrays(np.float64, cases.shape, elements=st.floats(0, 1))))
     low, high = ratio_intervals(met, cases, resamples=FEW).T
     for column in range(cases.shape[1]):
-        if (cases[:, column] > 0).sum() < 2:
+        has = cases[:, column] > 0
+        each = met[has, column] / cases[has, column]
+        if len(each) - max(Counter(each.tolist()).values(), default=0) < FEWEST_OTHERS:
             assert np.isnan(low[column])
             assert np.isnan(high[column])
         else:
@@ -232,10 +266,10 @@ def test_the_interval_of_a_pooled_share_lies_around_it(denominators: np.ndarray,
             assert share - 1e-12 <= high[column] <= 1 + 1e-12
 
 
-def test_a_share_of_everything_has_an_interval_without_width() -> None:
-    cases = np.array([[3.0], [0.0], [7.0], [1.0]])
+def test_a_share_of_everything_has_no_interval() -> None:
+    cases = np.array([[3.0], [0.0], [7.0], [1.0], [2.0], [4.0], [5.0]])
 
-    assert ratio_intervals(cases, cases, resamples=FEW) == pytest.approx(np.ones((1, 2)))
+    assert np.isnan(ratio_intervals(cases, cases, resamples=FEW)).all()
 
 
 @given(arrays.arrays(np.float64, (2, 30), elements=st.floats(-5, 5)), st.floats(0.001, 0.4))

@@ -1,6 +1,9 @@
 """Intervals of whole boards against the rules called on exact values, and what a changed verdict makes stale."""
 
 import shutil
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.rules.statistics import METHOD, SMALL, draws, mean_intervals, ratio_intervals
+from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, METHOD, SMALL, draws, mean_intervals, ratio_intervals
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.cuts_oracle import BOARDS, EVERY_ROW, Key, Oracle, World, cuts_world, rows_of
 from warehouse import Reader, Warehouse
@@ -122,26 +125,41 @@ def test_an_interval_holds_the_mean_and_the_share_that_it_is_of(board_rows: Tabl
         row
         for row in with_interval
         if not row["ci_low"] - TOLERANCE <= row["mean_score"] <= row["ci_high"] + TOLERANCE
-        or not row["met_ci_low"] - TOLERANCE <= row["met_share"] <= row["met_ci_high"] + TOLERANCE
+        or (
+            row["met_ci_low"] is not None
+            and not row["met_ci_low"] - TOLERANCE <= row["met_share"] <= row["met_ci_high"] + TOLERANCE
+        )
     ]
 
 
-def test_a_figure_of_one_task_or_of_none_has_no_interval_and_any_other_has_one(board_rows: Table) -> None:
-    assert {0, 1} <= {row["n_tasks"] for row in board_rows.values()}
+def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_has_one(
+    oracle: Oracle, board_rows: Table
+) -> None:
+    n_others = {key: _n_others(oracle.task_values(key).values()) for key in board_rows}
+    assert {True, False} == {number < FEWEST_OTHERS for number in n_others.values()}
     assert [] == [
-        (key, row["n_tasks"], row[end])
+        (key, row["n_tasks"], n_others[key])
         for key, row in board_rows.items()
-        for end in ENDS
-        if (row["n_tasks"] >= 2) != (row[end] is not None)
+        if (n_others[key] >= FEWEST_OTHERS) != (row["ci_low"] is not None)
     ]
 
 
-def test_a_figure_is_small_below_the_number_of_tasks_that_coverage_is_promised_for(board_rows: Table) -> None:
+def test_a_figure_is_small_below_the_number_of_tasks_that_coverage_is_promised_for(
+    oracle: Oracle, board_rows: Table
+) -> None:
     assert [] == [
         key
         for key, row in board_rows.items()
-        if row["is_small"] != (row["n_tasks"] < SMALL if row["n_tasks"] else None)
+        if row["n_tasks"]
+        and row["is_small"] != (row["n_tasks"] < SMALL or _n_others(oracle.task_values(key).values()) < FEW_OTHERS)
     ]
+    assert [] == [key for key, row in board_rows.items() if not row["n_tasks"] and row["is_small"] is not None]
+
+
+def _n_others(values: Iterable[Fraction]) -> int:
+    """How many values are not the commonest."""
+    counts = Counter(values)
+    return counts.total() - max(counts.values(), default=0)
 
 
 def test_aggregating_again_draws_nothing(copied: Path) -> None:
@@ -240,7 +258,7 @@ def small(values: dict[str, list[float]], weights: dict[str, list[int]]) -> Rows
 def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points_stay_the_same(tmp_path: Path) -> None:
     tasks = [f"t{i:02d}" for i in range(12)]
     weights = {task: [5, 2, 3, 4] for task in tasks}
-    others = [[1, 1, 1, 1], [0, 0, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
+    others = [[1, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
     before = {task: [1, 0, 0, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
     # Five points by another way: the scores stay what they were, and two of four criteria are met instead of one.
     after = {task: [0, 1, 1, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}

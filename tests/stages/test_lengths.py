@@ -1,10 +1,12 @@
 """Rank correlations of length and score, against SciPy's on values in exact fractions."""
 
+import math
 import random
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -180,6 +182,21 @@ def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_
         for key, pairs in wanted.items()
         if correlations[key]["level"] == level and not are_close(spearman(pairs), correlations[key]["rank_correlation"])
     ]
+
+
+def test_a_correlation_has_the_interval_of_fishers_z_from_ten_on_and_none_below(
+    correlations: dict[Key, dict[str, Any]],
+) -> None:
+    assert {True, False} == {found["ci_low"] is None for found in correlations.values()}
+    for found in correlations.values():
+        rho, n = found["rank_correlation"], found["n"]
+        assert found["is_small"] == (n < 50)
+        if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
+            assert (None, None) == (found["ci_low"], found["ci_high"])
+        else:
+            half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+            wanted = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
+            assert [found["ci_low"], found["ci_high"]] == pytest.approx(wanted, abs=1e-9)
 
 
 def test_scores_that_are_equal_are_tied_whatever_their_trials_come_to(published: Callable[[Rows], Reader]) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-import sql
 from flows.leaderboard import Choice, leaderboard
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
@@ -19,6 +18,7 @@ from tasks.compare import Question, compare
 from tasks.derive import derive
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest import ingest
+from tasks.people import against_people
 from tasks.plan import plan
 from tasks.rules.errors import PipelineError
 from tasks.settings import Job, Settings
@@ -305,8 +305,8 @@ def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_
     with Warehouse(world.folder / "w").reader() as opened:
         asked = {"benchmark": "researchrubrics", "cut": "all", "people": ["person"]}
         revision = opened.value("select any_value(dataset_revision) from tasks")
-        rows = opened.rows(sql.read("questions/people"), {**asked, "revision": revision, "graders": []})
-        two = opened.rows(sql.read("questions/people"), {**asked, "revision": revision, "graders": ["two"]})
+        rows = against_people(opened, {**asked, "revision": revision, "graders": []})
+        two = against_people(opened, {**asked, "revision": revision, "graders": ["two"]})
 
     assert {"two", "three", "three (as binary)"} <= {row["grader"] for row in rows}
     assert [("two", TASKS * CRITERIA)] == [(row["grader"], row["n"]) for row in two]

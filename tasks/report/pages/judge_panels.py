@@ -133,7 +133,7 @@ def favouring(rows: Rows) -> list[Panel]:
     chart = charts.heat(
         told, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
         across=sorted({row["grader"] for row in told}), down=sorted({row["model"] for row in told}),
-        tips={"difference": "difference", "n_tasks": "tasks"},
+        marked="is_small", tips={"difference": "difference", "n_tasks": "tasks"},
     )  # fmt: skip
     return [Panel("", chart)] if told else []
 

@@ -138,8 +138,9 @@ _FAVOURS = Figure(
     "judge_favours",
     "Whom each judge favours",
     "Score that a grader gives a model's answers minus the score that the others give the same answers, beside the "
-    "grader's average over all models: +0.05 is five points more than its leniency explains. Only answers that are "
-    "decided in full by both sides; the latest sampling of each model. Watch a judge that is of a model's own family.",
+    "grader's average over the tasks of all models: +0.05 is five points more than its leniency explains. Only answers "
+    "that are decided in full by both sides; the latest sampling of each model. An asterisk marks fewer than 50 tasks. "
+    "Watch a judge that is of a model's own family.",
     (
         Column("grader", "Grader"),
         Column("model", "Model"),
@@ -148,6 +149,7 @@ _FAVOURS = Figure(
         Column("own_mean", "by it", "score", "Mean score"),
         Column("others_mean", "by the others", "score", "Mean score"),
         Column("n_tasks", "Tasks", "count"),
+        Column("is_small", "Few", "yes"),
         Column("n_responses", "Answers", "count"),
     ),
     favouring,

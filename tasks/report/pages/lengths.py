@@ -23,7 +23,12 @@ _SCORE = (
 )
 _CORRELATIONS = (
     Column("chars_correlation", "with letters and digits", "signed", "Rank correlation of the score"),
+    Column("chars_ci_low", "from", "signed", "95 % interval"),
+    Column("chars_ci_high", "to", "signed", "95 % interval"),
     Column("tokens_correlation", "with tokens", "signed", "Rank correlation of the score"),
+    Column("tokens_ci_low", "from", "signed", "95 % interval"),
+    Column("tokens_ci_high", "to", "signed", "95 % interval"),
+    Column("is_small", "Few", "yes"),
 )
 
 
@@ -90,8 +95,8 @@ LENGTHS = Page(
             "length_models",
             "Do models that write more score higher?",
             "Spearman's rank correlation of mean length and mean score over the models of one sampling: 1 where the "
-            "order by length is the order by score, 0 where one says nothing about the other. Over a handful of models "
-            "it is a hint at most.",
+            "order by length is the order by score, 0 where one says nothing about the other. Over fewer than 10 "
+            "models it is a hint at most and has no interval.",
             (
                 Column("judging", "Judge"),
                 Column("split", "Split"),
@@ -106,7 +111,8 @@ LENGTHS = Page(
             "length_tasks",
             "Does a model's longer answer score higher?",
             "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
-            "itself. Tasks differ too: a question that takes a long answer may be easier or harder than others.",
+            "itself. Tasks differ too: a question that takes a long answer may be easier or harder than others. The "
+            "table has 95 % intervals; below 10 tasks there is none.",
             (
                 Column("judging", "Judge"),
                 Column("split", "Split"),

@@ -134,7 +134,7 @@ def _coverage(edition: Edition) -> Iterable[Notice]:
         bar = f"{edition.job.settings.coverage.min:.0%}"
         text = f"Coverage below {bar}, so the figures rest on a part of a split: {_some(list(names))}."
         yield Notice("warn", text, "#leaderboard")
-    if any(row["n_tasks"] > 1 and row["ci_low"] is None for row in rows):
+    if any(row["n_tasks"] > 1 and row["is_small"] is None for row in rows):
         text = "Figures without an interval are newer than the last `prbench aggregate`, which draws them."
         yield Notice("warn", text, "#leaderboard")
 
