@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tasks.inside import open_inside
 from tasks.rules.errors import PipelineError
 from warehouse.files import write_atomically
 
@@ -39,12 +40,16 @@ def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     return document
 
 
-def hash_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
+def hash_of(path: Path, folder: Path | None = None) -> str:
+    """The SHA-256 of a file; of one in a folder that came from elsewhere, no link out of it is followed.
+
+    Raises:
+        NotInside: there is one.
+    """
+    with path.open("rb") if folder is None else open_inside(folder, path.relative_to(folder)) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_inside(path: str) -> bool:
     """Whether a path that a manifest names stays in the manifest's folder."""
-    return not Path(path).is_absolute() and ".." not in Path(path).parts
+    return path != "" and not Path(path).is_absolute() and ".." not in Path(path).parts
