@@ -7,6 +7,7 @@ from typing import Any
 
 from tasks.inside import open_inside
 from tasks.rules.errors import PipelineError
+from tasks.rules.json_text import read_json
 from warehouse.files import write_atomically
 
 
@@ -27,7 +28,7 @@ def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
         Damaged: it is of another kind or a newer version, or cannot be read.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
     if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:

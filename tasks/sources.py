@@ -13,6 +13,7 @@ from tasks.prompt_files import SUFFIX as PROMPTS
 from tasks.prompt_files import read_prompts, with_prompts
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
+from tasks.rules.json_text import KeyTwice, read_json
 from tasks.settings import Dataset, Job
 from warehouse.samples import sample_path
 
@@ -163,6 +164,9 @@ def _read_parquet(path: Path) -> list[Row]:
     import pyarrow.parquet as pq
 
     try:
+        names = pq.read_schema(path).names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
         rows: list[Row] = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
@@ -182,7 +186,9 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
 
 def _json_row(path: Path, number: int, line: str) -> Row:
     try:
-        row = json.loads(line)
+        row = read_json(line)
+    except KeyTwice as error:
+        raise SourceError(f"{path}:{number}: {error} in the row; keep one of the two") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}:{number}: not a JSON object ({error}); mend or remove the line") from error
     if not isinstance(row, dict):
