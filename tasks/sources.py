@@ -120,6 +120,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
         if len(files) < len(found):
             raise UsageError(f"dataset.source: {path} holds a split in two files; keep one of each name")
+        _refuse_irregular(found)
         return files
     if not path.is_file():
         raise UsageError(f"dataset.source: {path} is no file; give a .parquet or .jsonl file, `hub` or `sample`")
@@ -140,7 +141,15 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(found) > 1:
         raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
+    _refuse_irregular(found)
     return found[0] if found else None
+
+
+def _refuse_irregular(found: Sequence[Path]) -> None:
+    """Refuse what was found in a folder and is no file: reading a pipe would wait for somebody at its other end."""
+    wrong = next((path for path in found if not path.is_file()), None)
+    if wrong is not None:
+        raise UsageError(f"dataset.source: {wrong} is no file, or a link to none; remove it from the folder")
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -277,3 +278,14 @@ def test_rows_without_a_prompt_are_told_where_prompts_of_their_own_file_are_name
     job = job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
     with pytest.raises(PipelineError, match=r"lacks the column prompt; .*no id in .*prompts\.tsv is that of a row"):
         ingest(job)
+
+
+@pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
+def test_a_pipe_in_the_folder_of_a_data_set_is_refused_and_not_waited_for(
+    tmp_path: Path, root: Path, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    write_jsonl(tmp_path / "folder" / "finance.jsonl", [good_row("t")])
+    os.mkfifo(tmp_path / "folder" / name)
+    with pytest.raises(UsageError, match=f"{name} is no file"):
+        ingest(job_on(tmp_path / "folder", root))
