@@ -25,6 +25,7 @@ from flows.explaining import explained
 from flows.options import Context, examples, shared_options
 from flows.output import show_rows
 from flows.running import finish, run_flow
+from tasks.terminal import shown_visibly
 
 
 @click.group(
@@ -87,9 +88,11 @@ def _end_process(ending: list[int]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is told in one line."""
-    code, line = _outcome(list(arguments))
-    if line:
-        click.echo(f"prbench: {line}", err=True)
+    with shown_visibly():
+        code, line = _outcome(list(arguments))
+        if line:
+            # What a line quotes may have lines of its own.
+            click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)
     return code
 
 

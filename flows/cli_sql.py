@@ -8,6 +8,7 @@ import click
 
 from flows.options import Context, examples, shared_options
 from flows.output import FORMATS, show, show_json
+from tasks.terminal import exact
 
 if TYPE_CHECKING:
     from sql.cookbook import Recipe
@@ -81,7 +82,7 @@ def _answer(
     if file_format == "parquet":
         if output is None and sys.stdout.isatty():
             raise click.UsageError("--format parquet: is not text; name a file with -o, or send it somewhere with >")
-        write_parquet(database, query, output or sys.stdout.buffer)
+        write_parquet(database, query, output or exact(sys.stdout).buffer)
         return
     table = run_sql(database, query)
     show(table.columns, table.rows, file_format, output, is_cut=is_cut)

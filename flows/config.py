@@ -18,6 +18,7 @@ from tasks.endpoints import Endpoint
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
+from tasks.rules.json_text import refuse_deep
 from tasks.scope import template_of
 from tasks.settings import Job, Settings
 
@@ -27,6 +28,7 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 """How pydantic names the branches of a union, which no user wrote."""
 _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""
+_MOST_SETTINGS = 100_000
 DEFAULT_FILE = Path("prbench.yaml")
 DEFAULT_WAREHOUSE = Path(__file__).parent.parent / "warehouse" / "data"
 
@@ -155,8 +157,14 @@ def _document(config: Path | None) -> tuple[dict[str, Any], str]:
         return EMBEDDED_DEFAULT, "the embedded default"
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        # References may make a short text large, or lead in a circle.
+        refuse_deep(document, _MOST_SETTINGS)
     except FileNotFoundError as error:
         raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
+    except RecursionError as error:
+        raise UsageError(
+            f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
+        ) from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{path}: not YAML that can be read: {' '.join(str(error).split())}") from error
     if not isinstance(document, dict):

@@ -4,6 +4,7 @@ import os
 
 from tasks.llm.library import collect_seldom
 from tasks.llm.secrets import guard_logs
+from tasks.terminal import guard_log_records
 
 _DEFAULTS = {
     # Nothing is reported to anyone.
@@ -18,6 +19,8 @@ _DEFAULTS = {
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Failures are told by the command itself, in one line; with -v in full.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # Colours are commands to a terminal, which standard error shows and does not pass on.
+    "PREFECT_LOGGING_COLORS": "false",
     # What the UI shows of a batch is its state; a log line each would bury those of the stages.
     "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "WARNING",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
@@ -39,3 +42,4 @@ def prepare(*, is_verbose: bool = False) -> None:
         os.environ.setdefault(name, value)
     collect_seldom()
     guard_logs()
+    guard_log_records()

@@ -6,7 +6,7 @@ from typing import Any
 
 import sql
 from flows.query import Table
-from tasks.benchmarks.base import CUTS, Benchmark
+from tasks.benchmarks.base import Benchmark
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.sources import source_of
@@ -66,7 +66,8 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
 
 def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
     """Refuse what is asked about other benchmarks than this."""
-    cuts = [*(cut for cut in CUTS if cut != "severity" or benchmark.severities), *benchmark.cuts]
+    common = (cut for cut in benchmark.common_cuts if cut != "severity" or benchmark.severities)
+    cuts = [*common, *benchmark.cuts]
     if choice.by is not None and choice.by not in cuts:
         raise UsageError(f"--by {choice.by}: {benchmark.name} has {', '.join(cuts)}")
     if choice.is_severity and not benchmark.severities:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.rules.visible import visible, visible_json
+from tasks.terminal import exact
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from tasks.console import VisibleConsole
 
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 _WIDEST_CELL = 60
@@ -25,17 +28,19 @@ def show_table(
     On a terminal that is too narrow for it, columns behind the first `n_least` are left out, and named; where that is
     not enough or not allowed: a block a row, a line a column.
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from tasks.console import VisibleConsole
+
+    columns, title = [visible(column) for column in columns], visible(title or "") or None
     cells = [[_short(_cell(value)) if is_cut else _cell(value) for value in row] for row in rows]
     are_numbers = [
         bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
     ]
-    console = Console()
+    console = VisibleConsole()
     if not console.is_terminal:
-        console = Console(width=_MACHINE_WIDTH)
+        console = VisibleConsole(width=_MACHINE_WIDTH)
     n_fitting = len(columns)
     if console.is_terminal:
         # Where columns may go, cells stay whole; where none may, texts may be folded between words.
@@ -43,14 +48,14 @@ def show_table(
         if n_fitting < (n_least or len(columns)):
             _print_records(console, columns, cells, title)
             return
-    table = Table(title=title, title_justify="left", header_style="bold")
+    table = Table(title=title and Text(title), title_justify="left", header_style="bold")
     for column, is_number in zip(columns[:n_fitting], are_numbers, strict=False):
-        table.add_column(column, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+        table.add_column(Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in cells:
         table.add_row(*map(Text, row[:n_fitting]))
     console.print(table)
     if n_fitting < len(columns):
-        console.print(f"A wider terminal also shows: {', '.join(columns[n_fitting:])}", style="dim")
+        console.print(Text(f"A wider terminal also shows: {', '.join(columns[n_fitting:])}"), style="dim")
 
 
 def _fitting(
@@ -78,13 +83,13 @@ def _narrowest(
 
 
 def _print_records(
-    console: "Console", columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None
+    console: "VisibleConsole", columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None
 ) -> None:
     from rich.table import Table
     from rich.text import Text
 
     if title:
-        console.print(title)
+        console.print(Text(title))
     for number, row in enumerate(cells, start=1):
         block = Table.grid(padding=(0, 2))
         block.add_column(style="bold", no_wrap=True)
@@ -98,7 +103,10 @@ def _print_records(
 def show(
     columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None, *, is_cut: bool = True
 ) -> None:
-    """Rows in a text format, to a file or to standard output; only a table cuts long texts."""
+    """Rows in a text format, to a file or to standard output; only a table cuts long texts.
+
+    Formats for machines are exact to the character, but on a terminal.
+    """
     if file_format == "table" and output is None:
         show_table(columns, rows, is_cut=is_cut)
         return
@@ -106,7 +114,7 @@ def show(
         file_format = "markdown"
     text = {"csv": _csv, "json": _json, "jsonl": _jsonl, "markdown": _markdown}[file_format](columns, rows)
     if output is None:
-        sys.stdout.write(text)
+        _put(text, is_json=file_format.startswith("json"))
     else:
         output.write_text(text, encoding="utf-8")
 
@@ -118,7 +126,14 @@ def show_rows(as_json: bool, columns: Sequence[str], rows: Rows) -> None:
 
 def show_json(value: Any) -> None:
     """A result for machines."""
-    sys.stdout.write(json.dumps(value, default=str, ensure_ascii=False, indent=2) + "\n")
+    _put(json.dumps(value, default=str, ensure_ascii=False, indent=2) + "\n", is_json=True)
+
+
+def _put(text: str, *, is_json: bool) -> None:
+    if sys.stdout.isatty():
+        sys.stdout.write((visible_json if is_json else visible)(text))
+    else:
+        exact(sys.stdout).write(text)
 
 
 def _cell(value: Any) -> str:
@@ -130,7 +145,7 @@ def _cell(value: Any) -> str:
         return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.1f}"
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    return str(value).replace("\n", " ")
+    return visible(str(value).replace("\r\n", " ").replace("\n", " "))
 
 
 def _short(text: str) -> str:
@@ -169,4 +184,8 @@ def _markdown(columns: Sequence[str], rows: Rows) -> str:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
-    return line(columns) + line(["---"] * len(columns)) + "".join(line([_cell(value) for value in row]) for row in rows)
+    return (
+        line([visible(column) for column in columns])
+        + line(["---"] * len(columns))
+        + "".join(line([_cell(value) for value in row]) for row in rows)
+    )

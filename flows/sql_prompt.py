@@ -1,6 +1,7 @@
 """The SQL prompt: queries over several lines, a history that stays, completion, and commands that begin with a dot."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import create_output
 from pygments.lexers.sql import SqlLexer
@@ -21,7 +23,11 @@ from flows.query import MOST_COUNTED, Table, run_sql
 from flows.sql_completion import SqlCompleter
 from flows.sql_describe import Catalogue, columns_query, nearest, read_catalogue, tables_query
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.visible import always_shown, visible
+from tasks.terminal import exact
 
+# What is typed, pasted or remembered is shown too; Prompt Toolkit itself shows the first 160 characters only.
+Char.display_mappings.update({character: visible(character) for character in always_shown() if ord(character) > 0xA0})
 ROWS_SHOWN = 50
 """How many rows of a result the prompt shows as a table."""
 # Parquet is nothing to read on a terminal.
@@ -125,7 +131,9 @@ class SqlPrompt:
 @contextmanager
 def on_terminal() -> Iterator[None]:
     """The prompt stands on the terminal, also where results go elsewhere."""
-    with create_app_session(output=create_output(always_prefer_tty=True)):
+    # Its own commands go to the terminal as they are.
+    terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), sys.stdout)
+    with create_app_session(output=create_output(exact(terminal))):
         yield
 
 

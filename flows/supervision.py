@@ -22,6 +22,7 @@ from flows.engines import end_engines
 from flows.explaining import explained
 from tasks.progress import say
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.terminal import show_visibly
 
 _LOOK_EVERY_S = 0.2
 _ECHO_S = 1.0
@@ -117,6 +118,7 @@ def _own_end(process: SpawnProcess, ours: "Connection[Any, Any]") -> PipelineErr
 
 def _do(supervisor: "Connection[Any, Any]", patience: Patience, work: Callable[..., None], arguments: Any) -> None:
     os.setsid()
+    show_visibly()
     # A shell that starts the supervisor in the background has both ignore it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_when_asked, args=(supervisor, patience), daemon=True).start()

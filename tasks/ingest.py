@@ -41,6 +41,12 @@ def ingest(job: Job) -> StageReport:
     return _stored(warehouse, benchmark.name, source)
 
 
+def _where_prompts_are(source: Source) -> str:
+    if source.prompts is not None:
+        return f"no id in {source.prompts} is that of a row"
+    return "prompts in a file of their own, with lines `id<TAB>prompt`, are named by `dataset.prompts`"
+
+
 def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
     rows = source.rows(split)
     where = str(source.files.get(split, f"{source.name}@{source.revision[:12]}, split {split}"))
@@ -49,7 +55,10 @@ def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
     missing = benchmark.missing_columns({column for row in rows for column in row})
     if missing:
         some = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
-        raise SourceError(f"{where}: lacks the column {some}; {benchmark.name} rows have {len(benchmark.columns)}")
+        advice = f"; {_where_prompts_are(source)}" if "prompt" in missing and source.files else ""
+        raise SourceError(
+            f"{where}: lacks the column {some}; {benchmark.name} rows have {len(benchmark.columns)}{advice}"
+        )
     tasks = []
     for number, row in enumerate(rows, start=1):
         try:

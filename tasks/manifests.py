@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tasks.inside import open_inside
 from tasks.rules.errors import PipelineError
+from tasks.rules.json_text import read_json
 from warehouse.files import write_atomically
 
 
@@ -26,7 +28,7 @@ def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
         Damaged: it is of another kind or a newer version, or cannot be read.
     """
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
     if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:
@@ -39,12 +41,16 @@ def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     return document
 
 
-def hash_of(path: Path) -> str:
-    """The SHA-256 of a file."""
-    with path.open("rb") as file:
+def hash_of(path: Path, folder: Path | None = None) -> str:
+    """The SHA-256 of a file; of one in a folder that came from elsewhere, no link out of it is followed.
+
+    Raises:
+        NotInside: there is one.
+    """
+    with path.open("rb") if folder is None else open_inside(folder, path.relative_to(folder)) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_inside(path: str) -> bool:
     """Whether a path that a manifest names stays in the manifest's folder."""
-    return not Path(path).is_absolute() and ".." not in Path(path).parts
+    return path != "" and not Path(path).is_absolute() and ".." not in Path(path).parts

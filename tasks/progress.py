@@ -3,9 +3,12 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from tasks.rules.visible import visible
+from tasks.terminal import shown_visibly
 
 _LINE_EVERY_S = 20.0
 
@@ -46,23 +49,31 @@ class _Bars:
     """Shown on a terminal: a bar each."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+        from tasks.console import VisibleConsole
+
         columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
-        self._bars = Progress(*columns, TextColumn("{task.fields[failures]}"), console=Console(stderr=True))
+        console = VisibleConsole(stderr=True)
+        self._bars = Progress(*columns, TextColumn("{task.fields[failures]}"), console=console)
         self._numbers: dict[str, Any] = {}
         self._bars.start()
+        self._ending = ExitStack()
+        self._ending.callback(self._bars.stop)
+        # What is printed meanwhile goes through Rich, which would obey it.
+        self._ending.enter_context(shown_visibly())
 
     def add(self, tally: Tally) -> None:
-        self._numbers[tally.name] = self._bars.add_task(tally.name, total=tally.total, failures="")
+        from rich.markup import escape
+
+        self._numbers[tally.name] = self._bars.add_task(escape(visible(tally.name)), total=tally.total, failures="")
 
     def show(self, tally: Tally) -> None:
         failures = f"{tally.failed} failed" if tally.failed else ""
         self._bars.update(self._numbers[tally.name], completed=tally.done, failures=failures)
 
     def close(self) -> None:
-        self._bars.stop()
+        self._ending.close()
 
 
 _tallies: dict[tuple[str, str], Tally] = {}
@@ -112,4 +123,4 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
 
 def say(line: str) -> None:
     """A line for people, on standard error."""
-    print(line, file=sys.stderr, flush=True)
+    print(visible(line), file=sys.stderr, flush=True)

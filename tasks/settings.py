@@ -116,6 +116,17 @@ class HardSubset(Strict):
     panel: Literal["all"] | tuple[str, ...] = "all"
     min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers_stand_under_share(cls, data: Any) -> Any:
+        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        if unknown:
+            raise ValueError(
+                f"there is no key {unknown[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field stand under "
+                "`share`, such as `share: {Finance: 300, Legal: 250}`)"
+            )
+        return data
+
 
 class Settings(Strict):
     """The configuration.

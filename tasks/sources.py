@@ -13,6 +13,7 @@ from tasks.prompt_files import SUFFIX as PROMPTS
 from tasks.prompt_files import read_prompts, with_prompts
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
+from tasks.rules.json_text import KeyTwice, read_json
 from tasks.settings import Dataset, Job
 from warehouse.samples import sample_path
 
@@ -119,6 +120,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
         if len(files) < len(found):
             raise UsageError(f"dataset.source: {path} holds a split in two files; keep one of each name")
+        _refuse_irregular(found)
         return files
     if not path.is_file():
         raise UsageError(f"dataset.source: {path} is no file; give a .parquet or .jsonl file, `hub` or `sample`")
@@ -139,7 +141,15 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
     if len(found) > 1:
         raise UsageError(f"dataset.source: {path} holds {len(found)} {PROMPTS} files; name one as `dataset.prompts`")
+    _refuse_irregular(found)
     return found[0] if found else None
+
+
+def _refuse_irregular(found: Sequence[Path]) -> None:
+    """Refuse what was found in a folder and is no file: reading a pipe would wait for somebody at its other end."""
+    wrong = next((path for path in found if not path.is_file()), None)
+    if wrong is not None:
+        raise UsageError(f"dataset.source: {wrong} is no file, or a link to none; remove it from the folder")
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
@@ -163,6 +173,9 @@ def _read_parquet(path: Path) -> list[Row]:
     import pyarrow.parquet as pq
 
     try:
+        names = pq.read_schema(path).names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
         rows: list[Row] = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
@@ -182,7 +195,9 @@ def _read_jsonl(path: Path) -> Iterator[Row]:
 
 def _json_row(path: Path, number: int, line: str) -> Row:
     try:
-        row = json.loads(line)
+        row = read_json(line)
+    except KeyTwice as error:
+        raise SourceError(f"{path}:{number}: {error} in the row; keep one of the two") from error
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{path}:{number}: not a JSON object ({error}); mend or remove the line") from error
     if not isinstance(row, dict):

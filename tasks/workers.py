@@ -24,6 +24,7 @@ from tasks.progress import advance, forward_to
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError
 from tasks.settings import Job
+from tasks.terminal import guard_log_records, show_visibly
 
 Batch = Callable[..., Awaitable[StageReport]]
 _READY, _RUN, _DONE, _FAILED, _ADVANCE = "ready", "run", "done", "failed", "advance"
@@ -171,6 +172,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     collect_seldom()
     guard_logs()
+    guard_log_records()
+    show_visibly()
     with contextlib.suppress(BrokenPipeError):
         asyncio.run(_serve(socket.socket(fileno=int(sys.argv[1]))))
 

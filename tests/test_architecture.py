@@ -49,7 +49,12 @@ NEVER: dict[str, set[str]] = {
 }
 """Part -> what it may not use."""
 
-ONLY_IN = {"litellm": "tasks.llm", "great_expectations": "expectations", "flows": "flows"}
+ONLY_IN = {
+    "litellm": "tasks.llm",
+    "great_expectations": "expectations",
+    "flows": "flows",
+    "rich.console": "tasks.console",
+}
 """Library or part -> the only part that uses it."""
 
 DEFAULT_BENCHMARK = "prbench"

@@ -6,6 +6,7 @@ parts before a compaction or those after it. A part that it does not name stands
 """
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from warehouse.errors import WarehouseError
 from warehouse.files import write_atomically
 
 MANIFEST = "manifest.json"
+_IN_FOLDER = re.compile(r"(?:g\d+/)?[^/]+\.parquet")
 HASH_HEX = 24
 """Length of the content hash in the name of a part."""
 
@@ -61,11 +63,20 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        return Manifest(**json.loads(path.read_bytes()))
+        found = Manifest(**json.loads(path.read_bytes()))
+        _refuse_elsewhere([*found.merged, *found.retired])
     except FileNotFoundError:
         return Manifest()
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise WarehouseError(f"{path}: cannot be read ({error}); restore it from a backup") from error
+    return found
+
+
+def _refuse_elsewhere(names: Iterable[str]) -> None:
+    """Refuse names of files outside of the table's folder: what is named is read, and deleted once it is replaced."""
+    wrong = next((name for name in names if not _IN_FOLDER.fullmatch(name)), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong!r} is no part in this folder")
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

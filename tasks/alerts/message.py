@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from tasks.alerts.alert import KINDS, Alert, Kind
 from tasks.rules.text import one_line
+from tasks.rules.visible import visible
 from tasks.settings import Job
 
 _MOST_LINES = 100
@@ -57,13 +58,13 @@ class Message:
         about = f"night {self.night.night}" if self.night.night else f"run {self.night.run_id}"
         counts = Counter(alert.kind for alert in self.alerts)
         kinds = ", ".join(f"{_told(kind)} ({count})" for kind, count in counts.items())
-        return one_line(f"{self.night.benchmark}, {about}: {kinds}")
+        return one_line(visible(f"{self.night.benchmark}, {about}: {kinds}"))
 
     @property
     def body(self) -> str:
         """The alerts as plain text, one a paragraph."""
         lines = [f"{_told(alert.kind)}: {alert.line}" for alert in self.alerts[:_MOST_LINES]]
-        return "\n\n".join([*lines, *self._rest(_MOST_LINES), self._where])
+        return visible("\n\n".join([*lines, *self._rest(_MOST_LINES), self._where]))
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _told(kind: Kind) -> str:
 
 def escaped(text: str, most_chars: int) -> str:
     """Text as Slack's markup shows it, whatever it holds: no mention, no link; cut so that it fits when escaped."""
-    pieces = [_ESCAPES.get(char, char) for char in _CALLS_EVERYBODY.sub("@\u200b", text)]
+    pieces = [_ESCAPES.get(char, char) for char in _CALLS_EVERYBODY.sub("@\u200b", visible(text))]
     if sum(map(len, pieces)) <= most_chars:
         return "".join(pieces)
     room = most_chars - 1

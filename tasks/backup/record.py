@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tasks import manifests
+from tasks.inside import open_inside
 from tasks.manifests import Damaged, hash_of, is_inside
 
 NAME = "backup.json"
@@ -63,12 +64,19 @@ def read_record(folder: Path) -> Record:
     return record
 
 
-def copied(source: Path, target: Path) -> tuple[int, str]:
-    """Copy a file, onto the disk and under its name only when it is whole; its size and SHA-256."""
+def copied(source: Path, target: Path, folder: Path | None = None) -> tuple[int, str]:
+    """Copy a file, onto the disk and under its name only when it is whole; its size and SHA-256.
+
+    Of a folder that came from elsewhere no link that leads out of it is followed.
+
+    Raises:
+        NotInside: there is one.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.tmp")
     hashed, n_bytes = hashlib.sha256(), 0
-    with source.open("rb") as reading, temporary.open("wb") as writing:
+    opened = source.open("rb") if folder is None else open_inside(folder, source.relative_to(folder))
+    with opened as reading, temporary.open("wb") as writing:
         while chunk := reading.read(_CHUNK_BYTES):
             hashed.update(chunk)
             n_bytes += writing.write(chunk)

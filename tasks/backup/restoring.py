@@ -80,7 +80,7 @@ def _stage(folder: Path, record: Record, stage: Path) -> None:
     damaged = []
     for kept in record.files:
         source = folder / kept.stored_as
-        if not source.is_file() or copied(source, stage / kept.path) != (kept.n_bytes, kept.sha256):
+        if not source.is_file() or copied(source, stage / kept.path, folder) != (kept.n_bytes, kept.sha256):
             damaged.append(kept.stored_as)
     if damaged:
         shutil.rmtree(stage)

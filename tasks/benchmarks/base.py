@@ -33,6 +33,7 @@ class Benchmark:
             criteria, `decision_type` and `economic_pathway` of tasks, and those of `cuts`.
         severities: each weight class's lowest and highest weight.
         hard_splits: by field, the split of the data set that holds its own choice of hard tasks.
+        common_cuts: those of `CUTS` whose labels its tasks and rubrics have.
         cuts: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
         figure_sources: figure of the report -> where the benchmark's own paper shows the like; stands behind "See".
         evidence_template: the template that asks for the evidence in a part of an answer that is too long for a judge;
@@ -54,6 +55,7 @@ class Benchmark:
     severities: Mapping[str, tuple[float, float]]
     vocabularies: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     hard_splits: Mapping[str, str] = field(default_factory=dict)
+    common_cuts: tuple[str, ...] = CUTS
     cuts: Mapping[str, str] = field(default_factory=dict)
     figure_sources: Mapping[str, str] = field(default_factory=dict)
     id_columns: tuple[str, ...] = ()
@@ -71,6 +73,8 @@ class Benchmark:
             raise ValueError("of `scores`, each has a name of its own and one is primary")
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")
+        if unknown := set(self.common_cuts) - set(CUTS):
+            raise ValueError(f"`common_cuts`: {unknown.pop()} is none of {', '.join(CUTS)}")
         if taken := set(self.cuts) & {"all", *CUTS}:
             raise ValueError(f"`cuts`: every benchmark has {taken.pop()}; give the kind another name")
 

@@ -161,6 +161,7 @@ BENCHMARK = Benchmark(
     default_dataset_id="openai/healthbench",
     severities={},
     vocabularies={ANY_FIELD: {"category": AXES}},
+    common_cuts=("category", "turns", "subset"),
     cuts={
         "theme": "Theme",
         "physician_agreed_category": "Category that physicians agreed on",

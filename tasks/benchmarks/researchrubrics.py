@@ -1,6 +1,5 @@
 """ResearchRubrics (Scale AI, 2025): research questions whose long reports are graded in three steps."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -9,6 +8,7 @@ from tasks.benchmarks import rules
 from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
+from tasks.rules.json_text import read_json
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
 from tasks.rules.text import is_blank
 
@@ -156,8 +156,8 @@ def _decided(verdict: Any) -> Any:
 def _decoded(row: Row, name: str) -> Any:
     cell = row.get(name)
     try:
-        return json.loads(cell) if isinstance(cell, str) else cell
-    except ValueError as error:
+        return read_json(cell) if isinstance(cell, str) else cell
+    except (ValueError, RecursionError) as error:
         raise RowError(f"`{name}` is no JSON ({error})") from error
 
 
@@ -187,6 +187,7 @@ BENCHMARK = Benchmark(
     default_dataset_id="ScaleAI/researchrubrics",
     severities=SEVERITIES,
     vocabularies={ANY_FIELD: {"category": AXES, **LEVELS}},
+    common_cuts=("category", "severity", "subset"),
     cuts={
         "domain": "Domain",
         "conceptual_breadth": "Conceptual breadth",

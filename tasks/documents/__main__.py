@@ -1,4 +1,4 @@
-"""The process that converts a file, within limits: `python -m tasks.documents FILE` prints what came of it as JSON."""
+"""The process that converts a file, within limits: `python -m tasks.documents KIND < FILE` prints JSON."""
 
 import json
 import resource
@@ -12,12 +12,12 @@ _MOST_MEMORY_BYTES = 2 * 2**30
 """A few kilobytes can unpack to gigabytes; a report of hundreds of pages takes a tenth of this."""
 
 
-def outcome(file: Path) -> dict[str, Any]:
-    """What came of a file: the parts of a `Converted`, or why it was `refused`."""
+def outcome(file: Path, ending: str | None = None) -> dict[str, Any]:
+    """What came of a file of that ending, or its own: the parts of a `Converted`, or why it was `refused`."""
     from tasks.documents.docx import docx_to_markdown
     from tasks.documents.pdf import pdf_to_markdown
 
-    kind = "PDF" if file.suffix.lower() == PDF else "DOCX"
+    kind = "PDF" if (ending or file.suffix.lower()) == PDF else "DOCX"
     try:
         return (pdf_to_markdown if kind == "PDF" else docx_to_markdown)(file)._asdict()
     except DocumentRefused as error:
@@ -30,4 +30,4 @@ def outcome(file: Path) -> dict[str, Any]:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
-    print(json.dumps(outcome(Path(sys.argv[1]))))
+    print(json.dumps(outcome(Path("/dev/stdin"), sys.argv[1])))

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
+from typing import BinaryIO
 
 from tasks.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
 from tasks.documents.plain import read_plain
+from tasks.inside import NotInside, open_inside
 from tasks.progress import advance, progress
 
 _LONGEST_S = 300.0
@@ -18,8 +20,10 @@ _WHAT = "convert"
 _LIBRARIES = {PDF: ("pdfplumber",), DOCX: ("mammoth", "markdownify")}
 
 
-def convert(files: Sequence[Path], *, is_quiet: bool = False) -> dict[Path, Converted]:
+def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
     """Every file as Markdown, as many at a time as there are processors.
+
+    Files of a folder that came from elsewhere are read within it.
 
     Raises:
         DocumentRefused: one cannot be read; the message names it.
@@ -30,7 +34,7 @@ def convert(files: Sequence[Path], *, is_quiet: bool = False) -> dict[Path, Conv
     ):
         done: dict[Path, Converted] = {}
         try:
-            for file, converted in zip(files, pool.map(_converted, files), strict=True):
+            for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
                 done[file] = converted
                 advance(_WHAT, succeeded=True)
         except BaseException:
@@ -45,21 +49,25 @@ def converters(files: Sequence[Path]) -> list[str]:
     return [f"{name} {version(name)}" for name in sorted(names)]
 
 
-def _converted(file: Path) -> Converted:
+def _converted(file: Path, folder: Path | None) -> Converted:
+    kind = file.suffix.lower()
     try:
-        return read_plain(file) if file.suffix.lower() in PLAIN else _converted_apart(file)
+        with open_inside(folder or file.parent, file.relative_to(folder or file.parent)) as content:
+            return read_plain(content.read()) if kind in PLAIN else _converted_apart(content, kind)
+    except NotInside as error:
+        raise DocumentRefused(str(error)) from error
     except DocumentRefused as error:
         raise DocumentRefused(f"{file}: {error}") from error
     except OSError as error:
         raise DocumentRefused(f"{file}: can't be read ({error.strerror})") from error
 
 
-def _converted_apart(file: Path) -> Converted:
-    """What `tasks.documents.__main__` says of a file."""
+def _converted_apart(content: BinaryIO, kind: str) -> Converted:
+    """What `tasks.documents.__main__` says of a file of a kind, `.pdf` or `.docx`."""
     try:
         process = subprocess.run(
-            [sys.executable, "-m", "tasks.documents", str(file.absolute())], check=False, capture_output=True,
-            stdin=subprocess.DEVNULL, timeout=_LONGEST_S,
+            [sys.executable, "-m", "tasks.documents", kind], check=False, capture_output=True,
+            stdin=content, timeout=_LONGEST_S,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:

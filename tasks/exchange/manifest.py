@@ -75,12 +75,13 @@ def verify(folder: Path, tables: Sequence[Exported]) -> None:
 
     Raises:
         Damaged: one is missing, lies elsewhere or has other content.
+        NotInside: one is a link that leads out of the folder.
     """
     for file in (file for table in tables for file in table.files):
-        path = folder / file.name
-        if not is_inside(file.name):
+        if not isinstance(file.name, str) or not is_inside(file.name):
             raise Damaged(f"{folder / NAME}: names {file.name!r}, which is no file of the export")
+        path = folder / file.name
         if not path.is_file():
             raise Damaged(f"{path}: is missing; copy or export again")
-        if path.stat().st_size != file.n_bytes or hash_of(path) != file.sha256:
+        if path.stat().st_size != file.n_bytes or hash_of(path, folder) != file.sha256:
             raise Damaged(f"{path}: is not what was exported (size or SHA-256 differ); copy or export again")

@@ -2,8 +2,7 @@
 
 import csv
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +11,7 @@ from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.imports.retraction import batch_in, retraction_row
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.json_text import read_json
 from tasks.rules.text import is_blank
 from tasks.settings import Job
 from tasks.sources import read_rows
@@ -81,7 +81,7 @@ def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> I
 def _read(file: Path) -> Iterator[Any]:
     if file.suffix == ".json":
         try:
-            document = json.loads(file.read_text(encoding="utf-8-sig"))
+            document = read_json(file.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{file}: not JSON ({error}); mend the file") from error
         if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
@@ -92,10 +92,18 @@ def _read(file: Path) -> Iterator[Any]:
         csv.field_size_limit(_LONGEST_FIELD)
         try:
             with file.open(encoding="utf-8-sig", newline="") as lines:
-                return iter(list(csv.DictReader(lines, strict=True)))
+                rows = csv.DictReader(lines, strict=True)
+                _refuse_twice(file, rows.fieldnames or ())
+                return iter(list(rows))
         except (UnicodeDecodeError, csv.Error) as error:
             raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
     return read_rows(file)
+
+
+def _refuse_twice(file: Path, columns: Sequence[str]) -> None:
+    twice = next((name for name in columns if name.strip() and columns.count(name) > 1), None)
+    if twice is not None:
+        raise ImportRefused(f"{file}: line 1: has the column {twice!r} twice; keep one of the two")
 
 
 def required_text(where: str, row: Given, name: str, option: str = "") -> str:

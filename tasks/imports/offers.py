@@ -10,6 +10,7 @@ from tasks.benchmarks.rows import as_text
 from tasks.documents import SUFFIXES
 from tasks.imports.files import BATCH_HEX, Given, ImportRefused, batch_of, given_rows, in_known_shape
 from tasks.imports.naming import Pattern, pattern_of
+from tasks.inside import NotInside, files_inside, open_inside
 from tasks.rules.errors import UsageError
 from tasks.rules.text import is_blank
 
@@ -25,11 +26,14 @@ class Offered(NamedTuple):
 class Offer(NamedTuple):
     """All rows; `batch` tells the same files again, and `n_left_out` is how many files of a folder are not among them.
 
+    All documents lie in `folder`.
+
     A batch is the hash of all that was given: a file, with the documents that it names, or a folder's documents with
     their names and the pattern.
     """
 
     rows: Sequence[Offered]
+    folder: Path
     batch: str
     n_left_out: int = 0
 
@@ -57,10 +61,10 @@ def offer_of(
     batch = batch_of(source, model)
     given = in_known_shape(benchmark, given_rows(source, model=model))
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
-    offer = Offer(rows, batch)
+    offer = Offer(rows, source.parent, batch)
     if not offer.documents:
         return offer
-    return offer._replace(batch=_batch([batch, *map(_hash_of, offer.documents)]))
+    return offer._replace(batch=_batch([batch, *(_hash_of(source.parent, file) for file in offer.documents)]))
 
 
 def _document(source: Path, where: str, row: Given) -> Path | None:
@@ -74,15 +78,21 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
         raise ImportRefused(f"{where}: `file` {name} is no document; those end in {', '.join(SUFFIXES)}")
-    if not document.is_file():
-        raise ImportRefused(f"{where}: there is no file {document}; `file` is found from the folder of {source.name}")
+    try:
+        open_inside(source.parent, name).close()
+    except FileNotFoundError as error:
+        raise ImportRefused(
+            f"{where}: there is no file {document}; `file` is found from the folder of {source.name}"
+        ) from error
+    except NotInside as error:
+        raise ImportRefused(f"{where}: `file` {error}") from error
     return document
 
 
 def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other: bool, tasks: Collection[str]) -> Offer:
     rows: list[Offered] = []
     others: list[Path] = []
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for file in files_inside(folder):
         row = _named(folder, file, pattern, tasks)
         if row is None:
             others.append(file)
@@ -96,8 +106,8 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
         )
     if not rows:
         raise ImportRefused(f"{folder}: holds no document ({', '.join(SUFFIXES)}) named like {pattern.text}")
-    offer = Offer(rows, "", len(others))
-    names = (part for file in offer.documents for part in (file.relative_to(folder).as_posix(), _hash_of(file)))
+    offer = Offer(rows, folder, "", len(others))
+    names = (part for file in offer.documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
     return offer._replace(batch=_batch([pattern.text, *names]))
 
 
@@ -113,8 +123,8 @@ def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -
     return known[0] if known else None
 
 
-def _hash_of(file: Path) -> str:
-    with file.open("rb") as content:
+def _hash_of(folder: Path, file: Path) -> str:
+    with open_inside(folder, file.relative_to(folder)) as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 

@@ -65,7 +65,8 @@ def import_responses(
     n_given = len({cell["response_id"] for _, cell in cells})
     # What the same documents became stays, also where another version of a library would convert them otherwise.
     cells = [(offered, cell) for offered, cell in cells if not _is_from(offer.batch, offered, cell, stored)]
-    texts = convert(list(dict.fromkeys(o.document for o, _ in cells if o.document is not None)), is_quiet=job.is_quiet)
+    documents = list(dict.fromkeys(o.document for o, _ in cells if o.document is not None))
+    texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
     rows: dict[str, Row] = {}
     for offered, cell in cells:
         place, answer = cell["response_id"], _answer(offered, texts)

@@ -25,7 +25,7 @@ from tasks.imports.files import (
 from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text import is_blank
-from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS
+from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Warehouse
@@ -36,7 +36,7 @@ _YES_OR_NO = ("true", "false", "True", "False", "TRUE", "FALSE")
 """What is said where there are two answers and no third."""
 _WORDS = {
     "true": 1.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
-    **VALUES, **{word: VALUES[status] for word, status in WORDS.items()},
+    **VALUES,
 }  # fmt: skip
 
 
@@ -154,5 +154,8 @@ def _stated(given: Given) -> list[Any]:
 def _as_value(raw: Any) -> float | None:
     if isinstance(raw, bool):
         return float(raw)
-    value = _WORDS.get(raw.strip().lower()) if isinstance(raw, str) else as_number(raw)
+    if isinstance(raw, str):
+        status = status_of(raw)
+        return _WORDS.get(raw.strip().lower()) if status is None else VALUES[status]
+    value = as_number(raw)
     return value if value in _STATUS else None

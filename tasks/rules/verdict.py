@@ -22,6 +22,7 @@ VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
 """What a ternary judge says."""
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 
 _DECISIONS: dict[str, tuple[str, dict[str, Any]]] = {
     BINARY: ("criteria_met", {"type": "boolean"}),
@@ -97,10 +98,15 @@ def _ternary(answer: dict[str, Any]) -> str:
     word = answer.get("verdict")
     if not isinstance(word, str):
         raise VerdictError(f"verdict is {_kind(answer, 'verdict')}, not one of the three words")
-    status = WORDS.get(word.strip().lower())
+    status = status_of(word)
     if status is None:
         raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
     return status
+
+
+def status_of(word: str) -> str | None:
+    """The status that a ternary judge's word means, large or small, its parts joined by spaces, `_` or `-`."""
+    return WORDS.get(_BETWEEN_WORDS.sub(" ", word.strip().lower()))
 
 
 def _without_leading_thinking(text: str) -> str:

@@ -15,6 +15,7 @@ import yaml
 from flows.asked import Asked
 from flows.cli import main
 from flows.config import load_job
+from flows.leaderboard import Choice, leaderboard
 from tasks.aggregate import aggregate
 from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
 from tasks.rules.errors import UsageError
@@ -158,6 +159,25 @@ def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, argume
 
     assert said in error
     assert len(error.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "cuts"),
+    [
+        (
+            "prbench",
+            "category, topic, expert, turns, decision_type, economic_pathway, severity, ",
+        ),
+        ("healthbench", "category, turns, subset, theme, physician_agreed_category, level, axis, cluster, tag"),
+        ("researchrubrics", "category, severity, subset, domain, conceptual_breadth, logical_nesting, exploration, "),
+    ],
+)
+def test_a_cut_that_there_is_not_is_answered_with_those_of_the_benchmark(tmp_path: Path, name: str, cuts: str) -> None:
+    config = tmp_path / "prbench.yaml"
+    config.write_text(f"benchmark: {name}\ndataset: {{source: sample}}", encoding="utf-8")
+    job = load_job(Asked(config=config, warehouse=tmp_path / "warehouse"))
+    with pytest.raises(UsageError, match=f"^--by bogus: {name} has {cuts}"):
+        leaderboard(job, Choice(by="bogus"))
 
 
 def test_a_cut_that_a_benchmark_declares_is_one_to_ask_for(world: World) -> None:

@@ -43,6 +43,11 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ("quality: {verdict_value: quarantine}", "quality.verdict_value: looks at results"),
         ("hard_subset: {share: 1.5}", "hard_subset.share: "),
         ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
+        (
+            "hard_subset: {Finance: 40}",
+            "hard_subset: there is no key 'Finance'; it has share, panel, min_coverage (numbers by field stand under "
+            "`share`, such as `share: {Finance: 300, Legal: 250}`)",
+        ),
         ("limits: {max_usd: 0}", "limits.max_usd: "),
         ("limits: {rpm: -1}", "limits.rpm: "),
         ("limits: {judge: {rps: 1}}", "limits.judge.rps: there is no such key"),
@@ -79,6 +84,13 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, 
         ("dataset: {source: sample}\ndataset: {source: hub}", "not YAML that can be read: key 'dataset' stands twice"),
         ("a: [", "not YAML that can be read"),
         ("just words", "holds no settings"),
+        *(("a: " + "[" * depth + "]" * depth, "is nested too deeply") for depth in (300, 900, 20_000)),
+        ("".join(f"{' ' * depth}a:\n" for depth in range(2_000)), "is nested too deeply"),
+        ("a: &a [*a]", "is nested too deeply"),
+        (
+            "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1},' * 9}]\n" for n in range(1, 12)),
+            "is nested too deeply",
+        ),
     ],
 )
 def test_a_file_that_says_nothing_usable_is_refused(tmp_path: Path, text: str, said: str) -> None:

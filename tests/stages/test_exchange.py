@@ -254,6 +254,16 @@ DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "is no whole export"),
     "a manifest cut short": (lambda folder: (folder / "manifest.json").write_text('{"format": "prb'), "cannot be read"),
     "another manifest": (lambda folder: (folder / "manifest.json").write_text("{}"), "is no prbench-export"),
+    "a manifest with a key twice": (
+        lambda folder: (folder / "manifest.json").write_text('{"format": "x",\n"version": 1, "version": 1}'),
+        "key 'version' stands twice in the object that begins in line 1",
+    ),
+    "a name that is no text": (
+        lambda folder: rewritten(folder, tables=[
+            table | {"files": [file | {"name": 5} for file in table["files"]]}
+            for table in manifest_of(folder)["tables"]
+        ]), "is no file of the export",
+    ),
     "a newer format": (lambda folder: rewritten(folder, version=9), "is of version 9"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file gone": (lambda folder: (folder / "verdicts.parquet").unlink(), "verdicts.parquet: is missing"),

@@ -72,13 +72,13 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
 
 
 def test_a_manifest_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
-    write(tmp_path, **{"lists__more__a": "A.", "b": "B."})
+    write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
     manifest = tmp_path / "lists" / "manifest.csv"
     rows = [
         "task,model,file,response,trial,vintage",
         "t1,x/y,more/a.md,,2,older",
         "t2,x/y,,In a row.,,",
-        "t2,z,../b.md,,,",
+        "t2,z,more/../b.md,,,",
     ]
     manifest.write_text("\n".join(rows), encoding="utf-8")
     import_responses(job, manifest)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.imports import import_responses, import_verdicts, retract
@@ -144,11 +146,19 @@ UNREADABLE = {
     "not there": ("gone.jsonl", None),
     "broken JSON": ("x.json", b"{broken"),
     "JSON nested too deeply": ("x.json", b"[" * 100_000),
+    "a response nested deeply": ("x.jsonl", b'{"task": "t2", "response": ' + b"[" * 950 + b"]" * 950 + b"}"),
     "a broken line": ("x.jsonl", b"{broken\n"),
     "CSV in another encoding": ("x.csv", "task,model,response\nt2,bell,é\n".encode("latin-1")),
     "JSON in another encoding": ("x.json", '{"t2": "é"}'.encode("latin-1")),
     "another kind of file": ("x.txt", b"t2\n"),
     "a list of texts": ("x.json", b'["t2"]'),
+    "a key twice in a row": (
+        "x.jsonl",
+        b'{"task": "t1", "response": "A."}\n\n{"task": "t2", "response": "", "task": "t1"}',
+    ),
+    "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}'),
+    "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": "A."},\n{"task": "t2", "task": "t1"}]'),
+    "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n"),
 }
 
 
@@ -163,6 +173,17 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path
 
     assert 1 == len(str(caught.value).splitlines())
     assert name in str(caught.value)
+    if "twice" in case:
+        line = {"a key twice in a row": ":3: ", "a key twice in a list": "line 3"}.get(case, "line 1")
+        assert "twice" in str(caught.value)
+        assert line in str(caught.value)
+
+
+def test_a_parquet_file_with_a_column_twice_is_refused(shared: Job, tmp_path: Path) -> None:
+    columns = [pa.array(["t2"]), pa.array(["A."]), pa.array(["B."])]
+    pq.write_table(pa.Table.from_arrays(columns, names=["task", "response", "response"]), tmp_path / "x.parquet")
+    with pytest.raises(PipelineError, match=r"x\.parquet: has the column 'response' twice"):
+        import_responses(shared, tmp_path / "x.parquet", model="ada")
 
 
 # verdicts
@@ -186,6 +207,27 @@ def test_a_decision_is_read_in_every_way_of_writing_it(job: Job, file: Write) ->
     query = "select value, status from verdicts where judge <> 'imported' order by judge"
 
     assert [{"value": value, "status": "met" if value else "unmet"} for _, value in DECISIONS] == stored(job, query)
+
+
+WORDS = {
+    "satisfied": 1.0, "Satisfied": 1.0, " SATISFIED ": 1.0, "met": 1.0,
+    "partially satisfied": 0.5, "Partially Satisfied": 0.5, "partially_satisfied": 0.5, "PARTIALLY_SATISFIED": 0.5,
+    "partially-satisfied": 0.5, "Partially  satisfied": 0.5, "partial": 0.5,
+    "not satisfied": 0.0, "Not Satisfied": 0.0, "not_satisfied": 0.0, "Not-Satisfied": 0.0, "NOT_SATISFIED": 0.0,
+    "unmet": 0.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["verdict", "value", "criteria_met"])
+def test_a_decision_in_three_steps_is_read_in_every_way_of_writing_its_word(job: Job, file: Write, column: str) -> None:
+    rows = [{**VERDICT, "criteria_met": None, column: word, "judge": f"judge-{i:02}"} for i, word in enumerate(WORDS)]
+    import_verdicts(job, file(rows), grading="ternary")
+    query = "select value from verdicts where judge <> 'imported' order by judge"
+
+    assert list(WORDS.values()) == [row["value"] for row in stored(job, query)]
+    for wrong in ("satisfied not", "partiallysatisfied", "unsatisfied", "_"):
+        with pytest.raises(PipelineError, match=f"the decision is '{wrong}'"):
+            import_verdicts(job, file([{**VERDICT, "criteria_met": None, column: wrong}]), grading="ternary")
 
 
 def test_a_verdict_without_a_judge_is_marked_as_imported(shared: Job) -> None:

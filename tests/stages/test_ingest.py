@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,8 @@ from tasks.benchmarks import load_benchmark
 from tasks.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
+from tasks.settings import Settings
+from tests.benchmarks.research import research_row
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
 from tests.hub.rows import HUB_SCHEMA
 from warehouse import Warehouse
@@ -171,6 +174,14 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a line cut off": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:50]), ":2: not a JSON"),
     "a line that is a list": (lambda p: write_jsonl(p / "x.jsonl", [[1]]), "x.jsonl:1: not a JSON object but list"),
     "a line nested too deeply": (lambda p: bytes_file(p / "x.jsonl", b"[" * 100_000), "x.jsonl:1: not a JSON"),
+    "a key twice": (
+        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'),
+        "x.jsonl:2: key 'task' stands twice in the row; keep one of the two",
+    ),
+    "a value nested deeply": (
+        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"),
+        "x.jsonl:1: not a JSON",
+    ),
     "a number of five thousand digits": (lambda p: bytes_file(p / "x.jsonl", b"1" * 5_000), "x.jsonl:1: not a JSON"),
     "another encoding": (lambda p: bytes_file(p / "x.jsonl", "{\"é\": 1}".encode("latin-1")), "not UTF-8"),
     "an empty file": (lambda p: bytes_file(p / "x.jsonl", b""), "there is no row"),
@@ -251,3 +262,30 @@ def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
 
     assert 1 == len(str(caught.value).splitlines())
     assert reason in str(caught.value)
+
+
+def test_rows_without_a_prompt_are_told_where_prompts_of_their_own_file_are_named(tmp_path: Path, root: Path) -> None:
+    rows = [{name: value for name, value in research_row(1).items() if name != "prompt"}]
+    source = write_jsonl(tmp_path / "research.jsonl", rows)
+    job = job_on(source, root).model_copy(update={"settings": Settings.model_validate(
+        {"benchmark": "researchrubrics", "dataset": {"source": str(source)}}
+    )})  # fmt: skip
+    with pytest.raises(PipelineError, match=r"lacks the column prompt; .*are named by `dataset.prompts`"):
+        ingest(job)
+
+    (tmp_path / "prompts.tsv").write_text("another\tWrite.\n", encoding="utf-8")
+    dataset = job.settings.dataset.model_copy(update={"prompts": str(tmp_path / "prompts.tsv")})
+    job = job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
+    with pytest.raises(PipelineError, match=r"lacks the column prompt; .*no id in .*prompts\.tsv is that of a row"):
+        ingest(job)
+
+
+@pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
+def test_a_pipe_in_the_folder_of_a_data_set_is_refused_and_not_waited_for(
+    tmp_path: Path, root: Path, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    write_jsonl(tmp_path / "folder" / "finance.jsonl", [good_row("t")])
+    os.mkfifo(tmp_path / "folder" / name)
+    with pytest.raises(UsageError, match=f"{name} is no file"):
+        ingest(job_on(tmp_path / "folder", root))

@@ -1,0 +1,240 @@
+"""What models, configurations and files say reaches a terminal as text, and never as its commands."""
+
+import io
+import json
+import logging
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prompt_toolkit.layout.screen import Char
+
+from flows.cli import main
+from flows.output import show, show_table
+from tasks.alerts.alert import Alert
+from tasks.alerts.mail import mail_of
+from tasks.alerts.message import Message, Night
+from tasks.operations import Email
+from tasks.progress import Tally, advance, progress, say
+from tasks.rules.visible import visible
+from tasks.terminal import guard_log_records, shown_visibly
+from tests.builders import row
+from tests.flows.conftest import PRBENCH
+from warehouse import Warehouse
+
+TITLE = "\x1b]0;owned\x07"
+CLEAR = "\x1b[2J"
+EVIL = f"{TITLE}{CLEAR}\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\r{CLEAR}end"
+HARMLESS = re.compile(r"\x1b\[\d*(?:;\d+)*m|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[\d?A|\r")
+"""What Rich itself draws with."""
+
+
+def commands_in(shown: str) -> list[str]:
+    """The characters of a terminal's text that it would not show."""
+    rest = shown.replace("\r\n", "\n").replace("\n", "").replace("\t", "")
+    return [character for character in rest if visible(character) != character]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("warehouse")
+    warehouse = Warehouse(folder)
+    warehouse.write("runs", [row("runs", command=EVIL)])
+    warehouse.publish()
+    return folder
+
+
+def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str) -> str:
+    """What the installed command writes to a terminal that is its standard output and standard error."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200", "NO_COLOR": "1", **environment}
+    process = subprocess.Popen(
+        [PRBENCH, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=environment
+    )
+    os.close(theirs)
+    seen = b""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        if not select.select([ours], [], [], 1)[0]:
+            continue
+        try:
+            read = os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not read:
+            break
+        seen += read
+    process.wait(timeout=60)
+    os.close(ours)
+    return seen.decode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize("file_format", ["table", "csv", "json", "jsonl", "markdown"])
+def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format: str) -> None:
+    shown = on_terminal("sql", "select command from runs", "--format", file_format, "--warehouse", str(folder))
+    assert commands_in(HARMLESS.sub("", shown)) == []
+    assert "]0;owned" in shown
+    assert "[2J" in shown
+    assert r"\u202e" in shown
+    if file_format.startswith("json"):
+        found = json.loads(shown)
+        assert (found[0] if file_format == "json" else found) == {"command": EVIL}
+
+
+def test_an_error_is_text_on_a_real_terminal(folder: Path) -> None:
+    shown = on_terminal("sql", f'select "{EVIL}" from runs', "--warehouse", str(folder))
+    assert "prbench: SQL" in shown
+    assert commands_in(shown) == []
+
+
+def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> None:
+    query = "select error('x\x1b[2Jy')"
+    shown = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")
+    assert r"x\x1b[2Jy" in shown
+    assert commands_in(shown) == []
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json", "jsonl"])
+def test_in_a_pipe_and_a_file_machines_get_every_character(
+    folder: Path, file_format: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    asked = ["sql", "select command from runs", "--format", file_format, "--warehouse", str(folder)]
+    file = tmp_path / "rows"
+    assert main([*asked, "-o", str(file)]) == 0
+    assert main(asked) == 0
+    piped = capfdbinary.readouterr().out
+    wanted = {
+        "csv": f"command\n{EVIL}\n",
+        "json": json.dumps([{"command": EVIL}], ensure_ascii=False, indent=2) + "\n",
+        "jsonl": json.dumps({"command": EVIL}, ensure_ascii=False) + "\n",
+    }[file_format]
+    assert piped == wanted.encode()
+    assert file.read_bytes() == wanted.encode()
+
+
+def test_tables_and_markdown_are_for_people_in_a_pipe_too(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table([f"col{CLEAR}"], [[EVIL], ["a\r\nb"]], title=f"About {CLEAR}")
+    show([f"col{CLEAR}"], [[EVIL]], "markdown")
+    shown = capsys.readouterr().out
+    assert commands_in(shown) == []
+    assert shown.count(r"col\x1b[2J") == 2
+    assert r"About \x1b[2J" in shown
+    assert "a b" in shown
+
+
+def test_names_of_columns_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    show_table(["[/b]", "[red]x"], [[1, 2]], title="[/i]")
+    shown = capsys.readouterr().out
+    assert "[/b]" in shown
+    assert "[red]x" in shown
+    assert "[/i]" in shown
+
+
+def test_what_any_command_prints_goes_through_the_guard(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown_visibly():
+        print(EVIL)
+        print(EVIL, file=sys.stderr)
+        sys.stdout.writelines([f"{CLEAR}\n"])
+    print("after")
+    said = capsys.readouterr()
+    assert commands_in(said.out + said.err) == []
+    assert said.out.startswith(r"\x1b]0;owned\x07\x1b[2J\x9b31m\x7f\u202eabc\u2066\u200b\U000e0041\x0d\x1b[2Jend")
+    assert said.out.endswith("after\n")
+
+
+def test_an_error_is_one_line_without_commands_and_its_traceback_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["leaderboard", "-v", "--config", str(tmp_path / f"no{EVIL}\nsuch")]) == 2
+    said = capsys.readouterr().err
+    assert commands_in(said) == []
+    assert said.splitlines()[-1].startswith("prbench: ")
+    assert r"no\x1b]0;owned" in said.splitlines()[-1]
+
+
+def test_progress_says_what_a_label_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"judge {EVIL}: 1 of 2")
+    with progress("sample", {EVIL: 1}):
+        advance("sample", EVIL, succeeded=True)
+    said = capsys.readouterr().err
+    assert commands_in(said) == []
+    assert r"sample \x1b]0;owned" in said
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("label", [EVIL, "[/b]", "[red]m", "\x1b[8mm"])
+def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = _Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "300")
+    with shown_visibly(), progress("sample", {label: 2}):
+        advance("sample", label, succeeded=True)
+        say(f"meanwhile {label}")
+        sys.stderr.write(f"and {label}\n")
+        advance("sample", label, succeeded=True)
+    shown = terminal.getvalue()
+    assert commands_in(HARMLESS.sub("", shown)) == []
+    assert f"sample {visible(label)}" in re.sub(HARMLESS, "", shown)
+    assert f"meanwhile {visible(label)}" in re.sub(HARMLESS, "", shown)
+    assert f"and {visible(label)}" in re.sub(HARMLESS, "", shown)
+    assert "\x1b[8m" not in shown
+    assert Tally("sample", label, 2).name == f"sample {label}"
+
+
+def test_log_records_are_text_whoever_shows_them() -> None:
+    before = logging.getLogRecordFactory()
+    try:
+        guard_log_records()
+        guard_log_records()
+        shown = io.StringIO()
+        log = logging.Logger("a.log")
+        log.addHandler(logging.StreamHandler(shown))
+        log.warning("model %s said\nmore", EVIL)
+        try:
+            raise ValueError(EVIL)
+        except ValueError:
+            log.exception("failed")
+        log.warning("odd %d", "no number")
+    finally:
+        logging.setLogRecordFactory(before)
+    assert commands_in(shown.getvalue()) == []
+    assert "said\nmore" in shown.getvalue()
+    assert r"ValueError: \x1b]0;owned" in shown.getvalue()
+
+
+def test_the_prompt_shows_what_is_pasted_and_what_stands_in_its_history() -> None:
+    import flows.sql_prompt  # noqa: F401 - which teaches the screen
+
+    shown = "".join(Char(character, "").char for character in EVIL)
+    assert commands_in(shown) == []
+    assert r"\u202eabc" in shown
+
+
+def alert(**given: Any) -> Alert:
+    return Alert(**{"kind": "failure", "subject": EVIL, "line": f"{EVIL} failed", **given})
+
+
+def test_alerts_hold_text_alone_whatever_name_they_are_about() -> None:
+    night = Night(night=f"2026-11-01{EVIL}\nX: y", run_id="r", benchmark="prbench", warehouse=f"/w{CLEAR}")
+    message = Message.about(night, [alert(facts={"model": EVIL, EVIL: [EVIL]})])
+    mail = mail_of(Email(host="h", sender="a@example.org", to=("b@example.org",)), message)
+    slack = json.dumps(message.as_slack, ensure_ascii=False)
+    assert commands_in(str(mail["Subject"])) == []
+    assert len(str(mail["Subject"]).splitlines()) == 1
+    assert commands_in(mail.get_content()) == []
+    # Slack's own break of a mention is the only one.
+    assert commands_in(slack.replace("@\u200b", "@")) == []
+    assert r"\x1b]0;owned" in mail.get_content()
+    assert commands_in(message.title + message.body) == []

@@ -1,0 +1,55 @@
+"""JSON that somebody hands in: as the standard library reads it, but no key twice."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.rules.json_text import KeyTwice, read_json
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(VALUES, st.sampled_from([None, 1]))
+def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> None:
+    text = json.dumps(value, indent=indent)
+    assert read_json(text) == read_json(text.encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1, "a": 1}', "key 'a' stands twice"),
+        (r'{"a": 1, "\u0061": 2}', "key 'a' stands twice"),
+        ('[{"b": [{"a": 1, "b": 2, "a": null}]}]', "key 'a' stands twice"),
+        (
+            '[\n{"a": 1},\n{"a": 1,\n "b": {"c": 1}, "a": 2}\n]',
+            "key 'a' stands twice in the object that begins in line 3",
+        ),
+        ('{"x": {"a": 1},\n"y":\n{"a": 1, "a": 1}}', "key 'a' stands twice in the object that begins in line 3"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_and_placed(text: str, said: str) -> None:
+    for given_as in (text, text.encode(), text.encode("utf-8-sig")):
+        with pytest.raises(ValueError, match=f"^{said}$"):
+            read_json(given_as)
+
+
+def test_a_row_of_one_line_is_placed_by_who_knows_the_line() -> None:
+    with pytest.raises(KeyTwice):
+        read_json('{"a": 1, "a": 2}\n')
+
+
+def test_what_is_nested_too_deeply_is_no_more_than_that() -> None:
+    with pytest.raises(RecursionError):
+        read_json("[" * 100_000)
+    for depth in (201, 500, 900):
+        with pytest.raises(RecursionError):
+            read_json("[" * depth + "]" * depth)
+    assert read_json("[" * 100 + "]" * 100 + "\n")
+    many = [{"a": [1, 2]}] * 1_000
+    assert read_json(json.dumps(many)) == many

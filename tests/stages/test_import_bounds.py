@@ -1,0 +1,181 @@
+"""What an import names lies in its folder: no link, no absolute path and no `..` leads out of it."""
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.backup import backup, restore
+from tasks.documents import DocumentRefused, convert
+from tasks.exchange import export_tables, import_tables
+from tasks.imports import import_responses
+from tasks.ingest import ingest
+from tasks.inside import NotInside, open_inside
+from tasks.rules.errors import PipelineError
+from tasks.settings import Job
+from tests.builders import good_row, job_on, write_jsonl
+from warehouse import Warehouse
+
+SECRET = "root:x:0:0"
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    folder = tmp_path_factory.mktemp("bounds")
+    job = job_on(write_jsonl(folder / "finance.jsonl", [good_row("t1"), good_row("t2")]), folder / "warehouse")
+    ingest(job)
+    return job
+
+
+@pytest.fixture
+def job(ingested: Job, tmp_path: Path) -> Job:
+    """The same on a copy of the warehouse, to add to."""
+    copy = Path(shutil.copytree(ingested.warehouse, tmp_path / "warehouse"))
+    return ingested.model_copy(update={"warehouse": copy, "is_quiet": True})
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "t1.md").write_text(SECRET, encoding="utf-8")
+    return tmp_path / "elsewhere" / "t1.md"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "reports" / "ada").mkdir(parents=True)
+    (tmp_path / "reports" / "ada" / "t2.md").write_text("Inside.", encoding="utf-8")
+    return tmp_path / "reports"
+
+
+def texts(job: Job) -> list[str]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return [row["text"] for row in reader.rows("select text from responses order by text")]
+
+
+def _socket(path: Path) -> None:
+    # A socket's address is short, so it is bound by a name in its folder.
+    here = Path.cwd()
+    os.chdir(path.parent)
+    try:
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+LEADING_OUT: dict[str, tuple[Callable[[Path, Path], object], str]] = {
+    "a link to a file": (lambda ada, secret: (ada / "t1.md").symlink_to(secret), "leads out of"),
+    "a relative link": (lambda ada, secret: (ada / "t1.md").symlink_to("../../elsewhere/t1.md"), "leads out of"),
+    "a link to a link": (
+        lambda ada, secret: ((ada / "x.md").symlink_to(secret), (ada / "t1.md").symlink_to("x.md")), "leads out of",
+    ),
+    "a link to a folder": (lambda ada, secret: (ada / "bell").symlink_to(secret.parent), "is a link to a folder"),
+    "a link to a file that is not there": (lambda ada, secret: (ada / "t1.md").symlink_to("/no/such"), "leads out of"),
+    "a link to itself": (lambda ada, secret: (ada / "t1.md").symlink_to("t1.md"), "t1.md: "),
+    "a pipe": (lambda ada, secret: os.mkfifo(ada / "t1.md"), "is no regular file"),
+    "a socket": (lambda ada, secret: _socket(ada / "t1.md"), "is no regular file"),
+    "a link to a device": (lambda ada, secret: (ada / "t1.md").symlink_to("/dev/zero"), "leads out of"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("skip_other", [False, True])
+@pytest.mark.parametrize("case", LEADING_OUT)
+def test_a_folder_that_leads_out_of_itself_is_refused(
+    job: Job, folder: Path, secret: Path, case: str, skip_other: bool
+) -> None:
+    make, reason = LEADING_OUT[case]
+    make(folder / "ada", secret)
+    with pytest.raises((PipelineError, OSError)) as caught:
+        import_responses(job, folder, skip_other=skip_other)
+    assert reason in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert texts(job) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("{secret}", "leads out of"),
+        ("../elsewhere/t1.md", "leads out of"),
+        ("ada/../../elsewhere/t1.md", "leads out of"),
+        ("link.md", "leads out of"),
+        ("linked/t1.md", "leads out of"),
+        ("/dev/../{secret}", "leads out of"),
+        ("pipe.md", "is no regular file"),
+        ("ada.md", "is no regular file"),
+        ("nul\0.md", "leads out of"),
+    ],
+)
+def test_a_manifest_names_files_of_its_folder_alone(
+    job: Job, folder: Path, secret: Path, name: str, reason: str
+) -> None:
+    (folder / "link.md").symlink_to(secret)
+    (folder / "linked").symlink_to(secret.parent)
+    (folder / "ada.md").mkdir()
+    os.mkfifo(folder / "pipe.md")
+    rows = [{"task": "t2", "model": "m", "file": "ada/t2.md"}]
+    rows.append({"task": "t1", "model": "m", "file": name.format(secret=secret)})
+    with pytest.raises(PipelineError) as caught:
+        import_responses(job, write_jsonl(folder / "manifest.jsonl", rows))
+    assert "manifest.jsonl: row 2: " in str(caught.value)
+    assert reason in str(caught.value)
+    assert texts(job) == []
+
+
+def test_what_stays_inside_is_taken_however_it_is_named(job: Job, folder: Path, tmp_path: Path) -> None:
+    (folder / "ada" / "t1.md").symlink_to("t2.md")
+    assert import_responses(job, folder).rows == 2
+    rows = [
+        {"task": "t1", "model": "m", "file": "ada/../ada/t2.md"},
+        {"task": "t2", "model": "m", "file": str(folder / "ada" / "t1.md")},
+    ]
+    assert import_responses(job, write_jsonl(folder / "manifest.jsonl", rows)).rows == 2
+    # The folder itself is where the user says, by a link too.
+    (tmp_path / "by-link").symlink_to(folder / "ada")
+    assert import_responses(job, tmp_path / "by-link", "bell", skip_other=True).rows == 2
+
+
+@pytest.mark.parametrize("where", ["file", "folder"])
+def test_a_link_that_is_put_in_place_after_the_look_is_not_followed(
+    folder: Path, secret: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = Path.resolve
+
+    def swap_after_the_look(path: Path, strict: bool = False) -> Path:
+        resolved = resolve(path, strict)
+        if path.name == "t2.md":
+            if where == "file":
+                path.unlink()
+                path.symlink_to(secret)
+            else:
+                path.parent.rename(folder / "old")
+                path.parent.symlink_to(secret.parent)
+        return resolved
+
+    monkeypatch.setattr(Path, "resolve", swap_after_the_look)
+    (secret.parent / "t2.md").write_text(SECRET, encoding="utf-8")
+    with pytest.raises((NotInside, OSError)):
+        open_inside(folder, "ada/t2.md")
+
+
+def test_a_document_is_opened_within_its_folder_when_it_is_converted(folder: Path, secret: Path) -> None:
+    for name in ("t1.md", "t1.pdf", "t1.docx"):
+        (folder / name).symlink_to(secret)
+        with pytest.raises(DocumentRefused, match="leads out of"):
+            convert([folder / name], folder, is_quiet=True)
+
+
+def test_an_export_or_backup_with_links_out_of_it_is_refused(job: Job, tmp_path: Path) -> None:
+    export_tables(job, tmp_path / "export")
+    backup(job, tmp_path / "backup")
+    for given, bring_in in (("export", import_tables), ("backup", restore)):
+        file = max((tmp_path / given).rglob("*.parquet"), key=lambda path: path.stat().st_size)
+        moved = file.rename(tmp_path / f"{given}.parquet")
+        file.symlink_to(moved)
+        empty = job.model_copy(update={"warehouse": tmp_path / f"from-{given}"})
+        with pytest.raises(PipelineError, match="leads out of"):
+            bring_in(empty, tmp_path / given)
