@@ -1,7 +1,7 @@
 """A Prefect server of one's own, with a secret in a file that only its user can read.
 
-Prefect would start one by itself (its ephemeral server), but one that takes orders from any local user and any web page.
-The server is the process of `flows/server_process.py`. It gets the socket from here, so that its port is this user's
+Prefect would start one by itself (its ephemeral server), which takes orders from any local user and any web page. This
+one is the process of `flows/server_process.py`. It gets the socket from here, so that its port is this user's
 from the beginning, and the file with the secret, whose lock it holds for as long as it runs.
 """
 
@@ -117,9 +117,7 @@ def secret_path(port: int) -> Path:
     return get_current_settings().home / "prbench" / f"server-{port}.secret"
 
 
-def _started(
-    listening: socket.socket, file: BinaryIO, settings: Mapping[str, str], *options: str
-) -> OwnServer:
+def _started(listening: socket.socket, file: BinaryIO, settings: Mapping[str, str], *options: str) -> OwnServer:
     secret = _read(file) or _made(file)
     url = _url(listening.getsockname()[1])
     given = (listening.fileno(), file.fileno())

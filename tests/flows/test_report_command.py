@@ -118,7 +118,7 @@ def test_two_hosts_are_not_answered(port: int) -> None:
 
 
 @pytest.mark.parametrize("path", [
-    "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/%2e%2e/etc/passwd", "//evil",
+    "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
 ])  # fmt: skip
 def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
     port: int, path: str, capfd: pytest.CaptureFixture[str]
