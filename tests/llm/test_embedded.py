@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
@@ -42,6 +43,7 @@ def test_two_threads_that_need_the_server_at_once_start_one(monkeypatch: pytest.
     parameters = SimpleNamespace(model=SimpleNamespace(), cpuparams=SimpleNamespace())
     library = SimpleNamespace(CommonParams=lambda: parameters, Server=Server)
     monkeypatch.setitem(sys.modules, "xllamacpp", library)
+    monkeypatch.setattr(embedded, "weights_path", lambda: Path("weights"))
     both = threading.Barrier(2)
     seen: list[Any] = []
 
