@@ -7,6 +7,7 @@ from the beginning, and the file with the secret, whose lock it holds for as lon
 
 import asyncio
 import atexit
+import errno
 import fcntl
 import os
 import secrets
@@ -104,7 +105,11 @@ def lasting_server(port: int, settings: Mapping[str, str]) -> OwnServer:
             if not _is_locked(file):
                 raise
             # Only who has the port takes the lock, so it is no stranger who would be told the secret, and obeyed.
-            return OwnServer(_url(port), _read(file))
+            if not (secret := _read(file)):
+                raise PipelineError(
+                    f"--port {port}: its server is being started by another command; run again"
+                ) from None
+            return OwnServer(_url(port), secret)
         with listening:
             fcntl.flock(file, fcntl.LOCK_EX)
             return _started(listening, file, settings)
@@ -151,7 +156,11 @@ def _secret_file(port: int) -> BinaryIO:
     path = secret_path(port)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # It never exists with another mode, and is no link to somebody else's file.
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        why = "is a link" if error.errno == errno.ELOOP else f"cannot be written ({error.strerror})"
+        raise UsageError(f"{path} {why}; delete it and start again") from error
     file = os.fdopen(descriptor, "r+b", buffering=0)
     for found in (path.parent.stat(), os.fstat(descriptor)):
         if found.st_uid != os.getuid() or found.st_mode & 0o077:
