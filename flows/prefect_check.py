@@ -8,6 +8,8 @@ from base64 import b64encode
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tasks.rules.errors import UsageError
+
 _ANSWER_S = 10.0
 _REFUSALS = (401, 403)
 _NONE = "none is named (PREFECT_API_URL); runs and `prbench serve` start one of their own, which asks for a secret"
@@ -26,17 +28,22 @@ print(json.dumps({"url": api.url, "auth": auth, "key": key}))
 
 def check_server() -> tuple[bool | None, str]:
     """Whether it is well guarded and reachable (None: it cannot be told), and what to say about it."""
+    try:
+        settings = _settings()
+    except UsageError as error:
+        return False, str(error)
+    url = (settings["url"] or "").rstrip("/")
+    return _asked(url, _secret(settings)) if url else (True, _NONE)
+
+
+def _asked(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
     import httpx
 
-    settings = _settings()
-    url = (settings["url"] or "").rstrip("/")
-    if not url:
-        return True, _NONE
     where = urlsplit(url).netloc.rpartition("@")[2]
     try:
         with httpx.Client(timeout=_ANSWER_S) as client:
             anybody = client.get(f"{url}/admin/version").status_code
-            with_secret = client.get(f"{url}/admin/version", headers=_secret(settings)).status_code
+            with_secret = client.get(f"{url}/admin/version", headers=secret).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         return False, f"{where} cannot be reached ({type(error).__name__}); start it, or mend PREFECT_API_URL"
     if anybody == httpx.codes.OK:
@@ -61,6 +68,8 @@ def _settings() -> dict[str, str | None]:
     if not any(path.exists() for path in (home / "profiles.toml", Path("prefect.toml"), Path(".env"))):
         names = {"url": "PREFECT_API_URL", "auth": "PREFECT_API_AUTH_STRING", "key": "PREFECT_API_KEY"}
         return {key: os.environ.get(name) for key, name in names.items()}
-    answer = subprocess.run([sys.executable, "-P", "-c", _READ], capture_output=True, text=True, check=True)
+    answer = subprocess.run([sys.executable, "-P", "-c", _READ], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise UsageError(f"Prefect cannot read its settings; mend {home / 'profiles.toml'}, prefect.toml or .env")
     settings: dict[str, str | None] = json.loads(answer.stdout.splitlines()[-1])
     return settings

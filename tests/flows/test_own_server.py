@@ -2,18 +2,23 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import pytest
 
 from flows.own_server import OwnServer
-from tests.flows.foreign_page import EVIL, attempts, preflight, socket_ended
+from tests.flows.conftest import PRBENCH
+from tests.flows.foreign_page import EVIL, attempts, basic, preflight, socket_ended
 from tests.flows.prefect_server import browser, take_database
+from tests.report.browser import browsing
 from tests.sharing import shared_folder
 
 REFUSED = {401, 403}
@@ -25,14 +30,55 @@ def lasting(prefect_api: str) -> OwnServer:
     return OwnServer(prefect_api, os.environ["PREFECT_API_AUTH_STRING"])
 
 
+@dataclass(frozen=True)
+class Served:
+    """`prbench serve` on a server of its own, in a home and a folder of their own."""
+
+    folder: Path
+    port: int
+    log: Path
+    process: "subprocess.Popen[bytes]"
+
+    @property
+    def secret_file(self) -> Path:
+        return self.folder / "prefect" / "prbench" / f"server-{self.port}.secret"
+
+    @property
+    def server(self) -> OwnServer:
+        return OwnServer(f"http://127.0.0.1:{self.port}/api", self.secret_file.read_text())
+
+
+def without_prefect(**more: str) -> dict[str, str]:
+    """The environment of somebody who has configured no Prefect server."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")} | more
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("served")
+    take_database(shared_folder(tmp_path_factory), folder / "prefect")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    log = folder / "said.txt"
+    with log.open("w") as said:
+        process = subprocess.Popen(
+            [PRBENCH, "serve", "--port", str(port), "--warehouse", "data"], cwd=folder, stdout=said, stderr=said,
+            env=without_prefect(PREFECT_HOME=str(folder / "prefect")),
+        )  # fmt: skip
+        try:
+            yield Served(folder, port, log, process)
+        finally:
+            process.terminate()
+            process.wait(timeout=180)
+
+
 @pytest.fixture(scope="module")
 def of_a_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OwnServer, "subprocess.Popen[str]"]]:
     """The server that a run starts for itself, and the process that has started it."""
     home = tmp_path_factory.mktemp("run") / "prefect"
     take_database(shared_folder(tmp_path_factory), home)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     with subprocess.Popen(
-        [sys.executable, "-c", _A_RUN], env=environment | {"PREFECT_HOME": str(home)}, text=True,
+        [sys.executable, "-c", _A_RUN], env=without_prefect(PREFECT_HOME=str(home)), text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -127,3 +173,56 @@ def test_nobody_sees_a_secret_in_the_list_of_processes_and_it_ends_with_the_run(
                 return
             deadline -= 1
     raise AssertionError("the server of a run that was killed goes on")
+
+
+@pytest.mark.slow
+def test_serve_starts_a_server_that_obeys_its_user_alone_and_names_the_file_with_the_password(served: Served) -> None:
+    deadline_s = time.monotonic() + 300
+    while "one by hand" not in served.log.read_text():
+        assert served.process.poll() is None, served.log.read_text()
+        assert time.monotonic() < deadline_s
+        time.sleep(0.5)
+    assert f"http://127.0.0.1:{served.port}, the password is in {served.secret_file}" in served.log.read_text()
+    refuses(served.server)
+    with closing(browser(served.server.url, served.server.secret)) as client:
+        names = {each["name"] for each in client.post("/deployments/filter", json={}).json()}
+    assert "nightly" in names
+    # Those that serve and those that run have it in their environment, which is their user's alone.
+    shown = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
+    password = served.server.secret.partition(":")[2]
+    assert password not in shown
+    assert password not in served.log.read_text()
+    others = [path for path in served.folder.rglob("*") if path.is_file() and path != served.secret_file]
+    assert served.folder / "prefect" / "prefect.db" in others
+    encoded = basic(served.server.secret).removeprefix("Basic ")
+    assert [path for path in others for text in (password, encoded) if text.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.slow
+def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(lasting: OwnServer) -> None:
+    with closing(browser(lasting.url)) as client:
+        flow = client.post("/flows/", json={"name": "seen"}).raise_for_status().json()["id"]
+        run = {"flow_id": flow, "name": "a-run-to-see", "state": {"type": "COMPLETED"}}
+        client.post("/flow_runs/", json=run).raise_for_status()
+    address = lasting.url.removesuffix("/api")
+    with browsing() as chromium:
+        page = chromium.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(address)
+        password = page.locator("input[type=password]")
+        password.fill("prbench:guess")
+        password.press("Enter")
+        page.get_by_text("invalid", exact=False).first.wait_for()
+        assert "/login" in page.url
+        password.fill(lasting.secret)
+        password.press("Enter")
+        page.wait_for_url("**/dashboard**")
+        page.goto(f"{address}/v2/runs")
+        page.get_by_text("a-run-to-see").first.wait_for()
+        # A change is made with the token that the page has fetched.
+        page.goto(f"{address}/v2/variables")
+        page.get_by_role("button", name="Add Variable").first.click()
+        page.get_by_label("Name").fill("from_the_page")
+        page.locator(".cm-content").fill("1")
+        page.get_by_role("button", name="Create").click()
+        page.get_by_text("from_the_page").first.wait_for()

@@ -116,3 +116,5 @@ def test_a_server_that_a_profile_names_is_looked_at_too(
     assert check_server() == (True, f"{server.host} asks for a secret")
     server.secret = None
     assert check_server()[0] is False
+    (tmp_path / "prefect" / "profiles.toml").write_text("no = [")
+    assert "cannot read its settings" in check_server()[1]
