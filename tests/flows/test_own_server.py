@@ -198,6 +198,31 @@ def test_serve_starts_a_server_that_obeys_its_user_alone_and_names_the_file_with
     assert [path for path in others for text in (password, encoded) if text.encode() in path.read_bytes()] == []
 
 
+_NAMED = """
+from flows.environment import prepare
+from flows.own_server import named_server, started_for_this_run
+prepare()
+assert started_for_this_run() is None
+from prefect.settings import get_current_settings
+print(named_server(), get_current_settings().api.auth_string.get_secret_value())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_in_profile", [True, False])
+def test_a_server_that_the_user_has_named_is_used_with_the_secret_that_the_user_has_set(
+    tmp_path: Path, is_in_profile: bool
+) -> None:
+    named = {"PREFECT_API_URL": "http://127.0.0.1:1/api", "PREFECT_API_AUTH_STRING": "theirs:secret"}
+    lines = [f'{name} = "{value}"' for name, value in named.items()]
+    (tmp_path / "profiles.toml").write_text("\n".join(['active = "team"', "[profiles.team]", *lines]))
+    shown = subprocess.run(
+        [sys.executable, "-c", _NAMED], capture_output=True, text=True, check=False,
+        env=without_prefect(**({} if is_in_profile else named), PREFECT_HOME=str(tmp_path)),
+    )  # fmt: skip
+    assert shown.stdout.split() == list(named.values()), shown.stderr
+
+
 @pytest.mark.slow
 def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(lasting: OwnServer) -> None:
     with closing(browser(lasting.url)) as client:
