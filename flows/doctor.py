@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 from cronsim import CronSim
 
+from flows.prefect_check import check_server
 from tasks.benchmarks import load_benchmark
 from tasks.check import rules_of, with_policies
 from tasks.endpoints import Endpoint
@@ -55,8 +56,8 @@ class Finding:
 
 
 def examine(job: Job) -> list[Finding]:
-    """Look at the configuration, the models, the warehouse and the installed versions."""
-    return [*_configuration(job), *_models(job), *_nights(job), *_warehouse(job), *_versions()]
+    """Look at the configuration, the models, Prefect's server, the warehouse and the installed versions."""
+    return [*_configuration(job), *_models(job), *_nights(job), *_prefect(), *_warehouse(job), *_versions()]
 
 
 def _configuration(job: Job) -> Iterator[Finding]:
@@ -160,6 +161,10 @@ def _address(subject: str, address: str) -> Finding:
         return Finding(subject, False, "the address names no host; write it with https://")
     # Of an address only the host is named: what follows it may be a secret.
     return _answers(subject, host, port)
+
+
+def _prefect() -> Iterator[Finding]:
+    yield Finding("Prefect server", *check_server())
 
 
 def _warehouse(job: Job) -> Iterator[Finding]:

@@ -13,9 +13,11 @@ _DEFAULTS = {
     "GX_ANALYTICS_ENABLED": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "HF_UPDATE_DOWNLOAD_COUNTS": "0",
-    # Its own server takes 11 to 20 s to start, more on a busy machine; the default limit is 20 s.
+    # Prefect starts no server by itself: whoever reaches that one can have it run commands. `own_server.py` starts one.
+    "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
+    # A server takes 11 to 20 s to start, more on a busy machine; the default limit is 20 s.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
-    # At its end the ephemeral server logs the events that it could not write any more; they say nothing to anyone.
+    # At its end a run's own server logs the events that it could not write any more; they say nothing to anyone.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # Failures are told by the command itself, in one line; with -v in full.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",

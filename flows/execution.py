@@ -1,7 +1,6 @@
 """Running flows for a person: the lock, interruptions, what came of it, and the exit code."""
 
 import asyncio
-import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 from flows.environment import prepare
 from flows.interruption import run_interruptibly
 from flows.leaderboard import EVERY
+from flows.own_server import started_for_this_run
 from flows.record import FAILED, INTERRUPTED, RUNNING, run_row, tell_of_killed
 from tasks.desk import refuse_unready
 from tasks.progress import say
@@ -121,8 +121,6 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
         raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
     refuse_unready(job)
     prepare(is_verbose=is_verbose)
-    if not job.is_quiet and not os.environ.get("PREFECT_API_URL"):
-        say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
     return execute(job, lambda: run_interruptibly(lambda: _run(job, flow_name, options)))
 
 
@@ -146,6 +144,9 @@ _JUDGING = {"evaluate", "night", "backfill", "judge"}
 
 
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
+    server = started_for_this_run()
+    if server is not None and not job.is_quiet:
+        say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
     from prefect import tags
 
     from flows import evaluate, stages
@@ -153,6 +154,8 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
     from flows.showing import keep_logs_short, tags_of
 
     keep_logs_short()
+    if server is not None:
+        await server.is_ready()
     try:
         with tags(*tags_of(job)):
             if flow_name in {"evaluate", "night", "backfill"}:

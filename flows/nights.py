@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from flows.environment import prepare
 from flows.execution import (
     BELOW_BAR,
     DONE,
@@ -17,6 +18,7 @@ from flows.execution import (
 )
 from flows.explaining import explained
 from flows.night_changes import comparisons
+from flows.own_server import started_for_this_run
 from flows.record import is_under_way, tell_of_killed
 from flows.schedule import begin_of, night_of, stop_time
 from tasks.alerts import (
@@ -34,6 +36,7 @@ from tasks.alerts import (
 )
 from tasks.drift import drifted
 from tasks.progress import say
+from tasks.rules.errors import PipelineError
 from tasks.settings import Job
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
@@ -140,11 +143,24 @@ def _tell(job: Job, alerts: Sequence[Alert]) -> None:
     for alert in alerts:
         say(f"alert: {alert.line}")
     _store(job, alerts, [])
+    if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
+        _have_a_server()
     deliveries = asyncio.run(deliver(job.settings.alerts, alerts, Night.of(job)))
     for each in deliveries:
         if each.status == "failed":
             say(f"alert not delivered to {each.receiver}: {each.error}")
     _store(job, [], deliveries)
+
+
+def _have_a_server() -> None:
+    """Blocks are on Prefect's server, which a night that does not take place has not started."""
+    prepare()
+    server = started_for_this_run()
+    try:
+        if server is not None:
+            asyncio.run(server.is_ready())
+    except PipelineError as error:
+        say(f"alerts may not reach Prefect's blocks: {error}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:

@@ -1,21 +1,18 @@
 """Writing the report of a job, and showing it on this machine."""
 
-import re
+import sys
 import webbrowser
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from flows.loopback import HOST, is_from_here
 from flows.night_changes import changes
 from tasks.progress import say
 from tasks.report import Written, build
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 
-_HOST = "127.0.0.1"
-_NAMES = {_HOST, "localhost", "[::1]"}
-"""What this machine calls itself."""
-_PORT = re.compile(r":\d*\Z")
 _ALL = "all"
 
 
@@ -65,11 +62,11 @@ def serve_report(index: Path, port: int) -> None:
         UsageError: the port is taken.
     """
     try:
-        server = ThreadingHTTPServer((_HOST, port), partial(_Pages, directory=str(index.parent.parent)))
+        server = _Server((HOST, port), partial(_Pages, directory=str(index.parent.parent)))
     except OSError as error:
         raise UsageError(f"--port {port}: {error.strerror}; name another one, or 0 for any that is free") from error
     with server:
-        address = f"http://{_HOST}:{server.server_port}/{index.parent.name}/"
+        address = f"http://{HOST}:{server.server_port}/{index.parent.name}/"
         say(f"{address} (until Ctrl-C)")
         webbrowser.open(address)
         try:
@@ -78,17 +75,28 @@ def serve_report(index: Path, port: int) -> None:
             say("the report is no longer served")
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a browser that went away before it had all; anything else is printed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 class _Pages(SimpleHTTPRequestHandler):
     """The files of a folder, for this machine alone; nothing is written or listed."""
 
     def send_head(self) -> object:  # type: ignore[override]
         """Answer only who asks for this machine by name: another site must not read the report through a browser."""
-        # A browser leaves out the port 80; a name is the same in capitals, and may end with a dot.
-        host = _PORT.sub("", self.headers.get("Host") or "").lower().removesuffix(".")
-        if host not in _NAMES:
+        headers = self.headers
+        if not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
             self.send_error(403, "Only from this machine")
             return None
-        return super().send_head()
+        try:
+            return super().send_head()
+        except ValueError:
+            # A path that no file can have: a NUL, or half of a character.
+            self.send_error(404, "Not found")
+            return None
 
     def list_directory(self, path: object) -> None:
         """A folder without a first page is not listed."""

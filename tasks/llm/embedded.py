@@ -8,6 +8,8 @@ import hashlib
 import importlib.util
 import json
 import os
+import secrets
+import threading
 import urllib.request
 from functools import cache
 from pathlib import Path
@@ -20,6 +22,9 @@ MODEL = "embedded/smollm2-135m-instruct"
 CONTEXT_TOKENS = 8192
 _COUNTING_S = 60.0
 _WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_SECRET = secrets.token_urlsafe(32)
+_starting = threading.Lock()
+_started: Any = None
 
 
 def is_embedded(name: str) -> bool:
@@ -47,10 +52,14 @@ def weights_hash() -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-@cache
 def api_base() -> str:
-    """Start the server, once in a process, and return the base URL of its OpenAI-compatible API."""
+    """The base URL of the server's OpenAI-compatible API; it is started if it is not running."""
     return f"{_server().listening_address}/v1"
+
+
+def api_key() -> str:
+    """What the server wants to be told: it answers this process alone, no other user of the machine and no web page."""
+    return _SECRET
 
 
 def count_tokens(text: str) -> int:
@@ -62,7 +71,7 @@ def count_tokens(text: str) -> int:
     request = urllib.request.Request(
         f"{_server().listening_address}/tokenize",
         json.dumps({"content": text}).encode(),
-        {"Content-Type": "application/json"},
+        {"Content-Type": "application/json", "Authorization": f"Bearer {_SECRET}"},
     )
     try:
         with urllib.request.urlopen(request, timeout=_COUNTING_S) as answer:
@@ -71,8 +80,16 @@ def count_tokens(text: str) -> int:
         raise PipelineError(f"{MODEL}: its server does not count tokens ({error}); run again") from error
 
 
-@cache
 def _server() -> Any:
+    """The server of this process: several threads may need it at once, and one of them starts it."""
+    global _started  # noqa: PLW0603 - one in a process
+    with _starting:
+        if _started is None:
+            _started = _start()
+        return _started
+
+
+def _start() -> Any:
     path = weights_path()
     import xllamacpp  # starts threads when its server does; not before it is needed
 
@@ -84,4 +101,7 @@ def _server() -> Any:
     # Waiting threads sleep instead of spinning: on a shared machine spinning is what makes it slow.
     parameters.cpuparams.poll = 0
     parameters.verbosity = -1
+    parameters.api_keys = [_SECRET]
+    parameters.cors_origins = "null.invalid"  # no page's address, so no page may read an answer
+    parameters.ui = False
     return xllamacpp.Server(parameters)

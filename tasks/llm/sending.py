@@ -108,7 +108,7 @@ def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def _address(target: Target) -> dict[str, Any]:
     if target.is_embedded:
         name = target.name.removeprefix(embedded.PREFIX)
-        return {"model": f"hosted_vllm/{name}", "api_base": embedded.api_base(), "api_key": "none"}
+        return {"model": f"hosted_vllm/{name}", "api_base": embedded.api_base(), "api_key": embedded.api_key()}
     return {"model": target.name} | ({"api_base": filled_in(target.api_base)} if target.api_base else {})
 
 

@@ -75,13 +75,14 @@ def _expected(returned: int, code: int, done: Done) -> Done:
 def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real Prefect server with a database of its own, which all flows of these tests talk to."""
     home = tmp_path_factory.mktemp("prefect")
-    with serving_prefect(home, shared_folder(tmp_path_factory)) as address, pytest.MonkeyPatch.context() as patch:
+    with serving_prefect(home, shared_folder(tmp_path_factory)) as server, pytest.MonkeyPatch.context() as patch:
         # Prefect reads its settings once, when it is imported.
         assert "prefect" not in sys.modules
         patch.setenv("PREFECT_HOME", str(home))
-        patch.setenv("PREFECT_API_URL", address)
+        patch.setenv("PREFECT_API_URL", server.url)
+        patch.setenv("PREFECT_API_AUTH_STRING", server.secret)
         try:
-            yield address
+            yield server.url
         finally:
             _send_logs()
 

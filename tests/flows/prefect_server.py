@@ -1,4 +1,4 @@
-"""A Prefect server for tests: a process of its own, on a database that one of the test processes made for all."""
+"""A Prefect server for tests, as the project starts one, on a database that one of the test processes made for all."""
 
 import os
 import shutil
@@ -12,7 +12,11 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import TextIO
 
+import httpx
+
+from flows.own_server import OwnServer, _made
 from warehouse.locks import file_lock
 
 _DATABASE = "prefect.db"
@@ -31,11 +35,8 @@ def take_database(shared: Path, home: Path) -> bool:
 
 
 @contextmanager
-def serving_prefect(home: Path, shared: Path) -> Iterator[str]:
-    """A server with its database in the folder `home`; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def serving_prefect(home: Path, shared: Path) -> Iterator[OwnServer]:
+    """A server with its database in the folder `home`."""
     environment = {
         **os.environ, "PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
         **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in _UNUSED},
@@ -44,18 +45,33 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[str]:
         making.enter_context(file_lock(shared / "prefect.lock", wait=True))
         if take_database(shared, home):
             making.close()
-        server = subprocess.Popen(
-            [Path(sys.executable).with_name("prefect"), "server", "start", "--port", str(port)],
-            env=environment, stdout=log, stderr=log,
-        )  # fmt: skip
+        server = _started(home, environment, log)
         try:
-            _wait_until_healthy(f"http://127.0.0.1:{port}/api/health", home / "server.log")
+            _wait_until_healthy(f"{server.url}/health", home / "server.log")
             _keep_database(home, shared)
             making.close()
-            yield f"http://127.0.0.1:{port}/api"
+            yield server
         finally:
-            server.terminate()
-            server.wait(timeout=30)
+            server.stop()
+
+
+def _started(home: Path, environment: dict[str, str], log: TextIO) -> OwnServer:
+    """As `flows.own_server` does it, which would import Prefect here, before it is told where its home is."""
+    with (home / "secret").open("w+b", buffering=0) as file, socket.create_server(("127.0.0.1", 0)) as listening:
+        secret = _made(file)
+        given = (listening.fileno(), file.fileno())
+        command = [sys.executable, "-P", "-m", "flows.server_process", *map(str, given)]
+        process = subprocess.Popen(command, env=environment, pass_fds=given, stdout=log, stderr=log)
+        return OwnServer(f"http://127.0.0.1:{listening.getsockname()[1]}/api", secret, process)
+
+
+def browser(url: str, secret: str | None = None) -> httpx.Client:
+    """A client that talks to a server as its pages do: with the secret (the tests' own), and a token of its own."""
+    user, _, password = (secret or os.environ["PREFECT_API_AUTH_STRING"]).partition(":")
+    client = httpx.Client(base_url=url, timeout=60, auth=(user, password))
+    token = client.get("/csrf-token", params={"client": "tests"}).raise_for_status().json()["token"]
+    client.headers.update({"Prefect-Csrf-Token": token, "Prefect-Csrf-Client": "tests"})
+    return client
 
 
 def _keep_database(home: Path, shared: Path) -> None:

@@ -18,7 +18,6 @@ ELSEWHERE = {
     "prefect --no-prompt deploy": "test_serve.py",
     "prefect worker start": "test_serve.py",
     "prefect deployment run": "test_serve.py",
-    "prefect server start": "prefect_server.py",
     "prbench serve": "test_serve.py",
 }
 """How a command begins that another test runs, and where."""

@@ -1,6 +1,5 @@
 """The report as a run ends with it, and the command that writes and serves it."""
 
-import json
 import re
 import shutil
 import signal
@@ -19,6 +18,7 @@ from tasks.imports import import_responses, import_verdicts
 from tasks.report import Written
 from tests.builders import job_on
 from tests.flows.conftest import PROJECT, Command
+from tests.flows.prefect_server import browser
 from tests.stages.runs import prepared
 
 pytestmark = pytest.mark.slow
@@ -45,13 +45,9 @@ def filled(warehouse: Path, tmp_path: Path) -> Command:
 
 
 def links_of(prefect_api: str, run_id: str) -> list[str]:
-    request = urllib.request.Request(
-        f"{prefect_api}/artifacts/filter",
-        json.dumps({"artifacts": {"key": {"any_": ["report-link"]}}}).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request) as reply:
-        found = [each for each in json.load(reply) if run_id in (each["description"] or "")]
+    wanted = {"artifacts": {"key": {"any_": ["report-link"]}}}
+    answered = browser(prefect_api).post("/artifacts/filter", json=wanted).raise_for_status().json()
+    found = [each for each in answered if run_id in (each["description"] or "")]
     return [match for each in found for match in re.findall(r"\]\((.*?)\)", each["data"])]
 
 

@@ -1,10 +1,11 @@
 """What `prbench report` is asked for, and who may read what it serves."""
 
 import http.client
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import yaml
 
 import flows.reporting
 from flows.cli import main
-from flows.reporting import _Pages
+from flows.reporting import _Pages, _Server
 from tasks.report import Written
 from tasks.settings import Job
 
@@ -63,11 +64,18 @@ def test_what_would_change_nothing_of_a_report_is_refused_in_one_line(
 
 
 @pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Where a folder with one page is served."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a page, and one that fills every buffer on its way."""
     folder = tmp_path_factory.mktemp("served")
     (folder / "index.html").write_text("a report")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
+    (folder / "large.html").write_text("a report " * 10**6)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def port(folder: Path) -> Iterator[int]:
+    """Where the folder is served."""
+    with _Server(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -86,3 +94,55 @@ def test_only_who_asks_this_machine_by_one_of_its_names_is_answered(port: int, h
     connection.endheaders()
 
     assert connection.getresponse().status == status
+
+
+@pytest.mark.parametrize(("origin", "status"), [
+    ("http://127.0.0.1:8765", 200), ("HTTP://127.0.0.1:8765", 200), ("http://127.0.0.1:9999", 403), ("null", 403),
+    ("http://127.0.0.1", 403), ("https://127.0.0.1:8765", 403), ("http://evil.example", 403), ("", 403),
+])  # fmt: skip
+def test_only_a_page_of_the_report_itself_is_answered(port: int, origin: str, status: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", "/", headers={"Host": "127.0.0.1:8765", "Origin": origin})
+
+    assert connection.getresponse().status == status
+
+
+def test_two_hosts_are_not_answered(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.putrequest("GET", "/", skip_host=True)
+    connection.putheader("Host", "localhost")
+    connection.putheader("Host", "evil.example")
+    connection.endheaders()
+
+    assert connection.getresponse().status == 403
+
+
+@pytest.mark.parametrize("path", [
+    "/%00", "/%00/", "/index.html%00", "/%ff%fe", "/%ed%a0%80", "/" + "a" * 5_000, "/%2e%2e/passwd", "//evil",
+])  # fmt: skip
+def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
+    port: int, path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for method in ("GET", "HEAD"):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request(method, path, headers={"Host": "localhost"})
+        assert connection.getresponse().status == 404
+
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with _Server(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
+        server.daemon_threads = False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        # Such a socket says at once that it is gone.
+        browser = socket.create_connection(("127.0.0.1", server.server_port))
+        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        browser.sendall(b"GET /large.html HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert browser.recv(1)
+        browser.close()
+        server.shutdown()
+    # Its end has waited for the thread that answered.
+    assert capfd.readouterr() == ("", "")

@@ -21,6 +21,7 @@ from tests.builders import job_on
 from tests.faults.server import is_judging
 from tests.flows.conftest import PRBENCH, PROJECT
 from tests.flows.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
+from tests.flows.prefect_server import browser
 
 pytestmark = pytest.mark.slow
 _ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
@@ -31,7 +32,7 @@ class Api:
     """The Prefect server as a browser talks to it."""
 
     def __init__(self, url: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=60)
+        self._client = browser(url)
 
     def get(self, path: str) -> Any:
         return self._client.get(path).raise_for_status().json()
@@ -264,7 +265,7 @@ def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -
 
 def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> None:
     # The server itself is not started here: that takes half a minute.
-    given = _settings(job_on("sample", tmp_path, retention={"prefect_days": 3}), "http://127.0.0.1:4200/api")
+    given = _settings(job_on("sample", tmp_path, retention={"prefect_days": 3}))
     read = (
         "from prefect.settings import get_current_settings as current; s = current().server; "
         "print(s.services.db_vacuum.retention_period.days, s.events.retention_period.days)"

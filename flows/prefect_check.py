@@ -1,0 +1,75 @@
+"""Does the Prefect server that is configured ask for a secret? Whoever may talk to one can have it run commands."""
+
+import json
+import os
+import subprocess
+import sys
+from base64 import b64encode
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from tasks.rules.errors import UsageError
+
+_ANSWER_S = 10.0
+_REFUSALS = (401, 403)
+_NONE = "none is named (PREFECT_API_URL); runs and `prbench serve` start one of their own, which asks for a secret"
+_OPEN = (
+    "{where} asks for no secret: whoever reaches it, a web page too, can have it run commands; start it with "
+    "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"
+)
+_READ = """
+import json
+from prefect.settings import get_current_settings
+api = get_current_settings().api
+auth, key = (secret and secret.get_secret_value() for secret in (api.auth_string, api.key))
+print(json.dumps({"url": api.url, "auth": auth, "key": key}))
+"""
+
+
+def check_server() -> tuple[bool | None, str]:
+    """Whether it is well guarded and reachable (None: it cannot be told), and what to say about it."""
+    try:
+        settings = _settings()
+    except UsageError as error:
+        return False, str(error)
+    url = (settings["url"] or "").rstrip("/")
+    return _asked(url, _secret(settings)) if url else (True, _NONE)
+
+
+def _asked(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
+    import httpx
+
+    where = urlsplit(url).netloc.rpartition("@")[2]
+    try:
+        with httpx.Client(timeout=_ANSWER_S) as client:
+            anybody = client.get(f"{url}/admin/version").status_code
+            with_secret = client.get(f"{url}/admin/version", headers=secret).status_code
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return False, f"{where} cannot be reached ({type(error).__name__}); start it, or mend PREFECT_API_URL"
+    if anybody == httpx.codes.OK:
+        return False, _OPEN.format(where=where)
+    if anybody not in _REFUSALS:
+        return None, f"{where} answers {anybody}; PREFECT_API_URL may not lead to a Prefect server"
+    if with_secret in _REFUSALS:
+        return False, f"{where} asks for a secret, and PREFECT_API_AUTH_STRING is not that one; set it"
+    return True, f"{where} asks for a secret"
+
+
+def _secret(settings: dict[str, str | None]) -> dict[str, str]:
+    """The header with which Prefect's clients tell their secret."""
+    if auth := settings["auth"]:
+        return {"Authorization": f"Basic {b64encode(auth.encode()).decode()}"}
+    return {"Authorization": f"Bearer {settings['key']}"} if settings["key"] else {}
+
+
+def _settings() -> dict[str, str | None]:
+    """What Prefect reads. Only where it has files is it asked itself, which takes 2 s."""
+    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
+    if not any(path.exists() for path in (home / "profiles.toml", Path("prefect.toml"), Path(".env"))):
+        names = {"url": "PREFECT_API_URL", "auth": "PREFECT_API_AUTH_STRING", "key": "PREFECT_API_KEY"}
+        return {key: os.environ.get(name) for key, name in names.items()}
+    answer = subprocess.run([sys.executable, "-P", "-c", _READ], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise UsageError(f"Prefect cannot read its settings; mend {home / 'profiles.toml'}, prefect.toml or .env")
+    settings: dict[str, str | None] = json.loads(answer.stdout.splitlines()[-1])
+    return settings

@@ -1,0 +1,120 @@
+"""What `doctor` says of the Prefect server that is configured."""
+
+import base64
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from flows.doctor import examine
+from flows.prefect_check import check_server
+from tests.builders import job_on
+
+SECRET = "prbench:a-long-secret"
+
+
+class Server(HTTPServer):
+    """Answers as a Prefect server does: who is asked for no secret, or does not tell it, and who does."""
+
+    secret: str | None = SECRET
+    status = 200
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        server = self.server
+        assert isinstance(server, Server)
+        wanted = server.secret and f"Basic {base64.b64encode(server.secret.encode()).decode()}"
+        is_known = wanted in (None, self.headers.get("Authorization"))
+        self.send_response(server.status if is_known else 401)
+        self.send_header("Location", f"http://{server.host}/api/health")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server that is named in the environment, for a user without any configuration of Prefect."""
+    with Server(("127.0.0.1", 0), _Handler) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+        monkeypatch.setenv("PREFECT_API_URL", f"http://{made.host}/api/")
+        monkeypatch.setenv("PREFECT_API_AUTH_STRING", SECRET)
+        yield made
+        made.shutdown()
+
+
+def test_a_server_that_asks_nobody_for_a_secret_is_a_problem(server: Server, tmp_path: Path) -> None:
+    server.secret = None
+
+    (found,) = [each for each in examine(job_on("sample", tmp_path / "data")) if each.subject == "Prefect server"]
+    assert found.is_ok is False
+    assert f"{server.host} asks for no secret" in found.detail
+    assert "PREFECT_SERVER_API_AUTH_STRING" in found.detail
+    assert SECRET not in found.detail
+
+
+def test_a_server_that_asks_for_the_secret_that_is_set_is_well(server: Server) -> None:
+    assert check_server() == (True, f"{server.host} asks for a secret")
+
+
+@pytest.mark.parametrize("told", ["prbench:another", ""])
+def test_a_server_that_wants_another_secret_is_a_problem(
+    server: Server, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_AUTH_STRING", told)
+    is_ok, detail = check_server()
+
+    assert is_ok is False
+    assert "PREFECT_API_AUTH_STRING is not that one" in detail
+
+
+@pytest.mark.parametrize("status", [302, 307, 404, 500])
+def test_of_what_answers_otherwise_nothing_is_known_and_no_redirect_is_followed(server: Server, status: int) -> None:
+    server.secret, server.status = None, status
+    is_ok, detail = check_server()
+
+    assert is_ok is None
+    assert f"answers {status}" in detail
+
+
+def test_a_server_that_is_not_there_is_a_problem_and_no_password_in_its_address_is_shown(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://user:in-the-address@127.0.0.1:1/api")
+    is_ok, detail = check_server()
+
+    assert is_ok is False
+    assert detail.startswith("127.0.0.1:1 cannot be reached")
+
+
+def test_without_a_named_server_there_is_nothing_to_guard(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PREFECT_API_URL")
+
+    assert check_server()[0] is True
+
+
+def test_a_server_that_a_profile_names_is_looked_at_too(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PREFECT_API_URL", "PREFECT_API_AUTH_STRING"):
+        monkeypatch.delenv(name)
+    (tmp_path / "prefect").mkdir()
+    (tmp_path / "prefect" / "profiles.toml").write_text(
+        f'active = "team"\n[profiles.team]\nPREFECT_API_URL = "http://{server.host}/api"\n'
+        f'PREFECT_API_AUTH_STRING = "{SECRET}"\n'
+    )
+    assert check_server() == (True, f"{server.host} asks for a secret")
+    server.secret = None
+    assert check_server()[0] is False
+    (tmp_path / "prefect" / "profiles.toml").write_text("no = [")
+    assert "cannot read its settings" in check_server()[1]
