@@ -17,7 +17,7 @@ met as (
     select series_id, task_id, criterion_id, avg(value) as met_share
     from judged_criteria
     group by all
-    having count(value) = count(*)
+    having count(value) > 0
 )
 
 select

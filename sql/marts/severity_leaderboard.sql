@@ -60,6 +60,7 @@ sides as (
         cut_rows.coverage
     from cut_rows
     inner join series using (series_id)
+    inner join series_costs using (board_id, series_id)
     inner join extremes
         on
             cut_rows.benchmark = extremes.benchmark
@@ -68,7 +69,7 @@ sides as (
         on
             cut_rows.figure_id = intervals.figure_id
             and cut_rows.basis = intervals.basis
-    where cut_rows.cut = 'severity'
+    where cut_rows.cut = 'severity' and series_costs.is_judged
 ),
 
 final as (

@@ -68,6 +68,8 @@ with judged as (
             cut_rows.figure_id = intervals.figure_id
             -- An interval belongs to the values it was drawn from: it is not shown beside newer ones.
             and cut_rows.basis = intervals.basis
+    -- Under labels there is nothing to say of who has no verdict on the board.
+    where cut_rows.cut = 'all' or series_costs.is_judged
 )
 
 select * from judged

@@ -57,15 +57,14 @@ class Evaluated:
         return [self.tasks[each["task_id"]] for each in self.splits[split,] if each["task_id"] not in self.refused]
 
     def judged(self, judging: str, entry: str) -> dict[str, list[Row]]:
-        """Task -> its answers in the trials of which the judge has seen any in the task's field."""
+        """Task -> its answers in the trials of which the judge has seen any."""
         answers = self.answers[self.entries[entry]]
-        trials: dict[str, set[int]] = defaultdict(set)
-        for each in answers:
-            if self.verdicts(judging, each) and each["task_id"] not in self.refused:
-                trials[self.tasks[each["task_id"]]["field"]].add(each["trial"])
+        trials = {
+            each["trial"] for each in answers if self.verdicts(judging, each) and each["task_id"] not in self.refused
+        }
         found: dict[str, list[Row]] = defaultdict(list)
         for each in answers:
-            if each["trial"] in trials[self.tasks[each["task_id"]]["field"]]:
+            if each["trial"] in trials:
                 found[each["task_id"]].append(each)
         return found
 
@@ -87,7 +86,7 @@ class Evaluated:
     def task_means(
         self, judging: str, entry: str, tasks: Iterable[Row], part: Part = whole, *, is_normalised: bool = False
     ) -> dict[str, float]:
-        """Task -> the mean over its trials; only tasks that are decided in all of them."""
+        """Task -> the mean over the trials that are decided; only tasks with such a trial."""
         judged = self.judged(judging, entry)
         found = {}
         for task in tasks:
@@ -95,12 +94,12 @@ class Evaluated:
                 values = [
                     self.value(judging, each, part, is_normalised=is_normalised) for each in judged[task["task_id"]]
                 ]
-                if values and None not in values:
-                    found[task["task_id"]] = fmean(value for value in values if value is not None)
+                if decided := [value for value in values if value is not None]:
+                    found[task["task_id"]] = fmean(decided)
         return found
 
     def met(self, judging: str, entry: str, tasks: Iterable[Row], part: Part) -> list[list[float]]:
-        """The decisions on a part of the rubric, answer by answer; only of tasks that are decided in all trials."""
+        """The decisions on a part of the rubric, answer by answer; only of answers that are decided on all of it."""
         judged, tasks = self.judged(judging, entry), list(tasks)
         complete = self.task_means(judging, entry, tasks, part, is_normalised=True)
         return [
@@ -111,6 +110,7 @@ class Evaluated:
             ]
             for task in complete
             for answer in judged[task]
+            if self.value(judging, answer, part, is_normalised=True) is not None
         ]
 
 

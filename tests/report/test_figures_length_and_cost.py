@@ -43,7 +43,8 @@ def boards(evaluated: Evaluated) -> Iterator[tuple[str, str, str, list[Row], lis
             judged = evaluated.judged(judging, entry)
             for (split,) in evaluated.splits:
                 tasks = evaluated.tasks_of(split)
-                if answers := [each for task in tasks for each in judged[task["task_id"]]]:
+                answers = [each for task in tasks for each in judged[task["task_id"]]]
+                if any(evaluated.verdicts(judging, each) for each in answers):
                     yield judging, split, entry, tasks, answers
 
 
