@@ -67,7 +67,7 @@ class Studentised:
     @property
     def _unbiased(self) -> Floats:
         """From the standard error here to that of Student's t."""
-        return np.sqrt(self.n_counted / (self.n_counted - 1.0))
+        return np.asarray(np.sqrt(self.n_counted / (self.n_counted - 1.0)))
 
 
 def _two_sided(steps: Draws, reached: float) -> float:
