@@ -62,7 +62,7 @@ class Studentised:
         ])  # fmt: skip
         by_widest = student_two_sided(off / WIDEST, self.n_counted - 1.0)
         by_student = student_two_sided(off / self._unbiased, self.n_differing - 1.0)
-        return np.maximum(by_student, np.minimum(by_bootstrap, by_widest))
+        return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property
     def _unbiased(self) -> Floats:

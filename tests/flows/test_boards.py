@@ -80,8 +80,8 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_the_marks_explain
 
 
 def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(asked: Asked) -> None:
-    shown = asked("leaderboard", "--by", "topic", "--judge", "a-judge")
-    rows = asked.json("leaderboard", "--by", "topic", "--judge", "a-judge")
+    shown = asked("leaderboard", "--by", "severity")
+    rows = asked.json("leaderboard", "--by", "severity")
 
     assert any(row["n_tasks"] > 1 and row["ci_low"] is None for row in rows)
     assert "No interval: fewer than 5 tasks differ from the commonest value." in shown
