@@ -118,7 +118,9 @@ def ratio_intervals(
 
 def _each(numerators: Floats, denominators: Floats) -> Floats:
     """Each task's own share, NaN where it has none of the thing."""
-    return np.divide(numerators, denominators, out=np.full(numerators.shape, np.nan), where=denominators > 0)
+    shares: Floats = np.full(numerators.shape, np.nan)
+    np.divide(numerators, denominators, out=shares, where=denominators > 0)
+    return shares
 
 
 def figure_chunks(n_figures: int, at_a_time: int) -> Iterator[slice]:

@@ -62,12 +62,12 @@ class Studentised:
         ])  # fmt: skip
         by_widest = student_two_sided(off / WIDEST, self.n_counted - 1.0)
         by_student = student_two_sided(off / self._unbiased, self.n_differing - 1.0)
-        return np.maximum(by_student, np.minimum(by_bootstrap, by_widest))
+        return np.asarray(np.maximum(by_student, np.minimum(by_bootstrap, by_widest)))
 
     @property
     def _unbiased(self) -> Floats:
         """From the standard error here to that of Student's t."""
-        return np.sqrt(self.n_counted / (self.n_counted - 1.0))
+        return np.asarray(np.sqrt(self.n_counted / (self.n_counted - 1.0)))
 
 
 def _two_sided(steps: Draws, reached: float) -> float:

@@ -131,6 +131,15 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
     assert "rest on a part of the split" not in shown
 
 
+def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(asked: Asked) -> None:
+    shown = asked("leaderboard", "--by", "severity")
+    rows = asked.json("leaderboard", "--by", "severity")
+
+    assert any(row["n_tasks"] > 1 and row["ci_low"] is None for row in rows)
+    assert "No interval: fewer than 5 tasks differ from the commonest value." in shown
+    assert "newer than the last" not in shown
+
+
 @pytest.mark.parametrize("cut", CUTS)
 def test_every_cut_is_shown_with_its_label_behind_the_split(asked: Asked, cut: str) -> None:
     rows = asked.json("leaderboard", "--by", cut, "--judge", "a-judge")
@@ -205,13 +214,22 @@ def test_judges_compares_pairs_sets_and_leniency(asked: Asked) -> None:
     assert all("expert" in (pair["grader_a"], pair["grader_b"]) for pair in named)
 
 
-def test_agreement_with_people_is_the_mean_over_them(asked: Asked) -> None:
+def test_agreement_with_people_is_pooled_over_them_and_the_mean_of_pairs_is_called_so(asked: Asked) -> None:
     pairs = {frozenset((p["grader_a"], p["grader_b"])): p for p in asked.json("judges")["pairs"]}
     found = {row["grader"]: row for row in asked.json("judges", "--people", "expert", "--people", "b-judge")}
 
     assert {"a-judge", "(people with each other)"} == set(found)
     with_people = [pairs[frozenset(("a-judge", person))]["kappa"] for person in ("expert", "b-judge")]
-    assert pytest.approx(sum(with_people) / 2) == found["a-judge"]["kappa"]
+    assert pytest.approx(sum(with_people) / 2) == found["a-judge"]["kappa_pair_mean"]
+    assert found["a-judge"]["kappa_ci_low"] < found["a-judge"]["kappa"] < found["a-judge"]["kappa_ci_high"]
+    assert (
+        sum(
+            p["n"]
+            for p in pairs.values()
+            if {"a-judge"} < {p["grader_a"], p["grader_b"]} <= {"a-judge", "expert", "b-judge"}
+        )
+        == (found["a-judge"]["n"])
+    )
     assert pytest.approx(pairs[frozenset(("expert", "b-judge"))]["kappa"]) == found["(people with each other)"]["kappa"]
 
 
@@ -259,4 +277,8 @@ def test_lengths_shows_the_rank_correlation_of_each_model_and_over_the_models(as
     assert {"ada", "bell", "curie", "dirac", "(over the models)"} == {row["model"] for row in rows}
     assert {"chars_alnum", "completion_tokens"} == {row["measure"] for row in rows}
     assert all(-1 <= row["rank_correlation"] <= 1 for row in rows)
+    assert all(row["is_small"] and (row["ci_low"] is None) == (row["n"] < 10) for row in rows)
+    shown = asked("lengths", "--judge", "a-judge")
+    assert "° fewer than 50 are ranked; fewer than 10 have no interval" in shown
+    assert all("°" in line for line in shown.splitlines() if "(over the models)" in line)
     assert "--score nope: prbench has score" in asked("lengths", "--score", "nope", code=2)
