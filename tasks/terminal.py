@@ -89,9 +89,9 @@ def guard_log_records() -> None:
         except (TypeError, ValueError):
             return record  # a message that does not fit its arguments; logging says so itself
         trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
-        if visible(message) != message or visible(trace) != trace:
-            record.msg, record.args = "\n".join(filter(None, (visible(message), visible(trace)))), ()
-            record.exc_info = None
+        shown = visible(message), visible(trace)
+        if shown != (message, trace):
+            record.msg, record.args, record.exc_info = "\n".join(filter(None, shown)), (), None
         return record
 
     vars(guarded).update(vars(make), is_visible=True)  # what it is told apart by stays known
