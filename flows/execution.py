@@ -155,7 +155,7 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
 
     keep_logs_short()
     if server is not None:
-        await server.is_ready()
+        await server.until_ready()
     try:
         with tags(*tags_of(job)):
             if flow_name in {"evaluate", "night", "backfill"}:

@@ -158,7 +158,7 @@ def _have_a_server() -> None:
     server = started_for_this_run()
     try:
         if server is not None:
-            asyncio.run(server.is_ready())
+            asyncio.run(server.until_ready())
     except PipelineError as error:
         say(f"alerts may not reach Prefect's blocks: {error}")
 

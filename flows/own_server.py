@@ -49,7 +49,7 @@ class OwnServer:
 
             refresh_global_settings_context()
 
-    async def is_ready(self) -> None:
+    async def until_ready(self) -> None:
         """Wait until it answers.
 
         Raises:

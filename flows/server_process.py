@@ -60,12 +60,12 @@ def main() -> None:
     from prefect.server.api.server import create_app
     from prefect.settings import get_current_settings
 
-    settings = get_current_settings().server
     config = uvicorn.Config(
         OnlyFromHere(create_app(final=True)),
         lifespan="on",
-        log_level=settings.logging_level.lower(),
-        timeout_keep_alive=settings.api.keepalive_timeout,
+        # Below that it logs the headers of web sockets, the secret among them.
+        log_level="error",
+        timeout_keep_alive=get_current_settings().server.api.keepalive_timeout,
     )
     uvicorn.Server(config).run(sockets=[listening])
 

@@ -43,7 +43,7 @@ def _server(job: Job, port: int) -> Iterator[None]:
         return
     server = lasting_server(port, _settings(job))
     try:
-        asyncio.run(server.is_ready())
+        asyncio.run(server.until_ready())
         server.use()
         say(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
         yield

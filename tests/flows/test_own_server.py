@@ -77,14 +77,23 @@ def of_a_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OwnServ
     """The server that a run starts for itself, and the process that has started it."""
     home = tmp_path_factory.mktemp("run") / "prefect"
     take_database(shared_folder(tmp_path_factory), home)
-    with subprocess.Popen(
-        [sys.executable, "-c", _A_RUN], env=without_prefect(PREFECT_HOME=str(home)), text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as process:  # fmt: skip
+    # Whoever looks for a fault has everything logged.
+    debug = {"PREFECT_LOGGING_LEVEL": "DEBUG", "PREFECT_SERVER_LOGGING_LEVEL": "DEBUG"}
+    with (
+        (home.parent / "said.txt").open("w") as said,
+        subprocess.Popen(
+            [sys.executable, "-c", _A_RUN], env=without_prefect(PREFECT_HOME=str(home), **debug), text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+        ) as process,
+    ):  # fmt: skip
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
-        yield OwnServer(told["PREFECT_API_URL"], told["PREFECT_API_AUTH_STRING"]), process
+        server = OwnServer(told["PREFECT_API_URL"], told["PREFECT_API_AUTH_STRING"])
+        yield server, process
         process.kill()
+        process.wait()
+    for form in (server.secret, basic(server.secret).removeprefix("Basic ")):
+        assert form not in (home.parent / "said.txt").read_text()
 
 
 _A_RUN = """
@@ -93,7 +102,7 @@ from flows.environment import prepare
 from flows.own_server import started_for_this_run
 prepare()
 server = started_for_this_run()
-asyncio.run(server.is_ready())
+asyncio.run(server.until_ready())
 from prefect import flow
 assert flow(lambda: 7, name="seven")() == 7
 assert started_for_this_run() is None

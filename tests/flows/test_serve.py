@@ -182,8 +182,8 @@ def test_the_clock_starts_a_night_and_a_run_that_is_triggered_does_what_its_para
     world.server.behaviour = Weather()
     api.resume("nightly")
     triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
-    until(lambda: by_the_clock(api, "COMPLETED"), 240)
-    filled = api.ended(triggered)
+    until(lambda: by_the_clock(api, "COMPLETED"), 480)
+    filled = api.ended(triggered, 480)
     api.pause("nightly")
     until(lambda: not by_the_clock(api, "RUNNING"), 180)
     night = by_the_clock(api, "COMPLETED")[0]
