@@ -13,6 +13,7 @@ from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.secrets import filled_in
 from tasks.llm.targets import Call, Prices, Target
+from tasks.llm.wire import watched
 
 RESPONSES = "responses"
 
@@ -21,14 +22,17 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
     """Make one attempt. A failure is a reply too, with its status and cause."""
     target = call.target
     started_s = time.monotonic()
-    try:
-        async with asyncio.timeout(target.timeout_s):
-            answer = await _ask(target, [dict(message) for message in call.messages], parameters)
-    except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
-        failure = failure_of(error)
-        cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
-        return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
-    reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer)
+    with watched() as exchange:
+        try:
+            async with asyncio.timeout(target.timeout_s):
+                answer = await _ask(target, [dict(message) for message in call.messages], parameters)
+            if exchange.fault is not None:
+                raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
+        except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
+            failure = failure_of(exchange.fault or error)
+            cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
+            return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
+    reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer, exchange.body)
     prices = prices_of(target)
     cost = _cost_usd(answer, reply, prices)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
