@@ -14,6 +14,8 @@ _PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
 """An event of a stream that has a usage or a reason for the end; in all others these are null."""
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")
+_MOST_LINES = 500_000
+"""Of a stream, two or three an event. LiteLLM keeps some 4 KB for each event."""
 _COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
@@ -21,7 +23,7 @@ class TooLarge(Exception):
     """The reply is larger than what is read of one."""
 
     def __init__(self, most_bytes: int) -> None:
-        super().__init__(f"the reply is larger than {most_bytes >> 20} MiB; the rest was not read")
+        super().__init__(f"the reply is larger than {most_bytes >> 20} MiB or has too many pieces; it was not read on")
 
 
 class Body:
@@ -29,7 +31,7 @@ class Body:
 
     `is_over` is whether the rest need not be read. `is_completion` is whether it has the shape of OpenAI's chat
     completions, whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it
-    does not know.
+    does not know. `is_done` is whether a stream said that it was at its end.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "") -> None:
@@ -38,7 +40,7 @@ class Body:
             raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not asked for")
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
         self.is_over = False
-        self.is_completion = False
+        self.is_completion = self.is_done = False
         self.finish_reason: str | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -117,9 +119,13 @@ class EventBody(Body):
     def __init__(self, most_bytes: int, encoding: str = "") -> None:
         super().__init__(most_bytes, encoding)
         self._line = bytearray()
+        self._n_lines = 0
 
     def _handed_on(self, piece: bytes) -> Iterator[bytes]:
         *ended, rest = piece.split(b"\n")
+        self._n_lines += len(ended)
+        if self._n_lines > _MOST_LINES:
+            raise TooLarge(self._most_bytes)
         for line in ended:
             yield self._cleaned(bytes(self._line) + line) + b"\n"
             self._line.clear()
@@ -132,6 +138,8 @@ class EventBody(Body):
     def _cleaned(self, line: bytes) -> bytes:
         if b'"choices"' in line:
             self.is_completion = True
+        if line.startswith(b"data: [DONE]"):
+            self.is_done = True
         if not line.startswith(b"data:") or not _TELLS_FIGURES.search(line):
             return line
         try:

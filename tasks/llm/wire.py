@@ -14,8 +14,8 @@ from urllib.parse import urljoin, urlsplit
 from tasks.llm.bodies import Body, EventBody, LineBody, TooLarge, WholeBody
 from tasks.rules.errors import PipelineError
 
-MOST_BYTES = 64 << 20
-"""What is read of one reply, decompressed: many times what the longest answers have, one event a token included."""
+MOST_BYTES = 32 << 20
+"""What is read of one reply, decompressed: streamed, 128,000 tokens of 250 bytes each; in one piece, far more."""
 _MOST_BYTES_A_RESULT = 32 << 10
 """What is read of a batch's file for each of its calls, beside the above: several times what verdicts have."""
 

@@ -1,6 +1,7 @@
 """Replies without end: they are read to a bound and no further, and nothing of them is kept."""
 
 import gzip
+import itertools
 import json
 import resource
 import zlib
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.llm.batching import Batching, Merged
+from tasks.llm.bodies import EventBody, TooLarge
 from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger import Ledger
@@ -81,6 +83,7 @@ REPLIES: dict[str, tuple[dict[str, Any], Plain]] = {
 @pytest.mark.parametrize("kind", REPLIES)
 def test_a_reply_of_300_megabytes_is_a_state_of_its_own_and_takes_no_room(kind: str, calling: Calling) -> None:
     target, answer = REPLIES[kind]
+    calling.patience_s = 600.0
     before_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with AnyServer(answer) as server:
         call = call_to(f"{server.address}/v1", **{"timeout_s": 300.0, **target})
@@ -90,9 +93,15 @@ def test_a_reply_of_300_megabytes_is_a_state_of_its_own_and_takes_no_room(kind: 
         assert server.seen[0].n_sent < MOST_BYTES + UNDER_WAY
     assert (reply.status, reply.text, reply.attempts, again.status) == ("too_large", None, 1, "too_large")
     assert reply.error is not None
-    assert "64 MiB" in reply.error
+    assert "32 MiB" in reply.error
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kb < 700 * 1024
     assert sum(path.stat().st_size for path in calling.folder.rglob("*") if path.is_file()) < MEGABYTE
+
+
+def test_a_stream_of_more_pieces_than_any_answer_has_is_too_large() -> None:
+    body, events = EventBody(MOST_BYTES), b'data: {"choices":[]}\n\n' * 1000
+    with pytest.raises(TooLarge):
+        list(itertools.chain.from_iterable(body.feed(events) for _ in range(1000)))
 
 
 def test_a_text_that_is_longer_than_any_answer_is_too_large(calling: Calling) -> None:
