@@ -61,7 +61,8 @@ class BatchApi:
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
         """One request as it stands in a batch's file, its parameters as they go over the wire."""
-        arguments = {name: value for name, value in chat_arguments(parameters).items() if name != "extra_headers"}
+        beside = {"extra_headers", "api_key"}
+        arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
         extra = arguments.pop("extra_body", {})
         wire = litellm().get_optional_params(model=self._model, custom_llm_provider=self._provider, **arguments)
         wire.pop("stream", None)
@@ -129,6 +130,8 @@ class BatchApi:
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
         is_openai = self._provider == "openai"
         key = {} if is_openai else {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
+        if "api_key" in self._target.parameters:
+            key = {"api_key": filled_in(self._target.parameters["api_key"])}
         headers = {name: filled_in(value) for name, value in self._target.headers.items()}
         return {
             "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,

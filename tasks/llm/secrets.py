@@ -3,14 +3,15 @@
 import logging
 import os
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from tasks.llm.disguises import REDACTED, SHORTEST, without
 from tasks.rules.errors import UsageError
+from tasks.rules.secrecy import REFERENCE, is_secret_name
 from tasks.rules.text import one_line, storable
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRET_NAME = re.compile(r"KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")
 _ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
@@ -32,7 +33,25 @@ def filled_in(text: str) -> str:
         _referenced.add(name)
         return os.environ[name]
 
-    return _REFERENCE.sub(value, text)
+    return REFERENCE.sub(value, text)
+
+
+def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
+    """Nested parameters with the environment's values in what is named like a secret; nothing else may refer to it.
+
+    Raises:
+        UsageError: a variable is not set.
+    """
+    if isinstance(value, Mapping):
+        return {
+            name: inner
+            if name == "properties"
+            else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
+            for name, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
+    return filled_in(value) if is_secret and isinstance(value, str) else value
 
 
 def redacted(text: str, *, is_answer: bool = False) -> str:

@@ -11,7 +11,7 @@ from tasks.llm.failures import Failure, failure_of
 from tasks.llm.library import litellm, make_known
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, from_chat, from_response
-from tasks.llm.secrets import filled_in
+from tasks.llm.secrets import filled_in, filled_in_secrets
 from tasks.llm.targets import Call, Prices, Target
 from tasks.llm.wire import Exchange, watched
 
@@ -83,7 +83,7 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
         sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
     if parameters.get("web_search"):
         sent["web_search_options"] = {}
-    return sent | _headers(parameters)
+    return {**filled_in_secrets(sent), **_headers(parameters)}
 
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
         tools.append({"type": "web_search"})
     if parameters.get("code_interpreter"):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    return sent | ({"tools": tools} if tools else {}) | _headers(parameters)
+    return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
 
 
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
