@@ -27,10 +27,11 @@ def without(text: str, value: str) -> str:
 def _without_escaped(text: str, forms: tuple[str, ...]) -> str:
     plain = _unescaped(text)
     for form in forms:
-        if form in plain:
+        bare = form.replace("\\", "")
+        if bare in plain:
             text = _escaped(form).sub(REDACTED, text)
-            if form in (plain := _unescaped(text)):  # in a way that is not known here; so the escapes have to go
-                text = plain = plain.replace(form, REDACTED)
+            if bare in (plain := _unescaped(text)):  # in a way that is not known here; so the escapes have to go
+                text = plain = plain.replace(bare, REDACTED)
     return text
 
 
@@ -68,7 +69,8 @@ def _any_way(character: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(_character, text)
+    """A text with its escapes undone and without the backslashes that are left."""
+    return _ESCAPED.sub(_character, text).replace("\\", "")
 
 
 def _character(match: re.Match[str]) -> str:
