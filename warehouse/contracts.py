@@ -78,7 +78,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
     "text": (_TEXT, "The answer, thinking removed; NULL unless status is ok."),
     "chars_alnum": (_INT, "Letters and digits in the answer (paper, figure 7)."),
-    "finish_reason": (_TEXT, "Why the model stopped, as the provider reported; NULL if it did not say."),
+    "finish_reason": (_TEXT, "Why the model stopped, as the provider reported."),
     "degraded": (_FLAG, "Whether the answer was made with the fall-back parameters."),
     "prompt_tokens": (_INT, "Tokens of the prompt of the deciding call, as reported; of a run, of all its calls."),
     "cached_tokens": (_INT, "Those of the prompt tokens that came from the provider's cache, as reported."),

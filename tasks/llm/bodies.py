@@ -31,7 +31,7 @@ class Body:
 
     `is_over` is whether the rest need not be read. `is_completion` is whether it has the shape of OpenAI's chat
     completions, whose `finish_reason` is kept as it was sent: LiteLLM makes `stop` of one that is missing or that it
-    does not know. `is_done` is whether a stream said that it was at its end.
+    does not know.
     """
 
     def __init__(self, most_bytes: int, encoding: str = "") -> None:
@@ -40,7 +40,7 @@ class Body:
             raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not asked for")
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
         self.is_over = False
-        self.is_completion = self.is_done = False
+        self.is_completion = False
         self.finish_reason: str | None = None
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
@@ -138,8 +138,6 @@ class EventBody(Body):
     def _cleaned(self, line: bytes) -> bytes:
         if b'"choices"' in line:
             self.is_completion = True
-        if line.startswith(b"data: [DONE]"):
-            self.is_done = True
         if not line.startswith(b"data:") or not _TELLS_FIGURES.search(line):
             return line
         try:

@@ -13,7 +13,7 @@ from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.secrets import filled_in, filled_in_secrets
 from tasks.llm.targets import Call, Prices, Target
-from tasks.llm.wire import Exchange, watched
+from tasks.llm.wire import watched
 
 RESPONSES = "responses"
 
@@ -25,7 +25,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
     with watched() as exchange:
         try:
             async with asyncio.timeout(target.timeout_s):
-                answer = await _ask(target, [dict(message) for message in call.messages], parameters, exchange)
+                answer = await _ask(target, [dict(message) for message in call.messages], parameters)
             if exchange.fault is not None:
                 raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
@@ -38,9 +38,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
 
 
-async def _ask(
-    target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any], exchange: Exchange
-) -> Any:
+async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
     library, address = litellm(), _address(target)
     make_known(address["model"])
     common = {
@@ -58,8 +56,7 @@ async def _ask(
         return await library.acompletion(**arguments)
     stream = await library.acompletion(**arguments, stream=True, stream_options={"include_usage": True})
     pieces = [piece async for piece in stream]
-    is_whole = exchange.body.is_done and any(piece.choices and piece.choices[0].delta.content for piece in pieces)
-    if stream.received_finish_reason is None and not is_whole:
+    if stream.received_finish_reason is None:
         raise ConnectionError("the stream ended before the reply did")
     has_usage = any(getattr(chunk, "usage", None) for chunk in stream.chunks)
     return _put_together(pieces, messages, has_usage=has_usage)

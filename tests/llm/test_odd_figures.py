@@ -77,10 +77,9 @@ def test_a_stream_s_reason_for_its_end_is_stored_as_it_came(route: str, calling:
     assert calling(call_to(serve(Answer("A debt.", finish_reason="weird")), **ROUTES[route])).finish_reason == "weird"
 
 
-@pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
-def test_a_stream_that_says_it_is_done_needs_no_reason(route: str, calling: Calling, serve: Serve) -> None:
+def test_a_reason_that_a_stream_does_not_give_is_not_made_up(calling: Calling, serve: Serve) -> None:
     reason: Any = None
-    reply = calling(call_to(serve(Answer("A debt.", finish_reason=reason)), **ROUTES[route]))
+    reply = calling(call_to(serve(Answer("A debt.", finish_reason=reason)), is_streamed=True))
     assert (reply.status, reply.text, reply.finish_reason) == ("ok", "A debt.", None)
 
 
