@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -18,9 +18,10 @@ from tasks.benchmarks import load_benchmark
 from tasks.check import rules_of, with_policies
 from tasks.endpoints import Endpoint
 from tasks.llm import embedded
-from tasks.llm.secrets import filled_in
+from tasks.llm.secrets import filled_in, filled_in_secrets
 from tasks.operations import Receiver
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.secrecy import is_reference
 from tasks.scope import template_of
 from tasks.settings import Job
 from warehouse import Warehouse, WarehouseError, WarehouseOutdated
@@ -75,10 +76,22 @@ def _configuration(job: Job) -> Iterator[Finding]:
 
 def _models(job: Job) -> Iterator[Finding]:
     seen: set[tuple[str, str | None]] = set()
-    for endpoint in (*job.settings.models, *job.settings.judges):
+    writer = job.settings.rubric_writer
+    endpoints = (*job.settings.models, *job.settings.judges, *([] if writer is None else [writer]))
+    yield from _literal_headers(endpoints)
+    for endpoint in endpoints:
         if (endpoint.name, endpoint.api_base) not in seen:
             seen.add((endpoint.name, endpoint.api_base))
             yield _model(endpoint)
+
+
+def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
+    """Headers whose value stands in the configuration, by name: it is stored, and no secret to anybody."""
+    for label, headers in {endpoint.label: endpoint.headers for endpoint in endpoints}.items():
+        literal = sorted(name for name, value in headers.items() if not is_reference(value))
+        if literal:
+            names = ", ".join(literal)
+            yield Finding(f"headers of {label}", None, f"literal: {names}; if one is a secret, write ${{NAME}} for it")
 
 
 def _model(endpoint: Endpoint) -> Finding:
@@ -102,6 +115,7 @@ def _reachable(subject: str, endpoint: Endpoint) -> Finding:
     try:
         for value in endpoint.headers.values():
             filled_in(value)
+        filled_in_secrets(endpoint.parameters)
         return _answers(subject, *_host_and_port(endpoint.api_base or ""))
     except UsageError as error:
         return Finding(subject, False, str(error))

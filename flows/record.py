@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tasks.desk import used_by
-from tasks.endpoints import REFERENCE
 from tasks.progress import say
 from tasks.reports import StageReport
+from tasks.rules.secrecy import REFERENCE
 from tasks.settings import Job
 from warehouse import Warehouse
 from warehouse.contracts import TABLES

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from tasks.llm.budget import NotCalled
 from tasks.llm.entries import total_usd
 from tasks.llm.gateway import Gateway
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, TIMEOUT, Reply
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
 from tasks.llm.targets import Call, Target
 from tasks.rules import evidence
 from tasks.rules.identity import BASE_VINTAGE
@@ -89,7 +89,8 @@ def together(replies: Sequence[Reply]) -> Reply:
 
     The cost is unknown when that of an answered call is; a call without an answer counts as far as its cost is known.
     """
-    answered = [reply for reply in replies if reply.status not in {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR}]
+    unanswered = {CONTEXT_LENGTH, TIMEOUT, PROVIDER_ERROR, REDIRECTED, TOO_LARGE}
+    answered = [reply for reply in replies if reply.status not in unanswered]
     is_known = all(reply.cost_usd is not None for reply in answered)
     cost_usd = total_usd(replies) if is_known else None
     return replace(replies[-1], attempts=sum(reply.attempts for reply in replies), cost_usd=cost_usd)

@@ -1,11 +1,12 @@
 """Models and judges as the configuration gives them: where they are, what is sent to them, what they cost."""
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasks.rules.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints speak OpenAI's batch interface."""
@@ -17,20 +18,19 @@ _RESERVED = frozenset({
     "fallbacks", "mock_response", "extra_headers", "caching", "drop_params",
 })  # fmt: skip
 """Parameters that are the pipeline's own to set, or that would change what a call is behind its back."""
-REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
-"""A place for a variable of the environment."""
-_SECRET_KEY = re.compile(r"api.?key|authorization|password|secret|(?:^|[_-])token$|credential", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:Bearer|Basic)\s", re.IGNORECASE)
+"""How the value of a header begins that is a secret, whatever its name."""
 
 
-def _keys(value: Any) -> Iterator[str]:
-    """All keys of a nested mapping."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield str(key)
-            yield from _keys(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _keys(inner)
+def refuse_secrets_in(address: str, name: str) -> None:
+    """Raise ValueError if an address holds a secret itself; `name` is the setting's."""
+    parts = urlsplit(address)
+    if "@" in parts.netloc:
+        # HTTP clients refuse it beside the key that is sent in a header.
+        raise ValueError(f"`{name}` holds a user or password; send it as a header with ${{NAME}} for its value")
+    for key, value in parse_qsl(parts.query):
+        if is_secret_name(key) and not REFERENCE.fullmatch(value):
+            raise ValueError(f"`{name}`: `{key}` is a secret; write ${{NAME}} and put it in the environment")
 
 
 class Strict(BaseModel):
@@ -50,9 +50,9 @@ class Price(Strict):
 class Endpoint(Strict):
     """A model behind LiteLLM, with the parameters that are sent to it.
 
-    `api` chooses chat completions or the responses API, `stream` asks for the reply in pieces. Values of `headers` and
-    `api_base` may refer to the environment as `${NAME}`; what stands in the file is part of the identity, the values
-    of the environment are not.
+    `api` chooses chat completions or the responses API, `stream` asks for the reply in pieces. Values of `headers`,
+    `api_base`, and of what is named like a secret in `params`, refer to the environment as `${NAME}`; what stands in
+    the file is part of the identity, the values of the environment are not.
     """
 
     name: str = Field(min_length=1)
@@ -81,23 +81,23 @@ class Endpoint(Strict):
 
     @model_validator(mode="after")
     def _holds_no_secret(self) -> Self:
-        for key in _keys({**self.params, **getattr(self, "fallback", {})}):
-            if _SECRET_KEY.search(key):
-                raise ValueError(f"`{key}` is a secret; give it in the environment, under LiteLLM's name for it")
+        for kind in ("params", "fallback"):
+            if (path := literal_secret(getattr(self, kind, {}), kind)) is not None:
+                name = path.rpartition(".")[2]
+                raise ValueError(f"`{name}` is a secret ({path}); put it in the environment and write ${{NAME}} here")
         for name, value in self.headers.items():
-            if _SECRET_KEY.search(name) and not REFERENCE.search(value):
-                raise ValueError(f"header `{name}` is a secret; put it in the environment and write ${{NAME}} here")
-        address = urlsplit(self.api_base or "")
-        if "@" in address.netloc:
-            # HTTP clients refuse it beside the key that is sent in a header.
-            raise ValueError("`api_base` holds a user or password; send it as a header with ${NAME} for its value")
-        for name, value in parse_qsl(address.query):
-            if (_SECRET_KEY.search(name) or name == "key") and not REFERENCE.fullmatch(value):
-                raise ValueError(f"`api_base`: `{name}` is a secret; write ${{NAME}} and put it in the environment")
+            if (is_secret_name(name) or _SCHEME.match(value)) and not is_reference(value):
+                raise ValueError(
+                    f"header `{name}` is a secret (headers.{name}); put it in the environment and write ${{NAME}} here"
+                )
+        refuse_secrets_in(self.api_base or "", "api_base")
         return self
 
     @model_validator(mode="after")
     def _can_be_sent(self) -> Self:
+        if self.name.startswith("aiohttp_openai/"):
+            # Its client neither refuses redirects nor bounds what it reads.
+            raise ValueError("names that begin with aiohttp_openai/ are not supported; use openai/ or hosted_vllm/")
         if reserved := sorted(_RESERVED & {*self.params, *getattr(self, "fallback", {})}):
             raise ValueError(f"`{reserved[0]}` cannot be given as a parameter; the pipeline sets it itself")
         if self.code_interpreter and self.api != "responses":

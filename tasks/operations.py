@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
-from tasks.endpoints import REFERENCE, Size, Strict
+from tasks.endpoints import Size, Strict, refuse_secrets_in
+from tasks.rules.secrecy import REFERENCE
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
@@ -80,6 +81,16 @@ class Email(Strict):
         return self
 
 
+_SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".office.com/")
+"""Services whose addresses are secrets."""
+
+
+def _refuse_secrets_of_webhook(address: str) -> None:
+    refuse_secrets_in(address, "webhook")
+    if any(place in address for place in _SECRET_PLACES) and not REFERENCE.search(address):
+        raise ValueError("`webhook`: the address is a secret; put it in the environment and write ${NAME} here")
+
+
 class Receiver(Strict):
     """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a block of Prefect's (`type/name`).
 
@@ -98,6 +109,8 @@ class Receiver(Strict):
             raise ValueError(f"is one of webhook, slack, email or prefect, not {' and '.join(given) or 'none'}")
         if self.slack is not None and not REFERENCE.search(self.slack):
             raise ValueError("`slack`: the address is a secret; put it in the environment and write ${NAME} here")
+        if self.webhook is not None:
+            _refuse_secrets_of_webhook(self.webhook)
         if self.prefect is not None and self.prefect.count("/") != 1:
             raise ValueError(f"`prefect`: {self.prefect!r} is not `type/name` of a block, such as slack-webhook/evals")
         return self
@@ -121,6 +134,11 @@ class Alerts(Strict):
     ping: str | None = None
     attempts: Size = 4
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
+
+    @model_validator(mode="after")
+    def _holds_no_secret(self) -> Self:
+        refuse_secrets_in(self.ping or "", "ping")
+        return self
 
 
 class Report(Strict):

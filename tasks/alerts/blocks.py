@@ -5,6 +5,7 @@ import inspect
 from typing import Any
 
 from tasks.alerts.causes import NotDelivered, of_connection
+from tasks.llm.wire import Redirected, watched
 
 
 async def notify(name: str, body: str, subject: str) -> None:
@@ -20,13 +21,17 @@ async def notify(name: str, body: str, subject: str) -> None:
     if not isinstance(block, NotificationBlock):
         raise NotDelivered("it is a block that notifies nobody", may_pass=False)
     try:
-        with block.raise_on_failure():  # some only log their failures otherwise
+        with watched() as exchange, block.raise_on_failure():  # some only log their failures otherwise
             await _notified(block, body, subject)
+    except Redirected as error:
+        raise NotDelivered(f"the block was answered {error}", may_pass=False) from error
     except httpx.HTTPStatusError as error:
         raise _answered("the block was answered", error.response.status_code) from error
     except httpx.TransportError as error:
         raise of_connection(error) from error
     except Exception as error:
+        if isinstance(exchange.fault, Redirected):
+            raise NotDelivered(f"the block was answered {exchange.fault}", may_pass=False) from exchange.fault
         # Any code may be behind a block; its texts may hold its address.
         raise NotDelivered(f"the block failed ({type(error).__name__})", may_pass=True) from error
 

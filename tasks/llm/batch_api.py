@@ -1,21 +1,28 @@
 """A provider's batch interface, through LiteLLM: OpenAI's files and batches, wherever they are spoken."""
 
+import io
 import json
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tasks.llm.library import litellm
-from tasks.llm.secrets import filled_in
+from tasks.llm.secrets import filled_in, safe
 from tasks.llm.sending import chat_arguments
 from tasks.llm.targets import Messages, Target
+from tasks.llm.wire import MOST_BYTES, Exchange, watched
+from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"
 _SUBMISSION = "submission"
 _RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
 _UNPROCESSED = frozenset({"batch_expired", "batch_cancelled"})
 _LISTED = 100
+_CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"(\w+)"')
+_HEAD_BYTES = 1000
+"""How much of a line that is too long is searched for the id of its request."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +37,12 @@ class BatchState:
 
 @dataclass(frozen=True)
 class Result:
-    """What a batch has for one request: an HTTP status and a body."""
+    """What a batch has for one request: an HTTP status and a body, or that it has more than is read."""
 
     custom_id: str
     status: int
     body: Mapping[str, Any]
+    is_too_large: bool = False
 
     @property
     def is_unprocessed(self) -> bool:
@@ -53,7 +61,8 @@ class BatchApi:
 
     def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
         """One request as it stands in a batch's file, its parameters as they go over the wire."""
-        arguments = {name: value for name, value in chat_arguments(parameters).items() if name != "extra_headers"}
+        beside = {"extra_headers", "api_key"}
+        arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
         extra = arguments.pop("extra_body", {})
         wire = litellm().get_optional_params(model=self._model, custom_llm_provider=self._provider, **arguments)
         wire.pop("stream", None)
@@ -65,10 +74,14 @@ class BatchApi:
     async def hand_in(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests and start the batch; its id."""
         content = ("\n".join(lines) + "\n").encode()
-        file = await litellm().acreate_file(file=(f"{submission}.jsonl", content), purpose="batch", **self._common)
-        batch = await litellm().acreate_batch(
-            completion_window="24h", endpoint=_URL, input_file_id=file.id, metadata={_SUBMISSION: submission},
-            **self._common,
+        file = await self._made(
+            litellm().acreate_file(file=(f"{submission}.jsonl", content), purpose="batch", **self._common)
+        )
+        batch = await self._made(
+            litellm().acreate_batch(
+                completion_window="24h", endpoint=_URL, input_file_id=file.id, metadata={_SUBMISSION: submission},
+                **self._common,
+            )
         )  # fmt: skip
         return str(batch.id)
 
@@ -76,7 +89,7 @@ class BatchApi:
         """The batch that a submission became, if it was handed in before it could be written down."""
         after = None
         while True:
-            page = await litellm().alist_batches(after=after, limit=_LISTED, **self._common)
+            page = await self._made(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
             for batch in page.data:
                 if (batch.metadata or {}).get(_SUBMISSION) == submission:
                     return str(batch.id)
@@ -86,16 +99,30 @@ class BatchApi:
 
     async def state(self, batch_id: str) -> BatchState:
         """How a batch stands."""
-        batch = await litellm().aretrieve_batch(batch_id=batch_id, **self._common)
+        batch = await self._made(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
         files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
         errors = getattr(batch.errors, "data", None) or []
         error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
-        return BatchState(batch.status in _RUNNING, str(batch.status), files, error)
+        return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
 
-    async def results(self, file_id: str) -> list[Result]:
-        """The results in one of a batch's files."""
-        content = await litellm().afile_content(file_id=file_id, **self._common)
-        return [_result(json.loads(line)) for line in content.content.decode().splitlines() if line.strip()]
+    async def results(self, file_id: str, asked: Iterable[str]) -> Iterator[Result]:
+        """The results in one of a batch's files, for requests with these ids.
+
+        What is larger than is read counts as a result that is too large, and so do those that stand behind it.
+        """
+        left = set(asked)
+        exchange = Exchange(n_results=len(left))
+        content = await self._made(litellm().afile_content(file_id=file_id, **self._common), exchange)
+        return _results(content.content, left, is_cut=exchange.body.is_over)
+
+    async def _made(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
+        with watched(exchange) as under_way:
+            try:
+                return await request
+            except Exception:
+                if under_way.fault is not None:  # what a library made of it says less
+                    raise PipelineError(f"{self._target.lane}: batches: {under_way.fault}") from None
+                raise
 
     @property
     def _common(self) -> dict[str, Any]:
@@ -103,11 +130,27 @@ class BatchApi:
         address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
         is_openai = self._provider == "openai"
         key = {} if is_openai else {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
+        if "api_key" in self._target.parameters:
+            key = {"api_key": filled_in(self._target.parameters["api_key"])}
         headers = {name: filled_in(value) for name, value in self._target.headers.items()}
         return {
             "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,
             **address, **key, **({"extra_headers": headers} if headers else {}),
         }  # fmt: skip
+
+
+def _results(content: bytes, left: set[str], *, is_cut: bool) -> Iterator[Result]:
+    for line in io.BytesIO(content):
+        if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
+            found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
+            result = None if found is None else Result(found[1].decode(), 200, {}, is_too_large=True)
+        else:
+            result = _result(json.loads(line)) if line.strip() else None
+        if result is not None:
+            left.discard(result.custom_id)
+            yield result
+    if is_cut:
+        yield from (Result(custom_id, 200, {}, is_too_large=True) for custom_id in sorted(left))
 
 
 def _result(line: Mapping[str, Any]) -> Result:

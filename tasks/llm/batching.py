@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from tasks.llm.batch_api import BatchApi, BatchState, Result
+from tasks.llm.bodies import TooLarge, whole
 from tasks.llm.budget import Budget, BudgetSpent, Usage
 from tasks.llm.entries import Entry, as_text
 from tasks.llm.failures import Failure, failure_of, failure_of_status, is_final
@@ -18,6 +19,7 @@ from tasks.llm.prices import batch_prices_of, cost_usd, most_of
 from tasks.llm.replies import Reply, from_chat
 from tasks.llm.submissions import Submission, Submissions, SubmittedCall
 from tasks.llm.targets import Call, Target
+from tasks.llm.wire import MOST_BYTES
 from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
@@ -173,7 +175,7 @@ class Batching:
         by_key = {call.call_key: call for call in submission.calls}
         taken: list[tuple[Entry, Usage]] = []
         for file_id in state.result_files:
-            for result in await self._api.results(file_id):
+            for result in await self._api.results(file_id, by_key):
                 if result.custom_id in by_key and not result.is_unprocessed:
                     taken.append(self._entry(by_key.pop(result.custom_id), result))
         await self._submissions.ended(submission, [entry for entry, _ in taken])
@@ -195,11 +197,15 @@ class Batching:
         ), outcome.used  # fmt: skip
 
     def _read(self, result: Result) -> tuple[Reply, Failure | None]:
+        if result.is_too_large:
+            failure = failure_of(TooLarge(MOST_BYTES))
+            return Reply(failure.status, error=failure.error), failure
         if result.status != 200:
             failure = failure_of_status(result.status, as_text(result.body))
             return Reply(failure.status, error=failure.error), failure
         try:
-            reply = from_chat(litellm().ModelResponse(**result.body))
+            content, body = whole(result.body)
+            reply = from_chat(litellm().ModelResponse(**content), body)
         except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
             failure = failure_of(error)
             return Reply(failure.status, error=failure.error), failure

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REFUSED, TIMEOUT
+from tasks.llm.bodies import TooLarge
+from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REDIRECTED, REFUSED, TIMEOUT, TOO_LARGE
 from tasks.llm.secrets import safe
+from tasks.llm.wire import Redirected
 from tasks.rules.errors import PipelineError
 
 
@@ -24,9 +26,9 @@ class Kind(Enum):
     BAD_REQUEST = "bad request"
     """This request is not taken; another may be."""
     DECLINED = "declined"
-    """The model will not or cannot answer this: too long, or refused."""
+    """The model will not or cannot answer this: too long, or refused. Or its answer is too large to be read."""
     FATAL = "fatal"
-    """No request will be answered: wrong key, unknown model, exhausted quota."""
+    """No request will be answered: wrong key, unknown model, exhausted quota, an address that redirects."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +86,18 @@ _NEVER_SENT = re.compile(r"LLM Provider NOT provided|missing credentials|api_key
 _NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
 """Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
+_TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
+"""Where LiteLLM begins to tell in a message how it came about."""
 _PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
 def failure_of(error: BaseException) -> Failure:
     """Tell an exception of a call apart, by the HTTP status that the server really sent where there is one."""
-    text = safe(f"{type(error).__name__}: {error}")
+    if isinstance(error, Redirected):
+        return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
+    if isinstance(error, TooLarge):
+        return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
+    text = safe(f"{type(error).__name__}: {_TRACE.split(str(error))[0]}")
     status = getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
@@ -102,6 +110,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def failure_of_status(status: int, text: str) -> Failure:
     """Tell a failure apart of which only status and body are known, as from a batch's file."""
+    if 300 <= status < 400:
+        return Failure(REDIRECTED, Kind.BAD_REQUEST, safe(f"HTTP {status}: {text}"), is_unpaid=True)
     return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
 
 

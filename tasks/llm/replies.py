@@ -4,15 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.llm.secrets import safe
+from tasks.llm.bodies import Body
+from tasks.llm.secrets import redacted, safe
 from tasks.llm.targets import NO_PRICES, Prices
-from tasks.rules.text import storable
+from tasks.rules.text import one_line, storable
 
 OK = "ok"
 REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"
 TIMEOUT, PROVIDER_ERROR = "timeout", "provider_error"
+REDIRECTED, TOO_LARGE = "redirected", "too_large"
 
+MOST_TEXT_BYTES = 16 << 20
+"""The longest text that is kept of a reply, in UTF-8."""
 _MOST_TOKENS = 10**12
+_MOST_NAME_CHARS = 200
 Paid = tuple[str, int]
 """(call key, attempt) of an entry in the ledger."""
 
@@ -43,8 +48,8 @@ class Reply:
     paid: tuple[Paid, ...] = ()
 
 
-def from_chat(completion: Any) -> Reply:
-    """A reply from LiteLLM's answer to a chat completion, without its cost and time."""
+def from_chat(completion: Any, body: Body) -> Reply:
+    """A reply from LiteLLM's answer to a chat completion and the body that came, without its cost and time."""
     usage = getattr(completion, "usage", None)
     if not getattr(usage, "prompt_tokens", None):
         usage = None  # LiteLLM makes zeros of a report that is missing; no prompt has no tokens
@@ -55,7 +60,7 @@ def from_chat(completion: Any) -> Reply:
     return Reply(
         status=status,
         text=text,
-        finish_reason=_name(getattr(choice, "finish_reason", None)),
+        finish_reason=_name(_finish_reason(choice, body)),
         served_model=_name(getattr(completion, "model", None)),
         served_fingerprint=_name(getattr(completion, "system_fingerprint", None)),
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
@@ -78,7 +83,21 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
         return REFUSED, None, safe(str(refusal))
     if not choice.message.content:
         return EMPTY, None, "the reply has no text"
-    return OK, storable(choice.message.content), None
+    return _kept(choice.message.content)
+
+
+def _finish_reason(choice: Any, body: Body) -> Any:
+    """Why a completion ended: LiteLLM's name for it, but where that is `stop`, the provider's own word, if any."""
+    told = getattr(choice, "finish_reason", None)
+    return body.finish_reason if told == "stop" and body.is_completion else told
+
+
+def _kept(text: str) -> tuple[str, str | None, str | None]:
+    """The outcome that a text is, as it may be stored: without the secrets that it repeats."""
+    text = redacted(storable(text), is_answer=True)
+    if len(text.encode()) > MOST_TEXT_BYTES:
+        return TOO_LARGE, None, f"the text of the reply is larger than {MOST_TEXT_BYTES >> 20} MiB"
+    return OK, text, None
 
 
 def from_response(response: Any) -> Reply:
@@ -116,7 +135,7 @@ def _response_outcome(response: Any) -> tuple[str, str | None, str | None]:
     if refusal:
         return REFUSED, None, safe(str(refusal))
     text = "".join(_get(part, "text") or "" for part in parts if _get(part, "type") == "output_text")
-    return (OK, storable(text), None) if text else (EMPTY, None, "the reply has no text")
+    return _kept(text) if text else (EMPTY, None, "the reply has no text")
 
 
 def _incomplete_reason(response: Any) -> str | None:
@@ -132,7 +151,7 @@ def _get(item: Any, name: str) -> Any:
 
 def _name(value: Any) -> str | None:
     """A name as a provider may report it; what is no text is not one."""
-    return storable(value) if isinstance(value, str) else None
+    return one_line(redacted(storable(value), is_answer=True), _MOST_NAME_CHARS) if isinstance(value, str) else None
 
 
 def _count(value: Any) -> int | None:

@@ -3,16 +3,19 @@
 import logging
 import os
 import re
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+from tasks.llm.disguises import REDACTED, SHORTEST, without
 from tasks.rules.errors import UsageError
+from tasks.rules.secrecy import REFERENCE, is_secret_name
 from tasks.rules.text import one_line, storable
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")
-_SHORTEST_SECRET = 8
-_REDACTED = "[redacted]"
+_ORDINARY = re.compile(r".{0,7}|[^\W\d_]{8,15}|\d{8,15}", re.DOTALL)
+"""Values that an answer may hold without repeating a secret: words and numbers."""
 _referenced: set[str] = set()
 
 
@@ -30,17 +33,51 @@ def filled_in(text: str) -> str:
         _referenced.add(name)
         return os.environ[name]
 
-    return _REFERENCE.sub(value, text)
+    return REFERENCE.sub(value, text)
 
 
-def redacted(text: str) -> str:
-    """A text without the secrets of this process: values that a configuration refers to or whose name says so."""
-    # The longest first: one may begin with another.
-    for name, value in sorted(os.environ.items(), key=lambda item: -len(item[1])):
-        is_secret = name in _referenced or (_SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET)
-        if is_secret and value and value in text:
-            text = text.replace(value, _REDACTED)
-    return _URL_CREDENTIALS.sub(f"{_REDACTED}@", text)
+def filled_in_secrets(value: Any, *, is_secret: bool = False) -> Any:
+    """Nested parameters with the environment's values in what is named like a secret; nothing else may refer to it.
+
+    Raises:
+        UsageError: a variable is not set.
+    """
+    if isinstance(value, Mapping):
+        return {
+            name: inner
+            if name == "properties"
+            else filled_in_secrets(inner, is_secret=is_secret or is_secret_name(name))
+            for name, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [filled_in_secrets(inner, is_secret=is_secret) for inner in value]
+    return filled_in(value) if is_secret and isinstance(value, str) else value
+
+
+def redacted(text: str, *, is_answer: bool = False) -> str:
+    """A text without the secrets of this process: values that a configuration refers to or whose name says so.
+
+    Also in the forms of them that `disguises` knows. In a model's answer, what may be an ordinary word or number stays,
+    and so does a password in an address: it is none of ours.
+    """
+    for value in _secrets():
+        if not (is_answer and _ORDINARY.fullmatch(value)):
+            text = without(text, value)
+    return text if is_answer else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
+
+
+def _secrets() -> list[str]:
+    """The longest first: one may begin with another."""
+    values = (
+        value for name, value in os.environ.items()
+        if value and (name in _referenced or (len(value) >= SHORTEST and _is_named_like_one(name)))
+    )  # fmt: skip
+    return sorted(values, key=len, reverse=True)
+
+
+@cache
+def _is_named_like_one(name: str) -> bool:
+    return _SECRET_NAME.search(name) is not None
 
 
 def safe(message: str) -> str:

@@ -11,8 +11,9 @@ from tasks.llm.failures import Failure, failure_of
 from tasks.llm.library import litellm, make_known
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, from_chat, from_response
-from tasks.llm.secrets import filled_in
+from tasks.llm.secrets import filled_in, filled_in_secrets
 from tasks.llm.targets import Call, Prices, Target
+from tasks.llm.wire import watched
 
 RESPONSES = "responses"
 
@@ -21,14 +22,17 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
     """Make one attempt. A failure is a reply too, with its status and cause."""
     target = call.target
     started_s = time.monotonic()
-    try:
-        async with asyncio.timeout(target.timeout_s):
-            answer = await _ask(target, [dict(message) for message in call.messages], parameters)
-    except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
-        failure = failure_of(error)
-        cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
-        return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
-    reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer)
+    with watched() as exchange:
+        try:
+            async with asyncio.timeout(target.timeout_s):
+                answer = await _ask(target, [dict(message) for message in call.messages], parameters)
+            if exchange.fault is not None:
+                raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
+        except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
+            failure = failure_of(exchange.fault or error)
+            cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
+            return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
+    reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer, exchange.body)
     prices = prices_of(target)
     cost = _cost_usd(answer, reply, prices)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
@@ -76,7 +80,7 @@ def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
         sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
     if parameters.get("web_search"):
         sent["web_search_options"] = {}
-    return sent | _headers(parameters)
+    return {**filled_in_secrets(sent), **_headers(parameters)}
 
 
 def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +98,7 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
         tools.append({"type": "web_search"})
     if parameters.get("code_interpreter"):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    return sent | ({"tools": tools} if tools else {}) | _headers(parameters)
+    return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
 
 
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})

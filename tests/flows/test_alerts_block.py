@@ -50,6 +50,34 @@ def test_a_block_that_fails_for_good_is_told_without_its_address(saved: str, hoo
     assert Delivery("prefect 1", "failed", 1, "the block was answered 404", 2) == notified(saved)
 
 
+def test_a_block_that_is_redirected_is_told_and_nothing_follows(saved: str, hook: Hook) -> None:
+    hook.plan = [Reply(307, headers={"Location": f"{hook.address}/elsewhere"})]
+
+    delivery = notified(saved)
+
+    assert ("failed", 1) == (delivery.status, delivery.attempts)
+    assert "HTTP 307" in str(delivery.error)
+    assert "secret" not in str(delivery.error)
+    assert 1 == len(hook.calls)
+
+
+def test_no_library_behind_a_block_follows_a_redirect(hook: Hook) -> None:
+    import aiohttp
+    import requests
+
+    from tasks.llm.wire import Redirected, watched
+
+    async def by_aiohttp() -> None:
+        async with aiohttp.ClientSession() as session:
+            await session.post(hook.address)
+
+    for call in (lambda: asyncio.run(by_aiohttp()), lambda: requests.post(hook.address, timeout=30)):
+        hook.plan = [Reply(307, headers={"Location": f"{hook.address}/elsewhere"})]
+        with watched(), pytest.raises(Redirected):
+            call()
+    assert 2 == len(hook.calls)
+
+
 def test_a_block_that_is_not_there_or_notifies_nobody_is_told(saved: str) -> None:
     from prefect.blocks.system import Secret
 

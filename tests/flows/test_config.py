@@ -64,6 +64,19 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         (MODEL % ", params: {api_key: sk-1}", "models[0]: `api_key` is a secret"),
         (MODEL % ", params: {a: {Authorization: Bearer x}}", "models[0]: `Authorization` is a secret"),
         (MODEL % ", api_base: 'http://me:pw@host/v1'", "models[0]: `api_base` holds a user or password"),
+        (MODEL % ", headers: {X-Auth: abc}", "models[0]: header `X-Auth` is a secret (headers.X-Auth); put it in the"),
+        (MODEL % ", headers: {Ocp-Apim-Subscription-Key: a}", "models[0]: header `Ocp-Apim-Subscription-Key` is a sec"),
+        (MODEL % ", headers: {X-Team: Bearer abc}", "models[0]: header `X-Team` is a secret"),
+        (MODEL % ", headers: {X-Auth: 'abc-${A}'}", "models[0]: header `X-Auth` is a secret"),
+        (MODEL % ", params: {extra_body: {X-Auth: a}}", "models[0]: `X-Auth` is a secret (params.extra_body.X-Auth)"),
+        (MODEL % ", fallback: {extra_body: {token: a}}", "models[0]: `token` is a secret (fallback.extra_body.token)"),
+        ("rubric_writer: {name: openai/x, headers: {X-Auth: a}}", "rubric_writer: header `X-Auth` is a secret"),
+        ("judges: [{name: openai/x, headers: {X-Auth: a}}]", "judges[0]: header `X-Auth` is a secret"),
+        ("alerts: {to: [{webhook: 'https://me:pw@host/'}]}", "alerts.to[0]: `webhook` holds a user or password"),
+        ("alerts: {to: [{webhook: 'https://host/?token=a'}]}", "alerts.to[0]: `webhook`: `token` is a secret"),
+        ("alerts: {to: [{webhook: 'https://hooks.slack.com/a'}]}", "alerts.to[0]: `webhook`: the address is a secret"),
+        ("alerts: {ping: 'https://host/?api_key=a'}", "alerts: `ping`: `api_key` is a secret"),
+        ("models: [{name: aiohttp_openai/x}]", "models[0]: names that begin with aiohttp_openai/ are not supported"),
     ],
 )
 def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, text: str, path: str) -> None:
@@ -101,6 +114,19 @@ def test_token_limits_are_no_secrets(tmp_path: Path) -> None:
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\n" + MODEL % ", params: {max_tokens: 5, max_completion_tokens: 6}")
     assert load_job(Asked(config=file)).settings.models[0].parameters == {"max_tokens": 5, "max_completion_tokens": 6}
+
+
+def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path) -> None:
+    from flows.doctor import examine
+
+    file = tmp_path / "night.yaml"
+    headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
+    file.write_text("dataset: {source: sample}\n" + MODEL % headers)
+    findings = examine(load_job(Asked(config=file, warehouse=tmp_path / "data")))
+    (found,) = [finding for finding in findings if finding.subject.startswith("headers")]
+    assert (found.subject, found.is_ok) == ("headers of openai/x", None)
+    assert found.detail.startswith("literal: X-Team, X-Zone; ")
+    assert not any("planted-blue" in finding.detail for finding in findings)
 
 
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

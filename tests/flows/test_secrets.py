@@ -1,9 +1,11 @@
 """A key that is planted is nowhere to be found: not in what is stored, logged or said, at any level."""
 
+import base64
 import json
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -24,13 +26,26 @@ SECRETS = {
 URL_PASSWORD = "url-planted-eeff00112233"
 
 
+KEY = SECRETS["HOSTED_VLLM_API_KEY"]
+FORMS = [
+    base64.b64encode(f"user:{KEY}".encode()).decode(),
+    KEY.encode().hex(),
+    "".join(f"%{byte:02X}" for byte in KEY.encode()),
+    "".join(f"\\u{byte:04x}" for byte in KEY.encode()),
+]
+"""The key as providers may repeat it, beside as it is."""
+
+
 def _echoing(request: Request, number: int) -> Answer:
     """Says in its errors what it was given, as careless providers do."""
     if is_judging(request) and number == 0:
-        told = " ".join(SECRETS.values()) + f" https://user:{URL_PASSWORD}@proxy.example"
+        told = " ".join([*SECRETS.values(), *FORMS]) + f" https://user:{URL_PASSWORD}@proxy.example"
         status = 400 if sum(map(ord, request["messages"][0]["content"])) % 2 else 500
         return Answer(status=status, error={"message": f"no: {told}", "type": "x", "code": None})
-    return well_behaved(request, number)
+    good = well_behaved(request, number)
+    told = f"{KEY} {' '.join(FORMS)}"
+    text = f"{good.text} Your key is {told}." if not is_judging(request) else str(good.text).replace("as the", told)
+    return replace(good, text=text, model=f"m {told}", fingerprint=told, headers={"X-Key": KEY})
 
 
 def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
@@ -52,7 +67,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
         }  # fmt: skip
         done = subprocess.run(
             [PRBENCH, "run", "-v", "--limit", "2", "--warehouse", "data"],
-            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,
+            cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False,
         )  # fmt: skip
         (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
         assert done.returncode == 3, done.stderr[-3000:]
@@ -66,7 +81,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
     assert any(name.endswith(".sqlite") for name in names)
     stored = _texts(tmp_path)
     assert "[redacted]" in stored
-    planted = [*SECRETS.values(), URL_PASSWORD]
+    planted = [*SECRETS.values(), URL_PASSWORD, *FORMS]
     found = [(str(path), secret) for path in files for secret in planted if secret.encode() in path.read_bytes()]
     assert found == []
     assert not any(secret in stored for secret in planted)

@@ -78,7 +78,7 @@ class Calling:
 def call_to(server: FaultServer | str, question: str = "What is a bond?", cell: str = "", **target: Any) -> Call:
     """A call to a model at a server; its cell is its question unless one is given."""
     api_base = server if isinstance(server, str) else server.api_base
-    given: dict[str, Any] = {"name": "hosted_vllm/candidate", "timeout_s": 5.0} | target
+    given: dict[str, Any] = {"name": "hosted_vllm/candidate", "timeout_s": 30.0} | target
     return Call(Target(api_base=api_base, **given), [{"role": "user", "content": question}], cell or question)
 
 

@@ -1,5 +1,12 @@
 """Secrets: put in at the call alone, and in nothing that is kept."""
 
+import base64
+import contextlib
+import html
+import itertools
+import json
+import re
+import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +90,132 @@ def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.M
         assert "sk-" not in shown
         assert len(shown) <= 300
     assert safe("cut \ud83d") == "cut \ufffd"
+
+
+def disguised(secret: str) -> dict[str, str]:
+    """The forms in which a secret may come back."""
+    forms = {"as it is": secret, "hex": secret.encode().hex(), "HEX": secret.encode().hex().upper()}
+    for before, after in itertools.product(("", "u", "me", "user:", "Bearer "), ("", ":x", "zz")):
+        whole = (before + secret + after).encode()
+        forms[f"base64 of {before!r}, {after!r}"] = base64.b64encode(whole).decode()
+        forms[f"urlsafe base64 of {before!r}, {after!r}"] = base64.urlsafe_b64encode(whole).decode().rstrip("=")
+    packed = forms["base64 of 'user:', ''"]
+    forms |= {
+        "percent": urllib.parse.quote(secret, safe=""),
+        "percent of all": "".join(f"%{byte:02x}" for byte in secret.encode()),
+        "percent twice": urllib.parse.quote(urllib.parse.quote(secret, safe=""), safe=""),
+        "json": json.dumps(secret),
+        "json of all": "".join(f"\\u{ord(character):04x}" for character in secret),
+        "json in json": json.dumps(json.dumps({"key": "".join(f"\\u{ord(c):04x}" for c in secret)})),
+        "json with escaped slashes": json.dumps(secret).replace("/", "\\/"),
+        "html": "".join(f"&#x{ord(character):x};" for character in secret),
+        "python": repr(secret),
+        "percent of base64": urllib.parse.quote(packed, safe=""),
+        "json of base64": json.dumps(packed).replace("/", "\\/"),
+    }
+    return forms
+
+
+def restored(text: str) -> set[str]:
+    """What can be made of a text by undoing what `disguised` does, one step or two."""
+    found = {text}
+    for _ in range(3):
+        for known in list(found):
+            found.add(urllib.parse.unquote(known))
+            found.add(html.unescape(known))
+            found.add(re.sub(r"\\+u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), known).replace("\\", ""))
+            for run in re.findall(r"[A-Za-z0-9+/_-]{8,}", known):
+                for start in range(4):
+                    piece = run[start:].translate(str.maketrans("-_", "+/"))
+                    with contextlib.suppress(ValueError):
+                        found.add(base64.b64decode(piece + "=" * (-len(piece) % 4)).decode("latin-1"))
+                with contextlib.suppress(ValueError):
+                    found.add(bytes.fromhex(run).decode("latin-1"))
+    return found
+
+
+HARD_SECRET = 'sk-Planted/01+23"45\\67?&=ü'
+
+
+@pytest.mark.parametrize("secret", [SECRET, HARD_SECRET], ids=["plain", "hard"])
+@pytest.mark.parametrize("form", disguised(SECRET))
+def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", secret)
+    text = f"got {disguised(secret)[form]} of you"
+    assert secret == HARD_SECRET or any(secret in each for each in restored(text))
+    for shown in (redacted(text), redacted(text, is_answer=True)):
+        assert "[redacted]" in shown
+        assert not any(secret in each for each in restored(shown))
+        assert shown.startswith("got ")
+        assert shown.endswith(" of you")
+
+
+def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "password")
+    monkeypatch.setenv("A_KEY", "20261122")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
+    monkeypatch.setenv("PLACE", "eu-north")
+    assert filled_in("${PLACE}") == "eu-north"
+    text = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
+    assert redacted(text, is_answer=True) == text
+
+
+def test_a_text_with_many_escapes_and_no_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    text = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
+    assert redacted(text, is_answer=True) == text
+
+
+ROUTES: dict[str, dict[str, Any]] = {
+    "vllm": {}, "openai": {"name": "openai/c"}, "streamed": {"is_streamed": True},
+    "responses": {"name": "openai/c", "parameters": {"api": "responses"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("form", ["as it is", "base64 of 'user:', ''", "json of all", "percent", "hex"])
+def test_a_key_in_a_good_answer_is_not_stored(
+    form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    told = disguised(SECRET)[form]
+    server = serve(
+        Answer(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
+    )
+    reply = calling(call_to(server, **ROUTES[route]))
+    assert (reply.status, "[redacted]" in str(reply.text)) == ("ok", True)
+    stored = b"".join(path.read_bytes() for path in calling.folder.rglob("*") if path.is_file())
+    assert told.encode() not in stored
+    assert SECRET.encode() not in stored
+    assert not any(told in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason))
+
+
+@pytest.mark.parametrize(
+    "form", ["base64 of 'user:', ''", "urlsafe base64 of 'u', ':x'", "percent", "json of all", "hex"]
+)
+@pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
+def test_a_key_in_an_error_is_not_stored_in_another_form(
+    form: str, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    told = disguised(SECRET)[form]
+    reply = calling(call_to(serve(failed(400, f"no: {told}", X_Key=SECRET)), name=name))
+    assert reply.error is not None
+    assert told not in reply.error
+    assert "[redacted]" in reply.error
+    assert not traces(calling.folder, told)
+
+
+def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRBENCH_GATE", SECRET)
+    server = serve(Answer("x"))
+    given = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
+    assert calling(call_to(server, parameters=given)).status == "ok"
+    assert server.book[0]["auth"] == {"token": SECRET}
+    assert server.book[0]["note"] == "${PRBENCH_GATE}"
+    assert not traces(calling.folder, SECRET)
 
 
 @pytest.mark.parametrize("status", [400, 401, 429, 500])

@@ -14,7 +14,8 @@ from tasks.rules.verdict import TERNARY_AS_BINARY
 Row = Mapping[str, Any]
 STATUSES = {
     "met": "m", "partial": "p", "unmet": "u", "parse_error": "e", "refused": "r", "truncated": "t",
-    "context_length": "c", "timeout": "o", "provider_error": "v", "no_response": "n", "not_judged": "-",
+    "context_length": "c", "timeout": "o", "provider_error": "v", "redirected": "d", "too_large": "l",
+    "no_response": "n", "not_judged": "-",
 }  # fmt: skip
 """Every status of a verdict, and the letter that it is in the list of all verdicts."""
 UNKNOWN = "?"

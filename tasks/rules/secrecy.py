@@ -1,0 +1,50 @@
+"""Which names in a configuration are those of secrets, and which values only refer to the environment."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""A place for a variable of the environment."""
+_NAME = re.compile(
+    r"api.?key|access.?key|authori[sz]ation|password|passwd|passphrase|secret|credential|cookie|bearer"
+    r"|(?:^|[^a-z])(?:auth|pwd|jwt|pat)(?:$|[^a-z])|auth.?token|(?:^|[^a-z])(?:key|token)$"
+    r"|(?-i:(?<=[a-z])(?:Key|Token|Auth)$)",
+    re.IGNORECASE,
+)
+_NO_SECRET = re.compile(r"(?:bos|eos|pad|stop|unk|end|mask|cls|sep)_token|(?:prompt_)?cache_key", re.IGNORECASE)
+"""Parameters of models that only look like secrets."""
+_SCHEME = re.compile(r"[A-Za-z]{0,12}")
+_NAMES_OF_FIELDS = "properties"
+"""Where a JSON schema names the fields of an object."""
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a header, parameter or field of this name holds a secret."""
+    return _NAME.search(name) is not None and _NO_SECRET.fullmatch(name) is None
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value is put together from the environment, with no more beside it than a word such as Bearer."""
+    beside = re.split(r"[\s:=,;]+", REFERENCE.sub(" ", value))
+    return REFERENCE.search(value) is not None and all(map(_SCHEME.fullmatch, beside))
+
+
+def secrets_in(value: Any, path: str = "", *, is_secret: bool = False) -> Iterator[tuple[str, Any]]:
+    """The values of a nested mapping that stand under the name of a secret, with their paths."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name != _NAMES_OF_FIELDS:
+                below = f"{path}.{name}" if path else str(name)
+                yield from secrets_in(inner, below, is_secret=is_secret or is_secret_name(str(name)))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from secrets_in(inner, path, is_secret=is_secret)
+    elif is_secret and value is not None and not isinstance(value, bool):
+        yield path, value
+
+
+def literal_secret(value: Any, path: str) -> str | None:
+    """The path of the first secret that stands in a nested mapping itself."""
+    found = (where for where, leaf in secrets_in(value, path) if not (isinstance(leaf, str) and is_reference(leaf)))
+    return next(found, None)
