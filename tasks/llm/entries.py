@@ -1,5 +1,6 @@
 """What the ledger holds of a call, and what it follows from that."""
 
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -63,6 +64,18 @@ class Entry:
             named["call_key"], named["attempt"], named["cell"], named["run_id"], named["model"], named["endpoint"],
             named["parameters"], reply, bool(named["is_final"]), named["finished_at_s"],
         )  # fmt: skip
+
+
+def checksum_of(values: Sequence[Any]) -> str:
+    """What tells whether a row of the ledger still is what was written: of its values in the order of `COLUMNS`."""
+    known = [None if value != value else value for value in values]  # SQLite has no NaN: it keeps NULL
+    text = json.dumps(known, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
+    """Whether a row is what was written; one from before there were checksums has none and is trusted."""
+    return checksum is None or checksum == checksum_of(values)
 
 
 def as_text(parameters: Any) -> str:

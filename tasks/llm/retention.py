@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.llm.ledger_files import if_nobody_writes, opened, reader_of
+from tasks.llm.ledger_files import DAMAGE, if_nobody_writes, opened, reader_of
 from tasks.llm.submissions import ENDED
 from tasks.rules.errors import PipelineError
 
@@ -69,7 +69,7 @@ def _prune_file(path: Path, before_s: float, stored: Stored, spent: Mapping[str,
             with contextlib.suppress(sqlite3.OperationalError):  # no batch was ever handed in by the file's processes
                 connection.executemany("delete from submitted_calls where submission = ?", ended)
             _give_back(connection)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise PipelineError(f"{path}: cannot be pruned ({error}); make room for it and try again") from error
     return Pruned(removed, before_bytes - path.stat().st_size)
 
@@ -117,5 +117,5 @@ def _give_back(connection: sqlite3.Connection) -> None:
 def _all_rows(paths: Sequence[Path], query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
     """What a query finds in all files; one that lacks the table has nothing, one that is damaged what can be read."""
     for path in paths:
-        with contextlib.closing(reader_of(path)) as connection, contextlib.suppress(sqlite3.DatabaseError):
+        with contextlib.closing(reader_of(path)) as connection, contextlib.suppress(*DAMAGE):
             yield from connection.execute(query, values)
