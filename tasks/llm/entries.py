@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.llm.replies import OK, Reply
 from tasks.llm.targets import Prices
+from tasks.rules.text import storable
 
 _REPLY = (
     "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",
@@ -74,8 +75,10 @@ def checksum_of(values: Sequence[Any]) -> str:
 
 
 def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
-    """Whether a row is what was written; one from before there were checksums has none and is trusted."""
-    return checksum is None or checksum == checksum_of(values)
+    """Whether a row is what was written; one from before there were checksums is trusted if its texts are texts."""
+    if checksum is not None:
+        return bool(checksum == checksum_of(values))
+    return all(storable(value) == value for value in values if isinstance(value, str))
 
 
 def as_text(parameters: Any) -> str:

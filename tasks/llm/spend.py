@@ -78,4 +78,6 @@ def _rows_of(path: Path) -> list[tuple[Any, ...]]:
                 return connection.execute(f"select {', '.join(SPEND_COLUMNS)} from spend").fetchall()
             return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise PipelineError(f"{path}: cannot be read ({one_line(str(error))}); `prbench run` mends it or sets it aside") from error
+        raise PipelineError(
+            f"{path}: cannot be read ({one_line(str(error))}); `prbench run` mends it or sets it aside"
+        ) from error
