@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -69,8 +70,9 @@ class Entry:
 
 def checksum_of(values: Sequence[Any]) -> str:
     """What tells whether a row of the ledger still is what was written: of its values in the order of `COLUMNS`."""
-    known = [None if value != value else value for value in values]  # SQLite has no NaN: it keeps NULL
-    text = json.dumps(known, default=repr)
+    # SQLite has no NaN: it keeps NULL.
+    kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    text = json.dumps(kept, default=repr)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 

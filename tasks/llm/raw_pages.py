@@ -126,12 +126,10 @@ class RawFile:
         child = 4 if page[start] == _INDEX_INSIDE else 0
         n_cells = struct.unpack_from(">H", page, start + 3)[0]
         pointers = struct.iter_unpack(">H", page[start + 8 + child : start + 8 + child + 2 * n_cells])
-        for (place,) in islice(pointers, (len(page) - start) // 2):
+        for (pointer,) in islice(pointers, (len(page) - start) // 2):
             try:
-                size, place = _varint(page, place + child)
-                rowid = None
-                if is_table:
-                    rowid, place = _varint(page, place)
+                size, place = _varint(page, pointer + child)
+                rowid, place = _varint(page, place) if is_table else (None, place)
                 yield Record(rowid, _values(self._payload(page, place, size, is_table=is_table)), is_whole)
             except NoRecord:
                 continue

@@ -13,8 +13,12 @@ from tasks.llm.spend import SPEND_COLUMNS, SPEND_KEY
 
 Row = tuple[Any, ...]
 _TEXT, _NUMBER, _MAYBE = str, (int, float), (str, type(None))
-_CALL = (_TEXT, int, _TEXT, _TEXT, _NUMBER, _TEXT, _TEXT, _TEXT, _TEXT, int)
-"""What the first columns of a call are."""
+_MAYBE_NUMBER = (int, float, type(None))
+_CALL = (
+    _TEXT, int, _TEXT, _TEXT, _NUMBER, _TEXT, _TEXT, _TEXT, _TEXT, int,
+    *(_MAYBE,) * 4, *(_MAYBE_NUMBER,) * 6, _MAYBE, *(_MAYBE_NUMBER,) * 3, _MAYBE,
+)  # fmt: skip
+"""What the columns of a call are, in the order of `COLUMNS`."""
 _SHAPES: dict[str, Sequence[Any]] = {
     "spent": (_TEXT, int),
     "spend": (_TEXT,) * len(SPEND_KEY) + (_NUMBER,) * (len(SPEND_COLUMNS) - len(SPEND_KEY)),
@@ -66,17 +70,17 @@ def _saved(raw: RawFile) -> Saved:
     others: dict[str, dict[Any, Row]] = {name: {} for name in _SHAPES}
     for number, record in enumerate(raw.records()):
         values = record.values
-        if record.rowid is None:
-            if _looks_like(values, _CALL_INDEX):
-                seen.add(values[-1])
-        elif len(values) in {len(COLUMNS), len(COLUMNS) + 1}:
-            seen.add(record.rowid)
-            if _is_whole_call(record):
-                rank = len(values) > len(COLUMNS), number
-                key = values[0], values[1]
-                best[key] = max(best.get(key, (rank, record.rowid)), (rank, record.rowid))
-        elif record.is_of_whole_page:
+        rowid = values[-1] if record.rowid is None and _looks_like(values, _CALL_INDEX) else record.rowid
+        if rowid is None:
+            continue
+        if record.rowid is not None and len(values) < len(COLUMNS):
             _keep(others, record)
+            continue
+        seen.add(rowid)
+        if record.rowid is not None and _is_whole_call(record):
+            # One that its checksum vouches for stands before one without; else the later one, as in the log.
+            rank, key = (len(values) > len(COLUMNS), number), (values[0], values[1])
+            best[key] = max(best.get(key, (rank, rowid)), (rank, rowid))
     chosen = {number for (_, number), _ in best.values()}
     lost = seen - {rowid for _, rowid in best.values()}
 
@@ -94,15 +98,17 @@ def _in_order(rows: dict[Any, Row]) -> list[Row]:
 
 def _is_whole_call(record: Record) -> bool:
     values = record.values
-    if len(values) > len(COLUMNS) and values[-1] is not None:
+    if len(values) == len(COLUMNS) + 1 and values[-1] is not None:
         return is_as_written(values[: len(COLUMNS)], values[-1])
-    return record.is_of_whole_page and _looks_like(values[: len(_CALL)], _CALL)
+    if len(values) > len(COLUMNS) + 1:
+        return False
+    return record.is_of_whole_page and _looks_like(values[: len(COLUMNS)], _CALL)
 
 
 def _keep(others: dict[str, dict[Any, Row]], record: Record) -> None:
     """Keep a row of one of the small tables; of sums that only grow the larger, of others the later one."""
     for name, shape in _SHAPES.items():
-        if not _looks_like(record.values, shape):
+        if not (record.is_of_whole_page and _looks_like(record.values, shape)):
             continue
         row, rows = record.values, others[name]
         if name == "spend":
