@@ -104,7 +104,7 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
 def test_every_call_on_pages_that_no_flipped_byte_hit_is_recovered_and_none_is_wrong(
     seed: int, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = shutil.copy(whole, tmp_path / "calls-0.sqlite")
+    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
     struck = hit(path, seed, [1, 30, 300][seed % 3])
     before, pages = calls_in(whole), pages_of(whole)
     assert len(pages) == N_CALLS
@@ -120,7 +120,7 @@ def test_every_call_on_pages_that_no_flipped_byte_hit_is_recovered_and_none_is_w
 def test_every_call_in_what_is_left_of_a_cut_file_is_recovered(
     share: float, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = shutil.copy(whole, tmp_path / "calls-0.sqlite")
+    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
     left = int(path.stat().st_size * share)
     with path.open("r+b") as file:
         file.truncate(left)
@@ -195,7 +195,7 @@ def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
 def test_a_flipped_bit_in_an_index_is_found_and_hides_no_call(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = shutil.copy(whole, tmp_path / "calls-0.sqlite")
+    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
     query = "select pageno from dbstat where name = 'sqlite_autoindex_calls_1' and pagetype = 'leaf' limit 1"
     with closing(sqlite3.connect(path)) as connection:
         (page,) = connection.execute(query).fetchone()
@@ -211,7 +211,7 @@ def test_a_flipped_bit_in_an_index_is_found_and_hides_no_call(
 def test_open_batches_and_spent_failures_and_sums_outlive_damage(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = shutil.copy(whole, tmp_path / "calls-0.sqlite")
+    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
     with path.open("r+b") as file:
         file.write(b"no database at all")
     _, said = repaired(path, capsys)
@@ -342,7 +342,7 @@ def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tm
             Submissions(ledger)  # as the batches of a second judge do, at any time
             raise ValueError("cut off in the middle")
 
-        half: Statement = ("insert into submissions values (?, ?)", values())  # type: ignore[assignment]
+        half: Statement = ("insert into submissions values (?, ?)", values())
         with pytest.raises(PipelineError, match="cut off"):
             await ledger.write(half)
         assert submissions.open("a lane") == []
