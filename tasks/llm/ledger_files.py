@@ -56,6 +56,18 @@ def opened(path: Path) -> sqlite3.Connection:
         raise PipelineError(f"{path}: cannot be opened ({error}); make room for it and run again") from error
 
 
+def mend(folder: Path) -> None:
+    """Begin anew the damaged files of a ledger that nobody writes.
+
+    Raises:
+        PipelineError: the disk refuses, or a file is of a newer version.
+    """
+    for path in sorted(folder.glob("calls-*.sqlite")):
+        with if_nobody_writes(path) as is_free:
+            if is_free:
+                opened(path).close()
+
+
 def is_damage(error: Exception, path: Path) -> bool:
     """Whether an error that reading a file raised says that it is damaged; then its next opening looks through it."""
     if not _says_that_it_is_damaged(error, path):
