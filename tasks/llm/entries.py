@@ -104,6 +104,14 @@ class History:
     def _open(self) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.attempt > self.spent or entry.attempt in self.late)
 
+    def since(self, moment_s: float | None) -> "History":
+        """What came after a moment; of what came before, only the number of the last attempt counts."""
+        if moment_s is None:
+            return self
+        entries = tuple(entry for entry in self.entries if entry.finished_at_s > moment_s)
+        before = [entry.attempt for entry in self.entries if entry.finished_at_s <= moment_s]
+        return History(entries, max([self.spent, *before]), self.late - set(before))
+
     @property
     def next_attempt(self) -> int:
         """The number of the next attempt."""

@@ -61,6 +61,37 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     return pruned
 
 
+def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
+    """Delete the replies that were made for removed rows: until a moment (wall-clock time) for each cell.
+
+    They answer nothing any more in any case (`Call.not_before_s`). What was spent stays in the table `spend`. A file
+    that a process writes is left for later.
+
+    Raises:
+        PipelineError: a file cannot be opened, read or written.
+    """
+    pruned = Pruned()
+    for path in sorted(folder.glob("calls-*.sqlite")):
+        with if_nobody_writes(path) as is_free:
+            pruned += _forget_in(path, removed) if is_free else Pruned(busy_files=1)
+    return pruned
+
+
+def _forget_in(path: Path, removed: Mapping[str, float]) -> Pruned:
+    before_bytes = path.stat().st_size
+    try:
+        with contextlib.closing(opened(path)) as connection:
+            connection.execute("begin immediate")
+            with connection:
+                gone = connection.executemany(
+                    "delete from calls where cell = ? and finished_at_s <= ?", removed.items()
+                ).rowcount
+            _give_back(connection)
+    except sqlite3.Error as error:
+        raise PipelineError(f"{path}: cannot be written ({error}); make room for it and try again") from error
+    return Pruned(max(0, gone), before_bytes - path.stat().st_size)
+
+
 def _prune_file(path: Path, before_s: float, stored: Stored, spent: Mapping[str, int], ended: Rows) -> Pruned:
     before_bytes = path.stat().st_size
     try:
