@@ -14,7 +14,7 @@ from tasks.removal import Choice, remove
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.tidying import tidy
-from tests.builders import job_on
+from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Warehouse, WarehouseBusy
@@ -34,8 +34,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
 
 def job_at(server: FaultServer, folder: Path) -> Job:
     at = {"api_base": server.api_base, "max_tokens": 1000}
+    tasks = write_jsonl(folder.with_name("finance.jsonl"), [good_row("t1"), good_row("t2")])
     return job_on(
-        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+        tasks, folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
         judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2, "processes": 1},
     )  # fmt: skip
 
@@ -53,7 +54,7 @@ def job(server: FaultServer, tmp_path: Path) -> Job:
 def rambling(request: Request, number: int) -> Answer:
     """The first answer to one of the questions never comes to its end."""
     said = well_behaved(request, number)
-    is_struck = not is_judging(request) and sum(map(ord, request["messages"][-1]["content"])) % 7 == 0
+    is_struck = not is_judging(request) and "What does t1 cost?" in request["messages"][-1]["content"]
     return Answer("blah " * 20_000) if is_struck and number == 0 else said
 
 
