@@ -8,7 +8,7 @@ from flows.output import show_json, show_rows
 _SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum"]
 
 
-@click.group()
+@click.group(epilog=examples("prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'"))
 def remove() -> None:
     """Remove single responses."""
 
