@@ -46,8 +46,10 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
 
 def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
     """The condition that leaves out what was taken back or removed, and what rests on responses that went with it."""
-    is_of_removed = is_removed(ARRIVED) if rests_on_response(table) else "false"
-    return f"not {is_of_removed} and {_not_retracted(connection, table, standing)}"
+    condition = _not_retracted(connection, table, standing)
+    if not rests_on_response(table) or not holds(connection, f"select 1 from {REMOVALS}"):
+        return condition
+    return f"not {is_removed(ARRIVED)} and {condition}"
 
 
 def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
