@@ -17,6 +17,7 @@ from flows.cli_import import import_
 from flows.cli_keeping import KEEPING_COMMANDS
 from flows.cli_plan import plan
 from flows.cli_reading import READING_COMMANDS
+from flows.cli_remove import remove
 from flows.cli_report import report
 from flows.cli_runs import RUNNING_COMMANDS
 from flows.cli_serve import serve
@@ -59,8 +60,8 @@ def check(context: Context, only_list: bool) -> int:
 
 
 for command in (
-    *RUNNING_COMMANDS, import_, *KEEPING_COMMANDS, serve, plan, leaderboard, *ANALYSIS_COMMANDS, *READING_COMMANDS,
-    diff, report, sql, benchmarks,
+    *RUNNING_COMMANDS, import_, remove, *KEEPING_COMMANDS, serve, plan, leaderboard, *ANALYSIS_COMMANDS,
+    *READING_COMMANDS, diff, report, sql, benchmarks,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -138,5 +138,6 @@ def _spend_line(job: "Job") -> str:
 
 
 def _sum(rows: Sequence[dict[str, Any]]) -> str:
-    cost_usd, n_unpriced = (sum(row[name] for row in rows) for name in ("cost_usd", "unpriced_calls"))
-    return f"{cost_usd:.4g} USD" + (f" and {n_unpriced} calls of unknown price" if n_unpriced else "")
+    cost_usd, n_unpriced = sum(row["cost_usd"] or 0.0 for row in rows), sum(row["unpriced_calls"] for row in rows)
+    unknown = f"{n_unpriced} calls of unknown price" if n_unpriced else ""
+    return " and ".join(part for part in (f"{cost_usd:.4g} USD" if cost_usd or not unknown else "", unknown) if part)

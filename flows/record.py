@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tasks.accounts import run_cost, total_cost_usd
 from tasks.desk import used_by
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.rules.secrecy import REFERENCE
 from tasks.settings import Job
+from tasks.spending import store_spend
 from warehouse import Warehouse
 from warehouse.contracts import TABLES
 
@@ -25,8 +27,11 @@ def tell_of_killed(job: Job) -> list[dict[str, Any]]:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         unfinished = reader.rows("select * from runs where outcome = 'running' and run_id <> ?", [job.run_id])
+    if unfinished:
+        store_spend(job)
     killed = [
-        {name: row[name] for name in TABLES["runs"].columns} | {"outcome": KILLED}
+        {name: row[name] for name in TABLES["runs"].columns}
+        | {"outcome": KILLED, "cost_usd": total_cost_usd(run_cost(job, row["run_id"]))}
         for row in unfinished
         if not warehouse.is_living(row["run_id"])
     ]
@@ -92,33 +97,26 @@ def _host_of(address: str | None) -> str | None:
 
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
-    """How many rows a run made and what they cost: by its stages' reports, or by the tables where it was cut short."""
+    """How many rows a run made, by its stages' reports, or by the tables where it was cut short; and what it cost."""
+    if outcome == RUNNING:
+        return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
+    warehouse = Warehouse(job.warehouse)
     if outcome in {INTERRUPTED, FAILED}:
-        warehouse = Warehouse(job.warehouse)
         warehouse.publish()
         with warehouse.reader() as reader:
-            return reader.rows(_MADE, [job.run_id] * 3)[0]
-    costs = [report.cost_usd for report in reports if report.stage in {"sample", "judge", "drift", "derive"}]
-    return {
-        "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
-        "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
-        "cost_usd": None if any(cost is None for cost in costs) else sum(cost or 0.0 for cost in costs),
-    }
+            rows_made = reader.rows(_MADE, [job.run_id] * 2)[0]
+    else:
+        rows_made = {
+            "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
+            "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
+        }
+    return {**rows_made, "cost_usd": total_cost_usd(run_cost(job, job.run_id))}
 
 
 _MADE = """
-    with made as (
-        select 'response' as kind, cost_usd from responses where run_id = ?
-        union all
-        select 'verdict' as kind, cost_usd from verdicts where run_id = ?
-        union all
-        select 'control' as kind, cost_usd from control_verdicts where run_id = ?
-    )
     select
-        count(*) filter (kind = 'response') as responses_made,
-        count(*) filter (kind = 'verdict') as verdicts_made,
-        if(count(*) = count(cost_usd), coalesce(sum(cost_usd), 0), null) as cost_usd
-    from made
+        (select count(*) from responses where run_id = ?) as responses_made,
+        (select count(*) from verdicts where run_id = ?) as verdicts_made
 """
 
 

@@ -10,8 +10,10 @@ from flows.loopback import HOST, is_from_here
 from flows.night_changes import changes
 from tasks.progress import say
 from tasks.report import Written, build
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.settings import Job
+from tasks.spending import store_spend
+from warehouse import Warehouse
 
 _ALL = "all"
 
@@ -29,8 +31,19 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         UsageError: the folder holds something else.
         WarehouseError: nothing is published yet.
     """
+    _store_what_was_spent(job)
     found = changes(job, None if vintage == _ALL else vintage)
     return build(job, folder or job.report_folder, vintage, found)
+
+
+def _store_what_was_spent(job: Job) -> None:
+    """Publish what the ledger knows of costs, those of this run and of killed ones, which no run has stored yet."""
+    warehouse = Warehouse(job.warehouse)
+    try:
+        if warehouse.database.exists() and store_spend(job):
+            warehouse.publish()
+    except PipelineError as error:
+        say(f"costs are those of the last run that ended: {error}")
 
 
 def report_of_run(job: Job) -> Written:

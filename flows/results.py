@@ -1,9 +1,11 @@
 """What came out, as tables in Prefect's UI: leaderboard, data quality, cost."""
 
+import asyncio
 from typing import Any
 
 from flows.leaderboard import Choice, leaderboard
 from flows.showing import table_shown
+from tasks.accounts import run_cost
 from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Warehouse
@@ -20,30 +22,18 @@ _QUALITY = """
     qualify created_at = max(created_at) over (partition by suite)
     order by success, suite, check_name, expectation
 """
-_COST = """
-    select 'answers' as what, model as label, count(*) as calls, sum(cost_usd) as cost_usd,
-        count(*) - count(cost_usd) as n_unpriced
-    from responses where run_id = ? and source = 'sampled' group by model
-    union all
-    select 'verdicts', judge, count(*), sum(cost_usd), count(*) - count(cost_usd)
-    from verdicts where run_id = ? and source = 'judged' group by judge
-    union all
-    select 'control verdicts', judge, count(*), sum(cost_usd), count(*) - count(cost_usd)
-    from control_verdicts where run_id = ? group by judge
-    order by 1, 2
-"""
 
 
 async def results_shown(job: Job) -> None:
-    """Show the leaderboard, what the last checks found, and what this run's rows cost."""
+    """Show the leaderboard, what the last checks found, and what this run's calls cost."""
     benchmark, source = source_of(job)
     with Warehouse(job.warehouse).reader() as reader:
         quality = reader.rows(_QUALITY, [benchmark.name, source.revision])
-        cost = reader.rows(_COST, [job.run_id] * 3)
+    cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = leaderboard(job, Choice()).records[:_MOST_ROWS]
     await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", (_rounded(row) for row in rows))
     await table_shown("quality", f"Data quality as of run {job.run_id}", quality)
-    await table_shown("cost", f"What run {job.run_id} made and what it cost", map(_rounded_all, cost))
+    await table_shown("cost", f"What the calls of run {job.run_id} cost", map(_rounded_all, cost))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

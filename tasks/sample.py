@@ -47,6 +47,7 @@ async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
         conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))
+        removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
     report = StageReport("sample")
     with PartWriter(warehouse, "responses", desk.ledger) as writer:
 
@@ -54,7 +55,10 @@ async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in conversation.messages]
             identity = _response_id(job, scope, model, target, cell, conversation.conversation_id)
-            call = Call(target, messages, identity, trial=cell[1], vintage=job.vintage_of(model), priority=(place,))
+            call = Call(
+                target, messages, identity, trial=cell[1], vintage=job.vintage_of(model), priority=(place,),
+                not_before_s=removed.get(identity),
+            )  # fmt: skip
             try:
                 reply = await gateway.complete(call)
             except NotCalled:

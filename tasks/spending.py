@@ -5,13 +5,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.desk import LEDGER
+from tasks.llm.ledger_files import mend
 from tasks.llm.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
+from tasks.rules.errors import PipelineError
 from tasks.settings import Job
 from warehouse import Warehouse
 
 Row = dict[str, Any]
 _Key = tuple[Any, ...]
-_FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
+FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 
 
 def store_spend(job: Job) -> int:
@@ -25,10 +27,15 @@ def store_spend(job: Job) -> int:
     """
     warehouse = Warehouse(job.warehouse)
     published = _published(warehouse)
+    try:
+        known = _known_by_ledger(job, published)
+    except PipelineError:  # damaged, perhaps: what cannot be mended either is told now
+        mend(job.warehouse / LEDGER)
+        known = _known_by_ledger(job, published)
     changed = [
         {**row, "created_at": datetime.now(UTC)}
-        for key, row in _known_by_ledger(job, published).items()
-        if key not in published or any(row[name] != published[key][name] for name in _FIGURES)
+        for key, row in known.items()
+        if key not in published or any(row[name] != published[key][name] for name in FIGURES)
     ]
     if changed:
         warehouse.write("spend", changed)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from tasks.desk import LEDGER
 from tasks.llm.retention import prune
+from tasks.removal import forget_removed
 from tasks.reports import StageReport
 from tasks.settings import Job
 from warehouse import Reader, Warehouse
@@ -45,6 +46,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
         report.notes.append(f"{n_parts} files, few enough")
     else:
         _compact(warehouse, report)
+        forget_removed(job)  # what a removal that was killed left
     if job.settings.retention.replies_days is not None:
         _prune(job, warehouse, job.settings.retention.replies_days, report)
     return report

@@ -20,7 +20,15 @@ from warehouse.contracts import TABLES, Table
 from warehouse.engine import engine
 from warehouse.errors import WarehouseError
 from warehouse.files import sync
-from warehouse.manifest import Manifest, Part, generation_folder, read_manifest, standing_parts, write_manifest
+from warehouse.manifest import (
+    Manifest,
+    Part,
+    generation_folder,
+    read_manifest,
+    standing_parts,
+    switched,
+    write_manifest,
+)
 from warehouse.merging import merge
 from warehouse.reader import first_line
 from warehouse.store import PartStore
@@ -80,7 +88,7 @@ def _compact(
     if merged:
         sync(into)
         sync(folder)
-        write_manifest(folder, _switched(manifest, folder, merged, published))
+        write_manifest(folder, switched(manifest, folder, merged, published))
     replaced = {part.name for run in runs for part in run}
     after = [*(part for part in before if part.name not in replaced), *(part for _, part in merged)]
     return Compacted(table.name, len(before), len(after), _bytes(before), _bytes(after))
@@ -112,24 +120,6 @@ def _rows(part: Part) -> int:
         return int(pq.read_metadata(part.path).num_rows)
     except (OSError, pa.ArrowException) as error:
         raise WarehouseError(f"{part.path}: cannot be read ({first_line(error)}); restore it from a backup") from error
-
-
-def _switched(
-    manifest: Manifest, folder: Path, merged: Iterable[tuple[Sequence[Part], Part]], published: set[str]
-) -> Manifest:
-    """The manifest after a switch. The one before is left as it is."""
-    switched = Manifest(manifest.generation + 1, dict(manifest.merged), dict(manifest.retired))
-    for run, part in merged:
-        replaces: set[str] = set()
-        for old in run:
-            # A merged part that the database does not know by its own name is known by those that it replaced.
-            replaces |= {old.name} if old.name in published or not old.replaces else old.replaces
-            switched.merged.pop(old.name, None)
-            switched.retired[str(old.path.relative_to(folder))] = time.time()
-        switched.merged[part.name] = {
-            "generation": switched.generation, "n_rows": part.n_rows, "replaces": sorted(replaces)
-        }  # fmt: skip
-    return switched
 
 
 def _delete_replaced(folder: Path, manifest: Manifest, published: set[str], grace_s: float) -> None:

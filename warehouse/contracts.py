@@ -75,6 +75,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "source": (_TEXT, "sampled or judged here, or imported."),
     "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
     "is_retracted": (_FLAG, "Whether the import was taken back; its rows stay in the parts and are not published."),
+    "reason": (_TEXT, "Why a response was removed, as the user said."),
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
     "text": (_TEXT, "The answer, thinking removed; NULL unless status is ok."),
     "chars_alnum": (_INT, "Letters and digits in the answer (paper, figure 7)."),
@@ -280,6 +281,8 @@ _TABLES = (
            "verdict_id round n_parts part_number", "decided"),
     _table("retractions", "An imported file that was taken back, or brought back after that.",
            "import_batch is_retracted run_id created_at", "import_batch"),
+    _table("removals", "A response that was removed: what was made of it until then, and rests on it, is left out.",
+           "response_id reason run_id created_at", "response_id"),
     _table("checks", "One expectation of one run.",
            "run_id benchmark dataset_revision suite check_name expectation table_name severity success n_evaluated "
            "n_failed failing_keys created_at",

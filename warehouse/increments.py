@@ -10,7 +10,7 @@ from warehouse.engine import engine, holds
 from warehouse.loading import Names, Standing
 from warehouse.manifest import Part, counted_as_published
 from warehouse.reader import quoted
-from warehouse.standing import BATCH, decided, view_parts
+from warehouse.standing import BATCH, REMOVALS, decided, view_parts
 
 
 def missing_in(standing: Standing, published: Names) -> Names | None:
@@ -33,10 +33,10 @@ def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[st
     """Whether adding the missing parts to what is published gives the rows that a build from all parts gives.
 
     It does when no missing row has to give way to, or stay behind, a published row of a part with a later name, and
-    when nothing changes in what is retracted (`retracted`: the batches whose retraction is published).
+    when nothing changes in what is removed or retracted (`retracted`: the batches whose retraction is published).
     """
     tables = {table for table, _ in missing}
-    if "retractions" in tables:
+    if tables & {"retractions", REMOVALS}:
         return False
     late = {name: found for name in tables if (found := _late(name, standing[name], missing))}
     asks_retracted = bool(retracted) and "responses" in tables

@@ -8,7 +8,7 @@ import duckdb
 from warehouse.contracts import TABLES, Table
 from warehouse.engine import holds
 from warehouse.manifest import Part
-from warehouse.standing import BATCH, decided, standing_order, view_parts
+from warehouse.standing import BATCH, REMOVALS, decided, is_removed, rests_on_response, standing_order, view_parts
 
 Standing = Mapping[str, Sequence[Part]]
 """Table -> the parts that stand, oldest first."""
@@ -23,8 +23,8 @@ RETRACTED = "select import_batch from retractions where is_retracted"
 
 
 def in_order() -> list[Table]:
-    """The tables in the order of loading: retractions decide what is loaded of responses, and these of verdicts."""
-    return sorted(TABLES.values(), key=lambda table: {"retractions": 0, "responses": 1}.get(table.name, 2))
+    """The tables in the order of loading: what was taken back or removed decides what is loaded of all others."""
+    return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
 
 
 def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
@@ -45,6 +45,14 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
 
 
 def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
+    """The condition that leaves out what was taken back or removed, and what rests on responses that went with it."""
+    condition = _not_retracted(connection, table, standing)
+    if not rests_on_response(table) or not holds(connection, f"select 1 from {REMOVALS}"):
+        return condition
+    return f"not {is_removed(ARRIVED)} and {condition}"
+
+
+def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
     """The condition that leaves out rows of retracted imports, and what rests on responses that went with them."""
     if (BATCH not in table.columns and table.name not in _ON_ANSWERS) or not holds(connection, RETRACTED):
         return "true"

@@ -7,7 +7,8 @@ parts before a compaction or those after it. A part that it does not name stands
 
 import json
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,21 @@ def place_of(folder: Path, name: str) -> Path:
 def counted_as_published(parts: Iterable[Part], published: set[str]) -> set[str]:
     """The names of the parts whose rows a database holds that took in the parts `published`."""
     return {part.name for part in parts if part.name in published or (part.replaces and part.replaces <= published)}
+
+
+def switched(
+    manifest: Manifest, folder: Path, merged: Iterable[tuple[Sequence[Part], Part]], published: set[str]
+) -> Manifest:
+    """The manifest after a switch. The one before is left as it is."""
+    switched = Manifest(manifest.generation + 1, dict(manifest.merged), dict(manifest.retired))
+    for run, part in merged:
+        replaces: set[str] = set()
+        for old in run:
+            # A merged part that the database does not know by its own name is known by those that it replaced.
+            replaces |= {old.name} if old.name in published or not old.replaces else old.replaces
+            switched.merged.pop(old.name, None)
+            switched.retired[str(old.path.relative_to(folder))] = time.time()
+        switched.merged[part.name] = {
+            "generation": switched.generation, "n_rows": part.n_rows, "replaces": sorted(replaces)
+        }  # fmt: skip
+    return switched

@@ -20,6 +20,8 @@ _GROUP_ROWS = 122_880
 """Rows of a row group, DuckDB's own size; fewer where they are large."""
 _GROUP_BYTES = 64 * 2**20
 _BATCH_ROWS = 16_384
+_LARGE_GROUP_BYTES = 4 * _GROUP_BYTES
+"""A row group that is larger than this holds texts that no group of ours would be filled with."""
 
 
 def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part], folder: Path) -> Part:
@@ -27,13 +29,17 @@ def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[P
 
     It has the moment of the last of them, so that it has their place in the order.
     """
+    return rewritten(table, parts, folder, _given_way(connection, table, parts))
+
+
+def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
+    """Write the rows of parts as one part, save those at the places that are gone (by the name of the part)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
-    given_way = _given_way(connection, table, parts)
     n_rows = 0
     try:
         with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
-            for group in _row_groups(_rows(table, parts, given_way)):
+            for group in _row_groups(_rows(table, parts, gone)):
                 writer.write_table(group, row_group_size=group.num_rows)
                 n_rows += group.num_rows
         sync(temporary)
@@ -67,9 +73,9 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
     """The rows that stand, in their order, by the contract's schema."""
     for part in parts:
         gone = given_way.get(part.name)
-        with pq.ParquetFile(part.path) as file:
+        with pq.ParquetFile(part.path, memory_map=True) as file:
             first = 0
-            for batch in file.iter_batches(batch_size=_BATCH_ROWS):
+            for batch in file.iter_batches(batch_size=_batch_rows(file)):
                 rows = _by_contract(table, pa.Table.from_batches([batch]))
                 if gone is not None:
                     places = pa.array(range(first, first + batch.num_rows), gone.type)
@@ -78,6 +84,12 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
                 for column in table.key:
                     rows = rows.filter(pc.is_valid(rows[column]))
                 yield rows
+
+
+def _batch_rows(file: pq.ParquetFile) -> int:
+    """One row at a time where some are huge, so that no two of those are in memory at once."""
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    return 1 if any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups) else _BATCH_ROWS
 
 
 def _by_contract(table: Table, rows: pa.Table) -> pa.Table:
@@ -92,11 +104,12 @@ def _by_contract(table: Table, rows: pa.Table) -> pa.Table:
 def _row_groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Pieces put together until they are a row group."""
     group: list[pa.Table] = []
+    n_rows = n_bytes = 0
     for piece in pieces:
         group.append(piece)
-        n_rows, n_bytes = sum(each.num_rows for each in group), sum(each.nbytes for each in group)
+        n_rows, n_bytes = n_rows + piece.num_rows, n_bytes + piece.nbytes
         if n_rows >= _GROUP_ROWS or n_bytes >= _GROUP_BYTES:
             yield pa.concat_tables(group)
-            group = []
-    if sum(each.num_rows for each in group):
+            group, n_rows, n_bytes = [], 0, 0
+    if n_rows:
         yield pa.concat_tables(group)

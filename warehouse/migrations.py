@@ -26,6 +26,7 @@ class Migration:
 
 MIGRATIONS = (
     Migration(2, "Parts may be merged (parts/<table>/manifest.json) and imports retracted; older code knows neither."),
+    Migration(3, "Single responses may be removed, with their verdicts; older code would show the verdicts."),
 )
 """All steps, in their order; version 1 has no file that says so."""
 

@@ -16,6 +16,20 @@ from warehouse.contracts import COLUMNS, DECIDED_STATUSES, Table
 from warehouse.reader import quoted
 
 BATCH = "import_batch"
+REMOVALS, BY_MOMENT = "removals", "created_at"
+
+
+def rests_on_response(table: Table) -> bool:
+    """Whether a table's rows go with a response that is removed."""
+    return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
+
+
+def is_removed(rows: str) -> str:
+    """The condition that a row of a response, or one that rests on it, was made until the response was removed."""
+    return (
+        f"exists (select 1 from {REMOVALS} as removed where removed.response_id = {rows}.response_id "
+        f"and {rows}.{BY_MOMENT} <= removed.{BY_MOMENT})"
+    )
 
 
 def definition(table: Table) -> str:

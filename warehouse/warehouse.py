@@ -4,7 +4,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from warehouse.locks import file_lock
 from warehouse.migrations import Migration, begin, is_old, migrate, refuse_newer
 from warehouse.publish import publish, stamp, stamp_of, what_is_published
 from warehouse.reader import DATABASE, Reader
+from warehouse.removal import clean, responses_where
 from warehouse.space import WASTEFUL, times_larger_than_needed
 from warehouse.store import PartStore
 
@@ -126,7 +127,8 @@ class Warehouse:
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
-        self._migrate()
+        self.migrate()
+        self.clean()  # what a removal that was killed left
         with self._publishing():
             publish(self.store, self.database)
             before = self.database.stat().st_size
@@ -138,6 +140,25 @@ class Warehouse:
                 publish(self.store, self.database, is_anew=True)
             return Compaction(tuple(tables), is_rebuilt, before, self.database.stat().st_size)
 
+    def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """The stored responses that fit a condition on their columns and are not removed; no text is read.
+
+        Raises:
+            WarehouseError: a part cannot be read.
+        """
+        return responses_where(self.store, condition, values)
+
+    def clean(self) -> int:
+        """Rewrite the parts that hold removed responses, so that nothing reads them any more; how many.
+
+        Raises:
+            WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
+        """
+        with self._publishing():
+            published = what_is_published(self.database)
+            held = published.parts if published else set()
+            return clean(self.store, {part for table, part in held if table == "responses"})
+
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Be one of the runs that are at work on this warehouse, which is brought up to this code's version first.
@@ -146,7 +167,7 @@ class Warehouse:
             WarehouseBusy: somebody is alone on it.
             WarehouseError: newer code wrote this warehouse.
         """
-        self._migrate()
+        self.migrate()
         processes_at_work(self._living)  # clears away what killed ones left
         own = f"process-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         with file_lock(self._run_lock, wait=False, is_shared=True), life_sign(self._living, own):
@@ -175,7 +196,7 @@ class Warehouse:
     def _publishing(self) -> AbstractContextManager[None]:
         return file_lock(self.root / "publish.lock", wait=True)
 
-    def _migrate(self) -> list[Migration]:
+    def migrate(self) -> list[Migration]:
         """Bring an older warehouse up to this code's version, alone on it."""
         if not is_old(self.root):
             return []

@@ -1,24 +1,23 @@
 -- What the calls of each night cost, by what they were made for, discarded attempts included.
 select
     runs.night,
-    spend.purpose,
-    -- Calls whose price nobody knows are not in it, and where that holds for all of them there is no cost, not 0.
+    run_costs.purpose,
     case
-        when sum(spend.unpriced_calls) < sum(spend.calls)
+        when sum(run_costs.cost_usd) > 0 or sum(run_costs.unpriced_calls) = 0
             -- In an order, so that the last digits of the same data are the same.
-            then sum(spend.cost_usd order by spend.cost_usd)
+            then sum(run_costs.cost_usd order by run_costs.cost_usd)
     end as cost_usd,
-    sum(spend.calls)::bigint as calls,
-    sum(spend.failed_calls)::bigint as failed_calls,
-    sum(spend.unpriced_calls)::bigint as unpriced_calls,
-    sum(spend.prompt_tokens)::bigint as prompt_tokens,
-    sum(spend.cached_tokens)::bigint as cached_tokens,
-    sum(spend.completion_tokens)::bigint as completion_tokens
-from spend
+    sum(run_costs.calls)::bigint as calls,
+    sum(run_costs.failed_calls)::bigint as failed_calls,
+    sum(run_costs.unpriced_calls)::bigint as unpriced_calls,
+    sum(run_costs.prompt_tokens)::bigint as prompt_tokens,
+    sum(run_costs.cached_tokens)::bigint as cached_tokens,
+    sum(run_costs.completion_tokens)::bigint as completion_tokens
+from run_costs
 inner join runs using (run_id)
 where
     runs.night is not null
     and coalesce(json_extract_string(runs.config, '$.benchmark'), $benchmark)
     = $benchmark
-group by runs.night, spend.purpose
-order by runs.night, spend.purpose
+group by runs.night, run_costs.purpose
+order by runs.night, run_costs.purpose

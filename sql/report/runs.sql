@@ -1,9 +1,10 @@
--- The runs, the latest first. What a run made that did not come to its end, or is under way, is counted.
+-- The runs, the latest first. What a run made that did not come to its end, or is under way, is counted. What it cost is
+-- told by run_costs.
 with made as (
-    select run_id, 1 as responses, 0 as verdicts, cost_usd
+    select run_id, 1 as responses, 0 as verdicts
     from responses
     union all by name
-    select run_id, 0 as responses, 1 as verdicts, cost_usd
+    select run_id, 0 as responses, 1 as verdicts
     from verdicts
 ),
 
@@ -11,16 +12,23 @@ unended as (
     select
         runs.run_id,
         coalesce(sum(made.responses), 0)::bigint as responses,
-        coalesce(sum(made.verdicts), 0)::bigint as verdicts,
-        if(
-            count(made.run_id) = count(made.cost_usd),
-            coalesce(sum(made.cost_usd order by made.cost_usd), 0),
-            null
-        ) as cost_usd
+        coalesce(sum(made.verdicts), 0)::bigint as verdicts
     from runs
     left join made using (run_id)
     where runs.outcome in ('running', 'killed')
     group by runs.run_id
+),
+
+paid as (
+    select
+        run_id,
+        case
+            when sum(cost_usd) > 0 or sum(unpriced_calls) = 0
+                then fsum(cost_usd)
+        end as cost_usd,
+        sum(unpriced_calls)::bigint as unpriced_calls
+    from run_costs
+    group by run_id
 )
 
 select
@@ -31,11 +39,13 @@ select
     coalesce(unended.responses, runs.responses_made) as responses,
     coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
     runs.calls,
-    if(unended.run_id is null, runs.cost_usd, unended.cost_usd) as cost_usd,
+    if(paid.run_id is null, runs.cost_usd, paid.cost_usd) as cost_usd,
+    coalesce(paid.unpriced_calls, 0) as unpriced_calls,
     epoch(runs.ended_at - runs.started_at) / 60 as minutes,
     runs.run_id,
     runs.git_commit
 from runs
 left join unended using (run_id)
+left join paid using (run_id)
 where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
 order by runs.started_at desc, runs.run_id

@@ -17,6 +17,6 @@ select
     count(distinct run_id) as n_runs,
     min(day) as first_day,
     max(day) as last_day
-from spend
+from run_costs
 group by purpose, called_model
 order by cost_usd desc nulls last, purpose, called_model

@@ -16,8 +16,8 @@ from warehouse.reader import quoted
 _MEMORY = "1GB"
 _ROWS_A_FILE = 500_000
 _ROWS_A_GROUP = 20_000
-NOT_EXPORTED = "retractions"
-"""What was taken back is not among the rows that stand; whether another warehouse takes it back is its own affair."""
+NOT_EXPORTED = ("retractions", "removals")
+"""What was taken back or removed is not exported; whether another warehouse does the same is its own affair."""
 _OWN = {
     # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
     "split_members": "select * replace (null::varchar as canary) from split_members",
@@ -59,12 +59,12 @@ def export_tables(
 
 def _chosen(reader: Reader, names: Sequence[str]) -> list[str]:
     if not names:
-        return [name for name in TABLES if name != NOT_EXPORTED]
+        return [name for name in TABLES if name not in NOT_EXPORTED]
     known = {
         row["name"]
         for row in reader.rows("select table_name as name from information_schema.tables where table_schema = 'main'")
     }
-    unknown = [name for name in names if name not in known or name == NOT_EXPORTED]
+    unknown = [name for name in names if name not in known or name in NOT_EXPORTED]
     if unknown:
         raise UsageError(f"--table {unknown[0]}: there is none to export; `prbench sql --describe` names all")
     return list(dict.fromkeys(names))

@@ -12,6 +12,7 @@ from tasks.settings import Job
 from warehouse import Reader, Warehouse
 from warehouse.contracts import DECIDED_STATUSES, TABLES, Table
 from warehouse.reader import quoted
+from warehouse.standing import is_removed, rests_on_response
 
 _ROWS_AT_ONCE = 10_000
 _LATE = ("checks",)
@@ -38,7 +39,7 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     taken: dict[str, int] = {}
     with warehouse.reader() as reader:
         for exported in sorted(given, key=lambda table: table.name in _LATE):
-            if exported.name not in TABLES or exported.name == NOT_EXPORTED:
+            if exported.name not in TABLES or exported.name in NOT_EXPORTED:
                 report.warnings.append(f"{exported.name}: is not imported; it is no table of this program")
                 continue
             taken[exported.name] = _take_in(warehouse, reader, folder, exported)
@@ -92,6 +93,8 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
     stays_away = [f"exists (select 1 from {table.name} as stored where {same})"]
     if "import_batch" in table.columns and "import_batch" in given:
         stays_away.append("given.import_batch in (select import_batch from retractions where is_retracted)")
+    if rests_on_response(table) and {"response_id", "created_at"} <= given:
+        stays_away.append(is_removed("given"))
     if table.name in _OF_CHECKS:
         stays_away.append(
             "exists (select 1 from checks where checks.benchmark = given.benchmark "

@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from tasks.llm.batch_api import BatchApi, BatchState, Result
 from tasks.llm.bodies import TooLarge, whole
-from tasks.llm.budget import Budget, BudgetSpent, Usage
+from tasks.llm.budget import Budget, Usage
 from tasks.llm.entries import Entry, as_text
 from tasks.llm.failures import Failure, failure_of, failure_of_status, is_final
 from tasks.llm.ledger import Ledger
@@ -17,6 +17,7 @@ from tasks.llm.library import litellm
 from tasks.llm.permits import Outcome
 from tasks.llm.prices import batch_prices_of, cost_usd, most_of
 from tasks.llm.replies import Reply, from_chat
+from tasks.llm.set_aside import SetAside, happens
 from tasks.llm.submissions import Submission, Submissions, SubmittedCall
 from tasks.llm.targets import Call, Target
 from tasks.llm.wire import MOST_BYTES
@@ -59,31 +60,55 @@ class Batching:
     ) -> None:
         self._target, self._ledger, self._budget, self._run_id = target, ledger, budget, run_id
         self._purpose, self._stop_at_s = purpose, stop_at_s
-        self._reserved: dict[str, Usage] = {}
+        self._set_aside = SetAside(budget)
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
 
     async def look_after(self, calls: Sequence[Call], wait_s: float) -> Merged:
         """Hand in the calls that neither an answer nor a batch is there for, and wait for batches to end.
 
+        What is set aside for a batch that goes on when the waiting ends counts as used: it may all be spent yet.
+
         Raises:
             PipelineError: the provider's batch interface cannot be used.
         """
         merged = Merged()
+        held_back: list[Usage] = []
         try:
             held_back = await self._handed_in_alone(calls, merged)
             await self._wait(merged, wait_s)
-            while held_back and not merged.waiting and not self._budget.is_spent:
-                # What ended has given back what was set aside for it.
-                held_back = await self._handed_in_alone(calls, merged)
-                await self._wait(merged, wait_s)
+            if held_back and not merged.waiting:
+                held_back = await self._hand_in_when_there_is_room(calls, merged, wait_s)
         except PipelineError:
             raise
         except Exception as error:
             raise PipelineError(f"{self._target.lane}: batches: {failure_of(error).error}") from error
+        finally:
+            self._set_aside.count_as_used()
+        if held_back:
+            merged.notes.append(f"{len(held_back)} calls were not handed in: the cap had no room for them")
+            self._set_aside.spend_without_room(held_back)
         return merged
 
-    async def _handed_in_alone(self, calls: Sequence[Call], merged: Merged) -> int:
+    async def _hand_in_when_there_is_room(self, calls: Sequence[Call], merged: Merged, wait_s: float) -> list[Usage]:
+        """Hand in what was held back as live calls and batches that end give back what was set aside for them."""
+        until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
+        while True:
+            with self._set_aside.room() as has_room:
+                before = merged.handed_in
+                held_back = await self._handed_in_alone(calls, merged)
+                if merged.handed_in > before:
+                    await self._wait(merged, wait_s)
+                elif held_back and not self._budget.is_spent:
+                    if not await happens(has_room, until_s - time.monotonic()):
+                        return held_back
+                    # More may be given back in a moment, and a look at all calls takes its time.
+                    await asyncio.sleep(min(poll_s, max(0.0, until_s - time.monotonic())))
+                    poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+            if not held_back or merged.waiting or self._budget.is_spent:
+                return held_back
+
+    async def _handed_in_alone(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
         """Find what was lost and hand in what is missing, while no other process does either for this target."""
         claims, name = self._ledger.claims, f"handing in batches to {self._target.lane}"
         while True:
@@ -103,9 +128,9 @@ class Batching:
                 else:
                     await self._submissions.handed_in(submission, batch_id)
 
-    async def _hand_in(self, calls: Sequence[Call], merged: Merged) -> int:
-        """Hand in what is not answered or away already; tells how many calls the cap has no room for just now."""
-        held_back = 0
+    async def _hand_in(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
+        """Hand in what is not answered or away already; what the calls may use that the cap has no room for now."""
+        held_back: list[Usage] = []
         away = {call.call_key for open_ in self._submissions.open(self._target.lane) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
         for call in calls:
@@ -119,8 +144,9 @@ class Batching:
             if self._stop_at_s is not None and time.time() >= self._stop_at_s:
                 merged.too_late += 1
                 continue
-            if not self._is_affordable(key, call, parameters):
-                held_back += 1
+            most = most_of(call, parameters)
+            if not self._set_aside.has_room(key, most):
+                held_back.append(most)
                 continue
             line = self._api.line(key, call.messages, parameters)
             lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
@@ -132,30 +158,23 @@ class Batching:
             merged.handed_in += len(chunk)
         return held_back
 
-    def _is_affordable(self, key: str, call: Call, parameters: Mapping[str, Any]) -> bool:
-        most = most_of(call, parameters)
-        try:
-            is_reserved = self._budget.reserve(most)
-        except BudgetSpent:
-            return False
-        if is_reserved:
-            self._reserved[key] = most
-        return is_reserved
-
     async def _wait(self, merged: Merged, wait_s: float) -> None:
-        if self._stop_at_s is not None:
-            wait_s = min(wait_s, self._stop_at_s - time.time())
-        until_s, poll_s = time.monotonic() + wait_s, _FIRST_POLL_S
+        until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
             open_ = self._submissions.open(self._target.lane)
             running = [each for each in open_ if not await self._merge(each, merged)]
             merged.waiting = sum(len(each.calls) for each in running)
             left_s = until_s - time.monotonic()
+            if not running:
+                self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
             if not running or left_s <= 0:
                 merged.notes += [f"batch {each.batch_id} goes on with {len(each.calls)} calls" for each in running]
                 return
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+
+    def _left_s(self, wait_s: float) -> float:
+        return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())
 
     async def _merge(self, submission: Submission, merged: Merged) -> bool:
         """Take in a batch that has ended; False while it goes on."""
@@ -180,8 +199,9 @@ class Batching:
                     taken.append(self._entry(by_key.pop(result.custom_id), result))
         await self._submissions.ended(submission, [entry for entry, _ in taken])
         for entry, used in taken:
-            if entry.call_key in self._reserved:
-                self._budget.settle(self._reserved.pop(entry.call_key), used)
+            self._set_aside.settle(entry.call_key, used)
+        if state.status != "completed":  # it was cut short and did not come to the others
+            self._set_aside.give_back(by_key)
         merged.replies += [entry.reply for entry, _ in taken]
         if by_key or state.status != "completed":
             merged.notes.append(_shortfall(submission, state, len(by_key)))

@@ -26,7 +26,8 @@ UNKNOWN = Usage()
 class Budget:
     """USD and tokens of one run, used and set aside for calls that are under way.
 
-    Whoever waits for room is woken by `when_settled`.
+    Whoever waits for room is woken by `when_settled`. Nobody who waits may hold anything that was set aside, and
+    whoever holds something gives it back in the end: so nobody waits for ever.
     """
 
     def __init__(self, max_usd: float | None, max_tokens: int | None) -> None:
@@ -60,6 +61,8 @@ class Budget:
         self._reserved_tokens -= most.tokens or 0
         self.used_usd += (most.usd or 0.0) if used.usd is None else used.usd
         self.used_tokens += (most.tokens or 0) if used.tokens is None else used.tokens
+        for wake in list(self.when_settled):
+            wake()
 
     @property
     def line(self) -> str:

@@ -1,6 +1,8 @@
 """What the ledger holds of a call, and what it follows from that."""
 
+import hashlib
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,6 +10,7 @@ from typing import Any
 
 from tasks.llm.replies import OK, Reply
 from tasks.llm.targets import Prices
+from tasks.rules.text import storable
 
 _REPLY = (
     "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",
@@ -65,6 +68,21 @@ class Entry:
         )  # fmt: skip
 
 
+def checksum_of(values: Sequence[Any]) -> str:
+    """What tells whether a row of the ledger still is what was written: of its values in the order of `COLUMNS`."""
+    # SQLite has no NaN: it keeps NULL.
+    kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    text = json.dumps(kept, default=repr)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
+    """Whether a row is what was written; one from before there were checksums is trusted if its texts are texts."""
+    if checksum is not None:
+        return bool(checksum == checksum_of(values))
+    return all(storable(value) == value for value in values if isinstance(value, str))
+
+
 def as_text(parameters: Any) -> str:
     """Parameters as they stand in the ledger."""
     return json.dumps(parameters, sort_keys=True, ensure_ascii=False)
@@ -85,6 +103,14 @@ class History:
     @property
     def _open(self) -> tuple[Entry, ...]:
         return tuple(entry for entry in self.entries if entry.attempt > self.spent or entry.attempt in self.late)
+
+    def since(self, moment_s: float | None) -> "History":
+        """What came after a moment; of what came before, only the number of the last attempt counts."""
+        if moment_s is None:
+            return self
+        entries = tuple(entry for entry in self.entries if entry.finished_at_s > moment_s)
+        before = [entry.attempt for entry in self.entries if entry.finished_at_s <= moment_s]
+        return History(entries, max([self.spent, *before]), self.late - set(before))
 
     @property
     def next_attempt(self) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tasks.llm.budget import NotCalled
-from tasks.llm.entries import Entry, as_text, total_usd
+from tasks.llm.entries import Entry, History, as_text, total_usd
 from tasks.llm.failures import Failure, is_final, may_pass
 from tasks.llm.ledger import Ledger
 from tasks.llm.permits import Ask, Outcome, Permits
@@ -97,13 +97,16 @@ class Gateway:
         paid = [(entry.call_key, entry.attempt) for entry in before.failed] + [p for each in replies for p in each.paid]
         return replace(replies[-1], attempts=tried + len(replies), cost_usd=cost_usd, paid=tuple(paid))
 
+    def _history(self, call: Call, key: str) -> History:
+        return self._ledger.history(key).since(call.not_before_s)
+
     def _before(self, call: Call) -> "_Before":
         """What the ledger has: the call itself, or what was made for this very cell with the last resort."""
         target = call.target
-        history = self._ledger.history(call.key(call.parameters(target.parameters)))
+        history = self._history(call, call.key(call.parameters(target.parameters)))
         found, failed = history.answer_for(call.cell), history.failed_for(call.cell)
         if found is None and target.last_resort is not None:
-            resort = self._ledger.history(call.key(call.parameters(target.last_resort)))
+            resort = self._history(call, call.key(call.parameters(target.last_resort)))
             if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
                 found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
@@ -117,7 +120,7 @@ class Gateway:
         while (made := await self._claimed(call, parameters, key, ask)) is None:
             # It holds no permission while it waits, so that others of this run may go.
             await self._ledger.claims.given_back(key, self._tries.stop_at_s)
-            if (found := self._ledger.history(key).answer_for(call.cell)) is not None:
+            if (found := self._history(call, key).answer_for(call.cell)) is not None:
                 made = found, None
                 break
         return replace(made[0], degraded=last_resort is not None), made[1]
@@ -134,7 +137,7 @@ class Gateway:
                 if not is_claimed:
                     return None
                 # While this one waited, the same call may have been made for another cell or by another process.
-                history = self._ledger.history(key)
+                history = self._history(call, key)
                 if (found := history.answer_for(call.cell)) is not None:
                     return found, None
                 outcome = Outcome(is_lost=True)  # unless it comes back

@@ -19,7 +19,7 @@ from tasks.llm.claims import Claims
 from tasks.llm.entries import Entry, History
 from tasks.llm.ledger_files import opened, own_file
 from tasks.llm.ledger_reading import LedgerFiles
-from tasks.llm.ledger_schema import INSERT, SPENT
+from tasks.llm.ledger_schema import INSERT, SPENT, with_checksum
 from tasks.llm.spend import ADD_SPEND, spend_of
 from tasks.rules.errors import PipelineError
 
@@ -30,7 +30,10 @@ Statement = tuple[str, Sequence[tuple[Any, ...]]]
 
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, Statement]:
     """What writes finished calls down, with what they cost."""
-    return (INSERT, [entry.values for entry in entries]), (ADD_SPEND, [spend_of(entry) for entry in entries])
+    return (INSERT, [with_checksum(entry.values) for entry in entries]), (
+        ADD_SPEND,
+        [spend_of(entry) for entry in entries],
+    )
 
 
 @dataclass(frozen=True)
@@ -103,10 +106,6 @@ class Ledger:
         """Note that attempts up to these have become failed rows: they are no answer to a later call."""
         if paid:
             self._put(_Write(((SPENT, paid),)))
-
-    def add_tables(self, schema: str) -> None:
-        """Have further tables in every file; called before anything is written to them."""
-        self._connection.executescript(schema)
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds in all files; one that lacks the table has nothing."""

@@ -3,14 +3,17 @@
 import os
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.llm.entries import Entry, History
-from tasks.llm.ledger_files import if_nobody_writes, opened, reader_of
+from tasks.llm.entries import COLUMNS, Entry, History, is_as_written
+from tasks.llm.ledger_files import DAMAGE, if_nobody_writes, is_damage, opened, reader_of
+from tasks.progress import say
 from tasks.rules.errors import PipelineError
+from tasks.rules.text import one_line
 
 _HISTORY = """
     select spent.attempt, calls.rowid, calls.* from (select ? as wanted)
@@ -44,6 +47,7 @@ class LedgerFiles:
         self._folder, self._own = folder, own
         self._looked_at_ns = 0
         self._readers: dict[Path, _Reader] = {}
+        self._damaged_replies: Counter[Path] = Counter()
         self.marks = dict(marks or {})
         self._begins_now = marks is None
         self._look_around()
@@ -63,30 +67,41 @@ class LedgerFiles:
             try:
                 for attempt, place, *row in reader.connection.execute(_HISTORY, (key,)):
                     spent = max(spent, attempt or 0)
-                    if place is not None:
-                        entries.append(Entry.of(row))
-                        if place > reader.mark:
-                            late.add(entries[-1].attempt)
-            except sqlite3.DatabaseError as error:
-                raise PipelineError(f"{path}: cannot be read ({error}); move it away and run again") from error
+                    if place is None or not self._is_as_written(path, row):
+                        continue
+                    entries.append(Entry.of(row[: len(COLUMNS)]))
+                    if place > reader.mark:
+                        late.add(entries[-1].attempt)
+            except DAMAGE as error:
+                raise _unreadable(path, error) from error
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         """What a query finds in all files; one that lacks the table has nothing."""
         self._look_around()
         found: list[tuple[Any, ...]] = []
-        for reader in self._readers.values():
+        for path, reader in self._readers.items():
             try:
                 found += reader.connection.execute(query, values).fetchall()
-            except sqlite3.OperationalError as error:
+            except DAMAGE as error:
                 if "no such table" not in str(error):
-                    raise
+                    raise _unreadable(path, error) from error
         return found
 
     def close(self) -> None:
         """Let go of the files."""
         for reader in self._readers.values():
             reader.connection.close()
+
+    def _is_as_written(self, path: Path, row: Sequence[Any]) -> bool:
+        """Whether a stored reply is what was written; one that is not answers nothing, and its call is made again."""
+        # A file that an older program writes just now has no checksums yet.
+        if is_as_written(row[: len(COLUMNS)], row[len(COLUMNS)] if len(row) > len(COLUMNS) else None):
+            return True
+        self._damaged_replies[path] += 1
+        if self._damaged_replies[path] == 1:
+            say(f"{path}: a stored reply is damaged and not used; its call is made again (so are others like it)")
+        return False
 
     def _look_around(self) -> None:
         """Take notice of files that were not there at the last look, or have been replaced since."""
@@ -122,5 +137,13 @@ class LedgerFiles:
 def _last_row(connection: sqlite3.Connection) -> int:
     try:
         return int(connection.execute("select coalesce(max(rowid), 0) from calls").fetchone()[0])
-    except sqlite3.DatabaseError:  # is told when a call is looked up
+    except DAMAGE:  # is told when a call is looked up
         return 0
+
+
+def _unreadable(path: Path, error: Exception) -> PipelineError:
+    if is_damage(error, path):
+        return PipelineError(
+            f"{path}: is damaged ({one_line(str(error))}); run again: it is repaired when no other run has it open"
+        )
+    return PipelineError(f"{path}: cannot be read ({one_line(str(error))}); run again")

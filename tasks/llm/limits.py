@@ -96,8 +96,6 @@ class Limiter:
         for waiting in self._keys.pop(ask.key):
             lane.push(waiting.ask.priority, waiting)
         self.budget.settle(ask.most, outcome.used)
-        for wake in self.budget.when_settled:
-            wake()
 
     @property
     def is_time_up(self) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.llm.ledger_files import if_nobody_writes, opened, reader_of
+from tasks.llm.ledger_files import DAMAGE, if_nobody_writes, opened, reader_of
 from tasks.llm.submissions import ENDED
 from tasks.rules.errors import PipelineError
 
@@ -61,6 +61,37 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     return pruned
 
 
+def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
+    """Delete the replies that were made for removed rows: until a moment (wall-clock time) for each cell.
+
+    They answer nothing any more in any case (`Call.not_before_s`). What was spent stays in the table `spend`. A file
+    that a process writes is left for later.
+
+    Raises:
+        PipelineError: a file cannot be opened, read or written.
+    """
+    pruned = Pruned()
+    for path in sorted(folder.glob("calls-*.sqlite")):
+        with if_nobody_writes(path) as is_free:
+            pruned += _forget_in(path, removed) if is_free else Pruned(busy_files=1)
+    return pruned
+
+
+def _forget_in(path: Path, removed: Mapping[str, float]) -> Pruned:
+    before_bytes = path.stat().st_size
+    try:
+        with contextlib.closing(opened(path)) as connection:
+            connection.execute("begin immediate")
+            with connection:
+                gone = connection.executemany(
+                    "delete from calls where cell = ? and finished_at_s <= ?", removed.items()
+                ).rowcount
+            _give_back(connection)
+    except sqlite3.Error as error:
+        raise PipelineError(f"{path}: cannot be written ({error}); make room for it and try again") from error
+    return Pruned(max(0, gone), before_bytes - path.stat().st_size)
+
+
 def _prune_file(path: Path, before_s: float, stored: Stored, spent: Mapping[str, int], ended: Rows) -> Pruned:
     before_bytes = path.stat().st_size
     try:
@@ -69,7 +100,7 @@ def _prune_file(path: Path, before_s: float, stored: Stored, spent: Mapping[str,
             with contextlib.suppress(sqlite3.OperationalError):  # no batch was ever handed in by the file's processes
                 connection.executemany("delete from submitted_calls where submission = ?", ended)
             _give_back(connection)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise PipelineError(f"{path}: cannot be pruned ({error}); make room for it and try again") from error
     return Pruned(removed, before_bytes - path.stat().st_size)
 
@@ -117,5 +148,5 @@ def _give_back(connection: sqlite3.Connection) -> None:
 def _all_rows(paths: Sequence[Path], query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
     """What a query finds in all files; one that lacks the table has nothing, one that is damaged what can be read."""
     for path in paths:
-        with contextlib.closing(reader_of(path)) as connection, contextlib.suppress(sqlite3.DatabaseError):
+        with contextlib.closing(reader_of(path)) as connection, contextlib.suppress(*DAMAGE):
             yield from connection.execute(query, values)

@@ -11,6 +11,7 @@ from typing import Any
 from tasks.llm.entries import Entry
 from tasks.llm.replies import OK
 from tasks.rules.errors import PipelineError
+from tasks.rules.text import one_line
 
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
@@ -76,5 +77,7 @@ def _rows_of(path: Path) -> list[tuple[Any, ...]]:
             if "spend" in tables:
                 return connection.execute(f"select {', '.join(SPEND_COLUMNS)} from spend").fetchall()
             return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
-    except sqlite3.DatabaseError as error:
-        raise PipelineError(f"{path}: cannot be read ({error}); `prbench run` mends it or sets it aside") from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise PipelineError(
+            f"{path}: cannot be read ({one_line(str(error))}); `prbench run` mends it or sets it aside"
+        ) from error

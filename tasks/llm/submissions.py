@@ -14,13 +14,6 @@ from tasks.llm.ledger import Ledger, recorded
 
 HANDING_IN, HANDED_IN, ENDED = "handing in", "handed in", "ended"
 _ORDER = (HANDING_IN, HANDED_IN, ENDED)
-_SCHEMA = """
-    create table if not exists submissions (submission text primary key, lane text);
-    create table if not exists submitted_calls (
-        submission text, call_key text, cell text, parameters text, primary key (submission, call_key)
-    );
-    create table if not exists submission_states (submission text, state text, batch_id text, at_s real);
-"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,6 @@ class Submissions:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        ledger.add_tables(_SCHEMA)
 
     def open(self, lane: str) -> list[Submission]:
         """The batches of one model at one endpoint that have not ended, those first that have stood longest."""

@@ -72,7 +72,7 @@ def test_spend_is_summed_by_day_and_model_over_what_the_ledger_and_the_tables_kn
     record(folder, "d", "here", NOW, cost_usd=None)
 
     found = [(r["day"], r["called_model"], r["calls"], r["cost_usd"], r["unpriced_calls"]) for r in spent(job)]
-    assert [("2026-11-22", "m", 1, 0.0, 1), ("2026-11-20", "m", 4, 2.5, 0)] == found
+    assert [("2026-11-22", "m", 1, None, 1), ("2026-11-20", "m", 4, 2.5, 0)] == found
 
 
 def test_since_narrows_spend_to_days(folder: Path, job: Job) -> None:

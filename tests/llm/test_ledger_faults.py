@@ -127,7 +127,7 @@ def test_a_damaged_file_is_set_aside_with_one_line_and_the_run_goes_on(
     assert len(aside) == 1
     assert aside[0].name in lines[0]
     kept = len(stored(calling.folder)) - 1
-    assert f"{kept} calls" in lines[0]
+    assert f"{kept} calls were recovered" in lines[0]
     calls = len(server.book)
     calling.together(*(call_to(server, f"question {n} " + "word " * 100) for n in range(120)))
     assert len(server.book) == calls + 120 - kept

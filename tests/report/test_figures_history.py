@@ -245,12 +245,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
     edition.reader.close()
 
 
-def test_what_a_killed_run_made_is_counted_and_an_unknown_cost_stays_missing(kept: Edition) -> None:
+def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(kept: Edition) -> None:
     rows = rows_of(FIGURES["runs"], kept)
 
-    columns = ("run_id", "responses", "verdicts", "cost_usd", "minutes")
+    columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
     assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("third", 2, 4, None, None), ("second", 2, 4, 1.0, None), ("first", 4, 9, 1.5, 10.0),
+        ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
     ]  # fmt: skip
     assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
 

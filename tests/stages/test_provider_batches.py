@@ -151,3 +151,21 @@ def test_no_batch_is_handed_in_that_could_pass_the_cap(server: FaultServer, tmp_
     assert report.is_at_budget
     assert 0 < report.rows < N_CRITERIA
     assert report.rows == sum(paid_judgings(server).values())
+
+
+def test_a_batch_that_goes_on_leaves_a_live_judge_to_stop_at_the_cap_of_both(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    """What the batch may still cost counts as used; the live judge gets what is left and does not wait for it."""
+    server.polls_until_done = 10**9
+    job = job_at(server, tmp_path)
+    batched = job.settings.judges[0]
+    live = batched.model_copy(update={"label": "live", "mode": "live"})
+    capped = job.settings.model_copy(
+        update={"judges": (batched, live), "limits": Limits(max_tokens=300_000, batch_wait_s=0.5)}
+    )
+    report = judged(job.model_copy(update={"settings": capped}))
+    assert report.is_at_budget
+    handed_in = batches(server)
+    assert 0 < handed_in + report.rows < 2 * N_CRITERIA
+    assert paid_judgings(server)[CHAT] == report.rows

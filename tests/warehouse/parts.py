@@ -58,7 +58,7 @@ def without_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """Publish a few stored tables alone, which takes a tenth of the time."""
     monkeypatch.setattr(sql, "models", list)
     monkeypatch.setattr(sql, "behind", lambda changed: [])
-    for name in TABLES.keys() - {"runs", "labels", "retractions", "responses", "verdicts"}:
+    for name in TABLES.keys() - {"runs", "labels", "retractions", "removals", "responses", "verdicts"}:
         monkeypatch.delitem(TABLES, name)
 
 

@@ -119,7 +119,7 @@ _RUNS = Figure(
     "runs",
     "Runs",
     "What was run, the latest first, and how it ended: below_bar is done with data quality or coverage under the "
-    "configured bar. A cost is missing where the price of one call is not known.",
+    "configured bar. A cost is that of all calls, discarded attempts included, without those of unknown price.",
     (
         Column("started_at", "Started (UTC)", "time"),
         Column("night", "Night"),
@@ -129,6 +129,7 @@ _RUNS = Figure(
         Column("verdicts", "Verdicts", "count", "Made"),
         Column("calls", "Calls", "count"),
         Column("cost_usd", "Cost", "usd"),
+        Column("unpriced_calls", "Without a price", "count"),
         Column("minutes", "Minutes", "count"),
         Column("run_id", "Run"),
     ),

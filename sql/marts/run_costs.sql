@@ -1,0 +1,68 @@
+-- What the calls of a run cost on a day, for a purpose, with a model. This is the only definition of a run's cost:
+-- `prbench status`, the report, the tables in Prefect's UI and `runs.cost_usd` all add up its rows.
+with rows_made as (
+    select run_id, created_at, 'sample' as purpose, model as called_model,
+        status <> 'ok' as is_failed, prompt_tokens, cached_tokens,
+        completion_tokens, cost_usd
+    from responses
+    where source = 'sampled'
+    union all
+    select run_id, created_at, 'judge', judge, value is null,
+        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    from verdicts
+    where source = 'judged'
+    union all
+    select run_id, created_at, 'drift', judge, value is null,
+        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    from control_verdicts
+    union all
+    select run_id, created_at, 'derive', model, status <> 'ok',
+        prompt_tokens, cached_tokens, completion_tokens, cost_usd
+    from criterion_variants
+    where model is not null
+),
+
+-- Of runs that the ledger knows nothing of, such as those of another warehouse, the rows tell what they cost.
+from_rows as (
+    select
+        run_id,
+        strftime(timezone('UTC', created_at), '%Y-%m-%d') as day,
+        purpose,
+        called_model,
+        count(*) as calls,
+        count(*) filter (is_failed) as failed_calls,
+        count(*) - count(cost_usd) as unpriced_calls,
+        coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
+        coalesce(sum(cached_tokens), 0)::bigint as cached_tokens,
+        coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
+        coalesce(fsum(cost_usd), 0) as cost_usd
+    from rows_made
+    anti join spend using (run_id)
+    group by all
+),
+
+known as (
+    select
+        run_id,
+        day,
+        purpose,
+        called_model,
+        calls,
+        failed_calls,
+        unpriced_calls,
+        prompt_tokens,
+        cached_tokens,
+        completion_tokens,
+        cost_usd
+    from spend
+    union all by name
+    select * from from_rows
+)
+
+select
+    * replace (
+        -- Calls whose price nobody knows are not in it; where they leave nothing, it is NULL and not 0.
+        case when cost_usd > 0 or unpriced_calls = 0 then cost_usd end
+            as cost_usd
+    )
+from known

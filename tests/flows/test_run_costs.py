@@ -1,0 +1,146 @@
+"""What a run cost is the same wherever it is told: all of its calls, also of a run that was killed."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows import results
+from flows.record import RUNNING, run_row, tell_of_killed
+from tasks.accounts import latest_runs, run_cost, spent, total_cost_usd
+from tasks.llm.entries import Entry
+from tasks.llm.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.report.queries import filled
+from tasks.settings import Job
+from tasks.spending import store_spend
+from tests.builders import at, row
+from tests.flows.test_keeping import folder, job, write
+from warehouse import Warehouse
+
+__all__ = ["folder", "job"]
+PAID: dict[tuple[str, str], list[float | None]] = {
+    # (purpose, model): what each of its calls cost, the discarded ones too
+    ("sample", "m"): [0.25, 0.5],
+    ("judge", "j"): [0.125, 0.125, 0.25],
+    ("drift", "j"): [2.5, 2.5],
+    ("derive", "w"): [0.0625],
+}
+TOTAL = 6.3125
+
+
+def called(folder: Path, run_id: str, paid: dict[tuple[str, str], list[float | None]]) -> None:
+    """What a run that was killed leaves: calls in the ledger, of which some have become rows."""
+
+    async def write_down() -> None:
+        ledger = Ledger(folder / "ledger")
+        for (purpose, model), costs in paid.items():
+            for number, cost in enumerate(costs, start=1):
+                key = f"{run_id} {purpose} {model}"
+                reply = Reply("ok" if number == len(costs) else "timeout", "x", cost_usd=cost)
+                await ledger.record(Entry(key, number, key, run_id, model, "", "{}", reply, True, purpose=purpose))
+        ledger.close()
+
+    asyncio.run(write_down())
+
+
+def control_verdict(**values: Any) -> dict[str, Any]:
+    given = {"set_id": "s", "judge_vintage": "v", "verdict_id": "v", "response_id": "r", "task_id": "t", "model": "m"}
+    ids = {"criterion_id": "c", "criterion_hash": "h", "status": "met", "value": 1.0}
+    return row("control_verdicts", **given | ids | values)
+
+
+def begun(folder: Path, run_id: str, second: float = 1.0) -> dict[str, Any]:
+    return row("runs", run_id=run_id, outcome=RUNNING, started_at=at(second), cost_usd=0.0, night="2026-01-01")
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
+    """The tables that Prefect's UI gets."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+
+    async def show(key: str, _title: str, rows: Any) -> None:
+        tables[key] = list(rows)
+
+    monkeypatch.setattr(results, "table_shown", show)
+    monkeypatch.setattr(results, "leaderboard", lambda *_: type("Board", (), {"records": []}))
+    return tables
+
+
+def summed(rows: list[dict[str, Any]]) -> float:
+    return sum(each["cost_usd"] for each in rows)
+
+
+def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
+    folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
+) -> None:
+    verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
+    write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)
+    called(folder, "killed", PAID)
+    told = {
+        "status --runs": latest_runs(job)[0]["cost_usd"],
+        "status --spend": summed(spent(job)),
+        "in Prefect": None,
+    }
+    asyncio.run(results.results_shown(job.model_copy(update={"run_id": "killed"})))
+    told["in Prefect"] = summed(shown["cost"])
+    (killed,) = tell_of_killed(job)
+    told["runs.cost_usd"] = killed["cost_usd"]
+    Warehouse(folder).publish()
+    with Warehouse(folder).reader() as reader:
+        for name in ("runs", "spend", "night_costs"):
+            told[f"report {name}"] = summed(reader.rows(filled(name, {"benchmark": "prbench"})))
+        told["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
+        told["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
+    told["status --runs, later"] = latest_runs(job)[0]["cost_usd"]
+    assert dict.fromkeys(told, TOTAL) == told
+
+
+def test_a_run_whose_ledger_is_elsewhere_cost_what_its_rows_say(folder: Path, job: Job) -> None:
+    write(
+        folder,
+        runs=[begun(folder, "killed")],
+        control_verdicts=[control_verdict(run_id="killed", response_id=f"r{n}", cost_usd=2.5) for n in range(2)],
+    )
+    assert [run["cost_usd"] for run in latest_runs(job)] == [5.0]
+    assert summed(spent(job)) == 5.0
+    assert tell_of_killed(job)[0]["cost_usd"] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("paid", "cost", "unpriced"),
+    [
+        ({("sample", "m"): [None, None]}, None, 2),
+        ({("sample", "m"): [None], ("judge", "j"): [0.5]}, 0.5, 1),
+        ({("sample", "m"): [0.0]}, 0.0, 0),
+        ({("sample", "m"): [None], ("judge", "j"): [0.0]}, None, 1),
+    ],
+)
+def test_a_cost_that_is_not_known_is_null_and_never_0(
+    paid: dict[tuple[str, str], list[float | None]], cost: float | None, unpriced: int, folder: Path, job: Job
+) -> None:
+    write(folder, runs=[begun(folder, job.run_id)])
+    called(folder, job.run_id, paid)
+    with Warehouse(folder).living(job.run_id):
+        (run,) = latest_runs(job)
+    assert (run["cost_usd"], run["unpriced_calls"]) == (cost, unpriced)
+    assert total_cost_usd(run_cost(job, job.run_id)) == cost
+    assert run_row(job, [], at(1), at(2), "done")["cost_usd"] == cost
+    assert store_spend(job) == len(paid)
+    Warehouse(folder).publish()
+    with Warehouse(folder).reader() as reader:
+        (shown_run,) = reader.rows(filled("runs", {"benchmark": "prbench"}))
+    assert (shown_run["cost_usd"], shown_run["unpriced_calls"]) == (cost, unpriced)
+
+
+def test_a_damaged_ledger_keeps_no_run_from_beginning(
+    folder: Path, job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(folder, runs=[begun(folder, "killed")])
+    called(folder, "killed", PAID)
+    with (folder / "ledger" / "calls-0.sqlite").open("r+b") as file:
+        file.write(b"no database")
+    (killed,) = tell_of_killed(job)
+    assert killed["cost_usd"] == TOTAL
+    assert "is damaged" in capsys.readouterr().err
