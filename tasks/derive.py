@@ -81,7 +81,7 @@ async def _augment(
             except NotCalled:
                 report.skipped += 1
                 return
-            title, read = read_reply(reply, criterion["title"])
+            title, read = read_reply(reply, criterion["title"], omits_think_tag=writer_model.omits_think_tag)
             row = _row(job, scope, AUGMENTED, criterion, title, usage_columns(read) | made_by, read.status)
             writer.add(row, reply, is_failure=title is None)
             report.count(read.status, reply.cost_usd, is_failure=title is None)
@@ -92,12 +92,12 @@ async def _augment(
                 group.create_task(one(place, criterion))
 
 
-def read_reply(reply: Reply, title: str) -> tuple[str | None, Reply]:
+def read_reply(reply: Reply, title: str, *, omits_think_tag: bool = False) -> tuple[str | None, Reply]:
     """The new words that a reply holds, or None and the reply with the reason why they are not taken."""
     if reply.status != OK:
         return None, reply
     try:
-        return read_augmented(reply.text or "", title), reply
+        return read_augmented(reply.text or "", title, omits_think_tag=omits_think_tag), reply
     except VerdictError as error:
         return None, replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
 

@@ -21,6 +21,7 @@ from tasks.scope import Scope, missing_responses, open_scope
 from tasks.settings import Job
 from warehouse import Warehouse
 
+NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
 Cell = tuple[str, int]
 """(task id, trial)"""
 
@@ -83,10 +84,10 @@ def _response_row(
     job: Job, scope: Scope, model: Model, target: Target, cell: Cell, conversation: str, reply: Reply
 ) -> dict[str, Any]:
     task_id, trial = cell
-    text = final_text(reply.text) if reply.text is not None else None
+    text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
     status, error = reply.status, reply.error
     if text == "":
-        status, error = EMPTY, "nothing is left of the reply without its thinking"
+        status, error = EMPTY, NOTHING_SHOWN
     return {
         **scope.key,
         **usage_columns(reply),

@@ -50,13 +50,13 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "evidence", "strict": True, "schema": schema}}
 
 
-def parse_evidence(reply: str) -> tuple[str, ...]:
+def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:
     """The evidence that a reply reports, blank texts left out.
 
     Raises:
         VerdictError: the reply is not one JSON object (bare, fenced, or behind thinking) with a list of texts.
     """
-    found = json_object(reply).get("evidence")
+    found = json_object(reply, omits_think_tag=omits_think_tag).get("evidence")
     if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
         raise VerdictError("evidence is no list of texts")
     return tuple(storable(text.strip()) for text in found if not is_blank(text))
