@@ -16,8 +16,8 @@ from tasks.llm.targets import Call
 from tasks.progress import advance, progress
 from tasks.prompts import load_template
 from tasks.reports import StageReport
-from tasks.rules.conversation import fill_template
 from tasks.rules.identity import criterion_hash, template_hash
+from tasks.rules.quoting import prompt_on
 from tasks.rules.text import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
@@ -25,7 +25,7 @@ from tasks.scope import Scope, open_scope, unworded_criteria, wanted_rubrics
 from tasks.settings import Job
 from warehouse import Warehouse
 
-TEMPLATE = "augmented_v1"
+TEMPLATE = "augmented_v2"
 _BY_RULE = {EXAMPLES_REMOVED: without_examples}
 """Wordings that need no model."""
 Criterion = Mapping[str, Any]
@@ -73,8 +73,7 @@ async def _augment(
     with PartWriter(Warehouse(job.warehouse), "criterion_variants", desk.ledger) as writer:
 
         async def one(place: int, criterion: Criterion) -> None:
-            request = "\n\n".join(f"{role}: {text}" for role, text in conversations[criterion["task_id"]].messages)
-            prompt = fill_template(template, request, criterion["title"])
+            prompt = prompt_on(template, conversations[criterion["task_id"]].messages, criterion["title"])
             call = Call(target, [{"role": "user", "content": prompt}], criterion["criterion_id"], priority=(place,))
             try:
                 reply = await gateway.complete(call)

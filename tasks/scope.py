@@ -108,11 +108,11 @@ def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
     """Every configured judge in every judge trial."""
     found = []
     name = benchmark.evidence_template
-    evidence = None if name is None else load_evidence_template(name)
-    beside = () if evidence is None else (evidence, *WORDING)
     for judge in job.settings.judges:
         grading = judge.grading or benchmark.grading
         template = template_of(judge, benchmark)
+        evidence = None if name is None else load_evidence_template(name, template)
+        beside = () if evidence is None else (evidence, *WORDING)
         words, config = template_hash(template, *beside), judge_target(judge).config_hash
         found += [
             Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)

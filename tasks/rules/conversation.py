@@ -13,7 +13,7 @@ Message = tuple[str, str]
 """(role, content)"""
 
 PLACES = ("<<conversation>>", "<<rubric_item>>")
-"""What a judge template must contain."""
+"""What a judge template must contain (`quoting.py` has the places that it may contain)."""
 
 _TAGS = "think|thinking|reasoning|reason"
 _OPENED = re.compile(rf"<({_TAGS})>", re.IGNORECASE | re.ASCII)
@@ -59,19 +59,9 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def transcript(messages: Sequence[Message], response: str) -> str:
-    """A conversation with the candidate's answer as its last assistant turn, as `role: content` lines."""
-    return said((*messages, ("assistant", response)))
-
-
 def said(messages: Iterable[Message]) -> str:
     """Messages as `role: content` lines."""
     return "\n\n".join(f"{role}: {content}" for role, content in messages)
-
-
-def fill_template(template: str, conversation: str, rubric_item: str) -> str:
-    """Fill both places of a judge template."""
-    return fill(template, dict(zip(PLACES, (conversation, rubric_item), strict=True)))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tasks.rules.conversation import (
     PLACES,
     build_messages,
-    fill_template,
+    fill,
     final_text,
     missing_places,
-    transcript,
+    said,
     with_references,
 )
 from tasks.rules.records import Turn
@@ -51,10 +51,8 @@ def test_messages_keep_their_outer_white_space() -> None:
     assert (("user", " a \n"), ("assistant", "\tb ")) == build_messages([turn(" a \n", "\tb ")])
 
 
-def test_the_transcript_ends_with_the_answer_as_the_last_assistant_turn() -> None:
-    assert "user: a\n\nassistant: b\n\nuser: c\n\nassistant: the answer" == transcript(
-        [("user", "a"), ("assistant", "b"), ("user", "c")], "the answer"
-    )
+def test_messages_are_lines_with_their_role() -> None:
+    assert "user: a\n\nassistant: b" == said([("user", "a"), ("assistant", "b")])
 
 
 # templates
@@ -67,8 +65,8 @@ HOSTILE = (CONVERSATION, ITEM, f"{ITEM}{CONVERSATION}", r"\1 \g<0> {0} %s", f"<{
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_place_named_inside_a_text_stays_text(text: str) -> None:
-    assert f"C: {text}\nI: x\nagain: x" == fill_template(TEMPLATE, text, "x")
-    assert f"C: x\nI: {text}\nagain: {text}" == fill_template(TEMPLATE, "x", text)
+    assert f"C: {text}\nI: x\nagain: x" == fill(TEMPLATE, {CONVERSATION: text, ITEM: "x"})
+    assert f"C: x\nI: {text}\nagain: {text}" == fill(TEMPLATE, {CONVERSATION: "x", ITEM: text})
 
 
 TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACES) | st.text(max_size=20)
@@ -76,7 +74,7 @@ TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLA
 
 @given(TEXTS, TEXTS)
 def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str, item: str) -> None:
-    filled = fill_template(f"one{ITEM}two{CONVERSATION}three", conversation, item)
+    filled = fill(f"one{ITEM}two{CONVERSATION}three", {CONVERSATION: conversation, ITEM: item})
 
     assert "one" + item + "two" + conversation + "three" == filled
 
@@ -199,7 +197,11 @@ def test_nothing_is_added_to_an_answer(text: str) -> None:
     assert Counter() == Counter(final_text(text)) - Counter(text)
 
 
-@given(st.text(st.characters(exclude_characters="<\r\n"), max_size=40), st.sampled_from(TAGS), PIECES)
+@given(
+    st.text(st.characters(exclude_characters="<\r\n", exclude_categories=["Cc", "Cf"]), max_size=40).map("a".__add__),
+    st.sampled_from(TAGS),
+    PIECES,
+)
 def test_a_whole_passage_in_front_of_an_answer_leaves_the_answer(answer: str, tag: str, thought: str) -> None:
     inner = thought.replace(f"</{tag}>", "")
 

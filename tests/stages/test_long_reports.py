@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,7 +30,7 @@ from tasks.scope import judgings
 from tasks.settings import Job, Settings
 from tests.benchmarks.research import research_row
 from tests.builders import row, write_jsonl
-from tests.faults.content import prompt_of
+from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.stages.runs import judged, prepared
 from warehouse import Warehouse
@@ -79,7 +80,7 @@ class Judge:
             return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
         criterion = criterion_in(prompt)
         quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
-        found = [quote] if quote and quote in prompt.split("Criterion:\n")[0] else []
+        found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
             is_report = "of the report:" in prompt
             return Answer(json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])}))
@@ -92,7 +93,7 @@ def is_search(prompt: str) -> bool:
 
 
 def criterion_in(prompt: str) -> str:
-    return prompt.split('Criterion:\n"""\n')[1].partition('\n"""')[0]
+    return criterion_of(prompt)
 
 
 def part_in(prompt: str) -> int:
@@ -102,7 +103,7 @@ def part_in(prompt: str) -> int:
 
 def text_in(prompt: str) -> str:
     """What is searched."""
-    return prompt.split('of the report:\n"""\n')[1].partition('\n"""\n\nCriterion:')[0]
+    return re.findall(r"of the report:\n\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)[0][1]
 
 
 @pytest.fixture(scope="module")
