@@ -14,14 +14,13 @@ from tasks.llm.replies import EMPTY, OK, Reply
 from tasks.llm.targets import Call, Target
 from tasks.progress import advance
 from tasks.reports import StageReport
-from tasks.rules.conversation import final_text
+from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text import count_alphanumeric
 from tasks.scope import Scope, missing_responses, open_scope
 from tasks.settings import Job
 from warehouse import Warehouse
 
-NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
 Cell = tuple[str, int]
 """(task id, trial)"""
 

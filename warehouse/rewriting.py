@@ -45,9 +45,9 @@ class StoredRows:
         columns = [column[0] for column in found.description or []]
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
-    def lend(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Have columns of values as a table beside the others."""
-        self.connection.register(f"given_{name}", pa.table({key: pa.array(of) for key, of in columns.items()}))
+    def lend(self, name: str, rows: pa.Table) -> None:
+        """Have rows as a table beside the others."""
+        self.connection.register(f"given_{name}", rows)
         self.connection.execute(f"create or replace temp table {name} as from given_{name}")
         self.connection.unregister(f"given_{name}")
 

@@ -86,6 +86,10 @@ def final_text(text: str, *, omits_think_tag: bool = False) -> str:
     return "" if shows_nothing(answer) else answer
 
 
+NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
+"""Why an answer is empty."""
+
+
 class UnfinishedThinking(ValueError):
     """A reply opens with thinking that it never ends."""
 

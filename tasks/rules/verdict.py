@@ -12,9 +12,6 @@ from typing import Any
 from tasks.rules.conversation import UnfinishedThinking, without_thinking
 from tasks.rules.text import storable
 
-PARSER_VERSION = 2
-"""How replies are read, judges' and candidates'; a change of it has what is stored read again (tasks/reread/)."""
-
 MET, PARTIAL, UNMET = "met", "partial", "unmet"
 DECIDED = (MET, PARTIAL, UNMET)
 PARSE_ERROR = "parse_error"
@@ -104,7 +101,7 @@ def _ternary(answer: dict[str, Any]) -> str:
     word = answer.get("verdict")
     if not isinstance(word, str):
         raise VerdictError(f"verdict is {_kind(answer, 'verdict')}, not one of the three words")
-    status = WORDS.get(word.strip(_SPACE).lower())
+    status = WORDS.get(word.strip().lower())
     if status is None:
         raise VerdictError(f"verdict is none of {', '.join(WORDS)}")
     return status

@@ -245,7 +245,7 @@ def test_a_ternary_word_counts_large_or_small(word: str) -> None:
     assert MET == parse_verdict(json.dumps({"verdict": word}), "ternary")
 
 
-@pytest.mark.parametrize("word", ["satisfied.", "\u00a0satisfied", "not\u00a0satisfied", "sat\u0131sfied", "met", ""])
+@pytest.mark.parametrize("word", ["satisfied.", "not\u00a0satisfied", "sat\u0131sfied", "met", ""])
 def test_any_other_word_is_no_verdict(word: str) -> None:
     with pytest.raises(VerdictError):
         parse_verdict(json.dumps({"verdict": word}), "ternary")
