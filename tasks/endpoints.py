@@ -132,7 +132,7 @@ class Model(Endpoint):
 
 
 class Judge(Endpoint):
-    """A model that judges, with its template (a name under `tasks/prompts/`, or a path).
+    """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
 
     `grading` is one that the benchmark knows; null: its first. `rubric` is the wording of the criteria: `original`, or
     a variant (`examples_removed`, `augmented`). Both are part of what a verdict is.
