@@ -105,7 +105,12 @@ def part_in(prompt: str) -> int:
 
 def text_in(prompt: str) -> str:
     """What is searched."""
-    return re.findall(r"of the report:\n\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)[0][1]
+    return searched_in(prompt)[0]
+
+
+def searched_in(prompt: str) -> list[str]:
+    """The same; nothing in a prompt that asks for a verdict."""
+    return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
 
 
 @pytest.fixture(scope="module")
@@ -432,7 +437,7 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
     # All that is searched is told again, word for word.
-    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": prompt_of(request).split('"""\n')[3:4]}))
+    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": searched_in(prompt_of(request))}))
     assert judged(world.job()).failures["context_length"] == CRITERIA
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
 
