@@ -102,13 +102,14 @@ def reread(job: Job) -> None:
     with warehouse.only_one("reread", wait=True):
         if warehouse.parser >= PARSER_VERSION:
             return
-        if (job.warehouse / LEDGER).is_dir() and any(map(warehouse.store.parts, ("responses", "verdicts"))):
+        if any(map(warehouse.store.parts, ("responses", "verdicts"))):
             _reread(job, warehouse)
         warehouse.note_parser(PARSER_VERSION)
 
 
 def _reread(job: Job, warehouse: Warehouse) -> None:
     found = _Found()
+    (job.warehouse / LEDGER).mkdir(exist_ok=True)
     with kept_replies(job.warehouse / LEDGER) as kept, warehouse.stored_rows(*_TABLES) as stored:
         # Whatever a row rests on is changed after it, so that a second try finds the same.
         _lend_cells(kept, stored)
@@ -148,7 +149,9 @@ def _work(found: _Found, kept: KeptReplies, stored: StoredRows, what: str, query
         from ({query}) as looked_at left join replies using (cell)
         window calls as (partition by call)
     """
-    counted = stored.rows(f"select count(*) as n_rows, count(*) filter (not is_kept) as n_lost from ({with_calls})")[0]
+    # An empty reply, as it came or unreadable for that, is in the ledger without a text, and is as it was.
+    lost = "count(*) filter (not is_kept and status in ('ok', 'met', 'partial', 'unmet'))"
+    counted = stored.rows(f"select count(*) as n_rows, {lost} as n_lost from ({with_calls})")[0]
     found.n_rows[what] = counted["n_rows"]
     found.n_without_reply += counted["n_lost"]
     rows = stored.rows(f"select * from ({with_calls}) where is_doubtful")

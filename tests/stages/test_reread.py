@@ -1,6 +1,7 @@
 """What an earlier parser read otherwise is put right once, from the ledger, without a call."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -153,6 +154,16 @@ def test_replies_that_are_gone_leave_their_rows_and_are_counted(
     world.filled_by_version_1()
     n_all = world.counted()["met"]
     prune(world.job.warehouse / "ledger", 1e12, lambda cells: dict.fromkeys(cells, True))
+
+    world.reread()
+    assert world.counted() == {"met": n_all}
+    assert f"{n_all + 2} could not be read again" in capsys.readouterr().err
+
+
+def test_rows_whose_ledger_is_gone_altogether_are_counted_too(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.filled_by_version_1()
+    n_all = world.counted()["met"]
+    shutil.rmtree(world.job.warehouse / "ledger")
 
     world.reread()
     assert world.counted() == {"met": n_all}
