@@ -50,4 +50,6 @@ def show_plan(context: Context, job: "Job") -> int:
     for each in planned:
         if each.note:
             click.echo(f"Not known of {each.label}: {each.note}")
+        if each.judged_before:
+            click.echo(f"Judged again by {each.label}: {each.judged_before}")
     return 0

@@ -16,6 +16,7 @@ from flows.record import FAILED, INTERRUPTED, RUNNING, run_row, tell_of_killed
 from tasks.desk import refuse_unready
 from tasks.progress import say
 from tasks.reports import StageReport
+from tasks.reread import reread
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.spending import store_spend
@@ -78,6 +79,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
     warehouse = Warehouse(job.warehouse)
     execution = Execution(job)
     with warehouse.writing(), warehouse.living(job.run_id):
+        reread(job)
         started_at = datetime.now(UTC)
         warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
         warehouse.publish()

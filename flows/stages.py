@@ -18,9 +18,11 @@ from tasks.check import SUITES, check
 from tasks.crew import n_processes
 from tasks.derive import derive
 from tasks.drift import choose_control_set, judge_control_set
+from tasks.former_templates import tell_of_templates
 from tasks.hard_subset import select_hard
 from tasks.ingest import ingest
 from tasks.judge import judge_batch, look_after_batches, plan_verdicts
+from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.sample import plan_samples, sample_batch
 from tasks.scope import Owed
@@ -74,6 +76,8 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
+    for line in await tell_of_templates(job) if any(responses for _, responses in owed) else ():
+        say(f"judged again by {line}")
     again = {"retry_failed": retry_failed}
     batches: Batches = [
         (f"judge {_models(batch)} by {judging.judge.label} {number}", judge_batch,

@@ -47,7 +47,8 @@ class Asking:
     async def search(self, prompt: str, cell: str, priority: tuple[int, ...]) -> tuple[Reply, tuple[str, ...] | None]:
         """The evidence in a part of an answer, or the reply that stands for the failure; never left to a batch."""
         shape = evidence.evidence_format(is_bounded=self.judging.judge.explanation_chars is not None)
-        question = Question(evidence.parse_evidence, shape, evidence.REMINDER)
+        read = partial(evidence.parse_evidence, omits_think_tag=self.judging.judge.omits_think_tag)
+        question = Question(read, shape, evidence.REMINDER)
         return await self._asked(question, prompt, cell, priority, is_live=True)
 
     async def _asked(
@@ -99,7 +100,8 @@ def together(replies: Sequence[Reply]) -> Reply:
 def _verdict(judging: Judging) -> Question[Verdict]:
     grading = judging.grading
     shape = reply_format(judging.judge.explanation_chars, grading)
-    return Question(partial(parse_verdict, grading=grading), shape, reminder(grading))
+    read = partial(parse_verdict, grading=grading, omits_think_tag=judging.judge.omits_think_tag)
+    return Question(read, shape, reminder(grading))
 
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:

@@ -26,6 +26,7 @@ def target_of(endpoint: Endpoint) -> Target:
         parameters=endpoint.parameters,
         timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
+        identity={"omits_think_tag": True} if endpoint.omits_think_tag else {},
         headers=endpoint.headers,
         is_streamed=endpoint.stream,
         prices=None if price is None else Prices(**price.model_dump(), price_table=_CONFIGURED),
@@ -37,7 +38,8 @@ def judge_target(judge: Judge) -> Target:
     bound = {} if judge.explanation_chars is None else {"explanation_chars": judge.explanation_chars}
     structured = {} if judge.structured_output is None else {"structured_output": judge.structured_output}
     rubric = {} if judge.rubric == ORIGINAL else {"rubric": judge.rubric}
-    return replace(target_of(judge), identity={**bound, **structured, **rubric})
+    target = target_of(judge)
+    return replace(target, identity={**target.identity, **bound, **structured, **rubric})
 
 
 def usage_columns(reply: Reply) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from tasks.llm.targets import Call
 from tasks.progress import advance, progress
 from tasks.prompts import load_template
 from tasks.reports import StageReport
-from tasks.rules.conversation import fill_template
 from tasks.rules.identity import criterion_hash, template_hash
+from tasks.rules.quoting import prompt_on
 from tasks.rules.text import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
@@ -25,7 +25,7 @@ from tasks.scope import Scope, open_scope, unworded_criteria, wanted_rubrics
 from tasks.settings import Job
 from warehouse import Warehouse
 
-TEMPLATE = "augmented_v1"
+TEMPLATE = "augmented_v2"
 _BY_RULE = {EXAMPLES_REMOVED: without_examples}
 """Wordings that need no model."""
 Criterion = Mapping[str, Any]
@@ -73,15 +73,14 @@ async def _augment(
     with PartWriter(Warehouse(job.warehouse), "criterion_variants", desk.ledger) as writer:
 
         async def one(place: int, criterion: Criterion) -> None:
-            request = "\n\n".join(f"{role}: {text}" for role, text in conversations[criterion["task_id"]].messages)
-            prompt = fill_template(template, request, criterion["title"])
+            prompt = prompt_on(template, conversations[criterion["task_id"]].messages, criterion["title"])
             call = Call(target, [{"role": "user", "content": prompt}], criterion["criterion_id"], priority=(place,))
             try:
                 reply = await gateway.complete(call)
             except NotCalled:
                 report.skipped += 1
                 return
-            title, read = read_reply(reply, criterion["title"])
+            title, read = read_reply(reply, criterion["title"], omits_think_tag=writer_model.omits_think_tag)
             row = _row(job, scope, AUGMENTED, criterion, title, usage_columns(read) | made_by, read.status)
             writer.add(row, reply, is_failure=title is None)
             report.count(read.status, reply.cost_usd, is_failure=title is None)
@@ -92,12 +91,12 @@ async def _augment(
                 group.create_task(one(place, criterion))
 
 
-def read_reply(reply: Reply, title: str) -> tuple[str | None, Reply]:
+def read_reply(reply: Reply, title: str, *, omits_think_tag: bool = False) -> tuple[str | None, Reply]:
     """The new words that a reply holds, or None and the reply with the reason why they are not taken."""
     if reply.status != OK:
         return None, reply
     try:
-        return read_augmented(reply.text or "", title), reply
+        return read_augmented(reply.text or "", title, omits_think_tag=omits_think_tag), reply
     except VerdictError as error:
         return None, replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
 

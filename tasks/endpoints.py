@@ -50,9 +50,11 @@ class Price(Strict):
 class Endpoint(Strict):
     """A model behind LiteLLM, with the parameters that are sent to it.
 
-    `api` chooses chat completions or the responses API, `stream` asks for the reply in pieces. Values of `headers`,
-    `api_base`, and of what is named like a secret in `params`, refer to the environment as `${NAME}`; what stands in
-    the file is part of the identity, the values of the environment are not.
+    `api` chooses chat completions or the responses API, `stream` asks for the reply in pieces. `omits_think_tag` says
+    that the server sends thinking without its opening tag, so that all up to the closing one is thinking; it changes no
+    request, but what is read of a reply, so it is part of the identity. Values of `headers`, `api_base`, and of what is
+    named like a secret in `params`, refer to the environment as `${NAME}`; what stands in the file is part of the
+    identity, the values of the environment are not.
     """
 
     name: str = Field(min_length=1)
@@ -60,6 +62,7 @@ class Endpoint(Strict):
     api_base: Annotated[str, Field(min_length=1)] | None = None
     api: Literal["chat", "responses"] = "chat"
     stream: bool = False
+    omits_think_tag: bool = False
     headers: dict[str, str] = {}
     reasoning_effort: str | None = None
     thinking_budget_tokens: int | None = None
@@ -129,7 +132,7 @@ class Model(Endpoint):
 
 
 class Judge(Endpoint):
-    """A model that judges, with its template (a name under `tasks/prompts/`, or a path).
+    """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
 
     `grading` is one that the benchmark knows; null: its first. `rubric` is the wording of the criteria: `original`, or
     a variant (`examples_removed`, `augmented`). Both are part of what a verdict is.

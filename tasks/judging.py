@@ -16,8 +16,9 @@ from tasks.llm.replies import CONTEXT_LENGTH, OK, Reply
 from tasks.parts import Case, Criterion, Part, Search, alike
 from tasks.progress import advance
 from tasks.reports import StageReport
-from tasks.rules.conversation import Message, fill_template, transcript
+from tasks.rules.conversation import Message
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
+from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import Verdict
 from tasks.scope import Judging, Scope
 from tasks.settings import Job
@@ -62,11 +63,11 @@ class Bench:
         text = criteria[0]["text"]
         cases = [Case(row, id_of(self.asking.judging, row, self.asking.vintage)) for row in criteria]
         if lengths is None:
-            await self._judge_whole(cases, transcript(messages, text), priority, must_be=True)
+            await self._judge_whole(cases, messages, priority, must_be=True)
             return
         fits = await asyncio.to_thread(lengths.is_whole, messages, text, [row["title"] for row in criteria])
         whole = [case for case, is_whole in zip(cases, fits, strict=True) if is_whole]
-        refused = await self._judge_whole(whole, transcript(messages, text), priority)
+        refused = await self._judge_whole(whole, messages, priority)
         long = [case for case, is_whole in zip(cases, fits, strict=True) if not is_whole]
         await self._judge_in_parts(long, messages, lengths, priority)
         if refused:
@@ -83,22 +84,26 @@ class Bench:
             await search.judge(group)
 
     async def _judge_whole(
-        self, cases: Sequence[Case], conversation: str, priority: tuple[int, ...], *, must_be: bool = False
+        self, cases: Sequence[Case], messages: Sequence[Message], priority: tuple[int, ...], *, must_be: bool = False
     ) -> list[Case]:
         """Judge cases by one call each, and return those that the judge finds too long, unless they `must_be` whole."""
         if not cases:
             return []
-        if await self._is_too_long(cases[0], conversation, priority, must_be):
+        if await self._is_too_long(cases[0], messages, priority, must_be):
             return list(cases)
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._is_too_long(case, conversation, priority, must_be)) for case in cases[1:]
+                group.create_task(self._is_too_long(case, messages, priority, must_be)) for case in cases[1:]
             ]  # fmt: skip
         return [case for case, task in zip(cases[1:], tasks, strict=True) if task.result()]
 
-    async def _is_too_long(self, case: Case, conversation: str, priority: tuple[int, ...], must_be: bool) -> bool:
+    async def _is_too_long(
+        self, case: Case, messages: Sequence[Message], priority: tuple[int, ...], must_be: bool
+    ) -> bool:
         """Judge one case, unless the judge finds it too long."""
-        prompt = fill_template(self.asking.judging.template, conversation, case.criterion["title"])
+        prompt = judge_prompt(
+            self.asking.judging.template, messages, case.criterion["text"], case.criterion["title"]
+        )  # fmt: skip
         try:
             reply, verdict = await self.asking.decide(prompt, case.identity, priority)
         except NotCalled:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from tasks.llm.room import Room, room_of
 from tasks.llm.targets import Target
 from tasks.rules.chunks import NoRoom, cut
-from tasks.rules.conversation import Message, fill_template, transcript
+from tasks.rules.conversation import Message
 from tasks.rules.evidence import evidence_prompt
+from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import reply_format
 from tasks.scope import Judging
 
@@ -73,7 +74,7 @@ class Lengths:
             return [text]
 
     def _common(self, messages: Sequence[Message], text: str) -> str:
-        return fill_template(self.judging.template, transcript(messages, text), "")
+        return judge_prompt(self.judging.template, messages, text, "")
 
 
 def lengths_of(judging: Judging, target: Target) -> Lengths | None:

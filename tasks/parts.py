@@ -12,8 +12,9 @@ from tasks.lengths import Lengths
 from tasks.llm.budget import NotCalled
 from tasks.llm.replies import CONTEXT_LENGTH, Reply
 from tasks.rules.chunks import NoRoom
-from tasks.rules.conversation import Message, fill_template, transcript
+from tasks.rules.conversation import Message
 from tasks.rules.evidence import evidence_prompt, shown
+from tasks.rules.quoting import is_marked, judge_prompt
 from tasks.rules.verdict import Verdict
 
 Criterion = Mapping[str, Any]
@@ -139,9 +140,8 @@ class Search:
 
     async def _conclude(self, case: Case, step_tokens: int, n_parts: int, round_: int = 1) -> None:
         """The last call of a case, on its evidence; where that is too long, after another search of the evidence."""
-        notes = shown(case.found, n_parts, round_)
-        conversation = transcript(self.messages, notes)
-        prompt = fill_template(self.asking.judging.template, conversation, case.criterion["title"])
+        notes = self._shown(case, n_parts, round_)
+        prompt = judge_prompt(self.asking.judging.template, self.messages, notes, case.criterion["title"])
         if not self.lengths.holds(prompt):
             if await self._condense(case, notes, step_tokens, round_ + 1, n_parts):
                 await self._conclude(case, step_tokens, n_parts, round_ + 1)
@@ -174,11 +174,14 @@ class Search:
                 self._fail(case, f"{part.name}: the judge finds it too long; {_HINT}")
             if outcome is not None:
                 return False
-        before, after = (self.lengths.room.count(each) for each in (notes, shown(case.found, n_parts, round_)))
+        before, after = (self.lengths.room.count(each) for each in (notes, self._shown(case, n_parts, round_)))
         if after > _WORTH_A_ROUND * before:
             self._fail(case, f"the evidence is too long: round {round_} left {after} of {before} tokens; {_HINT}")
             return False
         return True
+
+    def _shown(self, case: Case, n_parts: int, round_: int) -> str:
+        return shown(case.found, n_parts, round_, is_indented=is_marked(self.asking.judging.template))
 
     def _fail(self, case: Case, cause: str) -> None:
         """A case that is too long in spite of all; it rests on the calls that were too long, not on those answered."""

@@ -11,6 +11,7 @@ from typing import Any
 from tasks.calls import judge_target, target_of
 from tasks.conversations import Conversation, conversations_of
 from tasks.endpoints import ORIGINAL
+from tasks.former_templates import judged_before
 from tasks.lengths import Lengths, lengths_of
 from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, prices_of
 from tasks.llm.targets import Prices, Target
@@ -43,7 +44,10 @@ _JUDGE_CALLS = """(
 
 @dataclass(frozen=True)
 class Planned:
-    """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them."""
+    """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them.
+
+    `judged_before` says which of a judge's calls repeat verdicts that stand under another template.
+    """
 
     role: str
     label: str
@@ -53,6 +57,7 @@ class Planned:
     cost_usd: float | None = None
     basis: str = UNKNOWN
     note: str = ""
+    judged_before: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,7 +146,8 @@ def _verdicts(
     unknown = [] if lengths is None or not planned.calls else list(_of_lengths(lengths, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(scope, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are still to be put in other words"] if unworded else []
-    return replace(planned, note="; ".join([*filter(None, [planned.note]), *unknown]))
+    before = judged_before(reader, scope, judging) if planned.calls else ""
+    return replace(planned, note="; ".join([*filter(None, [planned.note]), *unknown]), judged_before=before)
 
 
 def _rewording(job: Job, scope: Scope, reader: Reader) -> Planned:

@@ -14,7 +14,7 @@ from tasks.llm.replies import EMPTY, OK, Reply
 from tasks.llm.targets import Call, Target
 from tasks.progress import advance
 from tasks.reports import StageReport
-from tasks.rules.conversation import final_text
+from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text import count_alphanumeric
 from tasks.scope import Scope, missing_responses, open_scope
@@ -87,10 +87,10 @@ def _response_row(
     job: Job, scope: Scope, model: Model, target: Target, cell: Cell, conversation: str, reply: Reply
 ) -> dict[str, Any]:
     task_id, trial = cell
-    text = final_text(reply.text) if reply.text is not None else None
+    text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
     status, error = reply.status, reply.error
     if text == "":
-        status, error = EMPTY, "nothing is left of the reply without its thinking"
+        status, error = EMPTY, NOTHING_SHOWN
     return {
         **scope.key,
         **usage_columns(reply),

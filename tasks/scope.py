@@ -107,17 +107,27 @@ def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
     """Every configured judge in every judge trial."""
     found = []
-    name = benchmark.evidence_template
-    evidence = None if name is None else load_evidence_template(name)
-    beside = () if evidence is None else (evidence, *WORDING)
     for judge in job.settings.judges:
         grading = judge.grading or benchmark.grading
         template = template_of(judge, benchmark)
-        words, config = template_hash(template, *beside), judge_target(judge).config_hash
+        evidence = _evidence_template(template, benchmark)
+        words, config = hash_of_template(template, benchmark), judge_target(judge).config_hash
         found += [
             Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)
         ]
     return found
+
+
+def hash_of_template(template: str, benchmark: Benchmark) -> str:
+    """The identity of a judge's template, with whatever else it reads for the benchmark."""
+    evidence = _evidence_template(template, benchmark)
+    return template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
+
+
+def _evidence_template(template: str, benchmark: Benchmark) -> str | None:
+    """The template for the parts of a long answer, as it goes with a judge's template; None where answers are whole."""
+    name = benchmark.evidence_template
+    return None if name is None else load_evidence_template(name, template)
 
 
 def template_of(judge: Judge, benchmark: Benchmark) -> str:

@@ -77,7 +77,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "is_retracted": (_FLAG, "Whether the import was taken back; its rows stay in the parts and are not published."),
     "reason": (_TEXT, "Why a response was removed, as the user said."),
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
-    "text": (_TEXT, "The answer, thinking removed; NULL unless status is ok."),
+    "text": (_TEXT, "The answer without the thinking that it starts with; NULL unless status is ok."),
     "chars_alnum": (_INT, "Letters and digits in the answer (paper, figure 7)."),
     "finish_reason": (_TEXT, "Why the model stopped, as the provider reported."),
     "degraded": (_FLAG, "Whether the answer was made with the fall-back parameters."),

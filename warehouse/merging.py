@@ -34,18 +34,23 @@ def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[P
 
 def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
     """Write the rows of parts as one part, save those at the places that are gone (by the name of the part)."""
+    return write_part(table, _rows(table, parts, gone), folder, parts[-1].moment)
+
+
+def write_part(table: Table, pieces: Iterator[pa.Table], folder: Path, moment: str) -> Part:
+    """Write rows as one part into a folder, under a moment and the hash of its bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     n_rows = 0
     try:
         with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
-            for group in _row_groups(_rows(table, parts, gone)):
+            for group in _row_groups(pieces):
                 writer.write_table(group, row_group_size=group.num_rows)
                 n_rows += group.num_rows
         sync(temporary)
         with temporary.open("rb") as written:
             content_hash = hashlib.file_digest(written, "sha256").hexdigest()[:HASH_HEX]
-        name = f"{parts[-1].moment}-{content_hash}.parquet"
+        name = f"{moment}-{content_hash}.parquet"
         temporary.replace(folder / name)
     finally:
         temporary.unlink(missing_ok=True)
@@ -76,7 +81,7 @@ def _rows(table: Table, parts: Sequence[Part], given_way: Mapping[str, pa.Array]
         with pq.ParquetFile(part.path, memory_map=True) as file:
             first = 0
             for batch in file.iter_batches(batch_size=_batch_rows(file)):
-                rows = _by_contract(table, pa.Table.from_batches([batch]))
+                rows = by_contract(table, pa.Table.from_batches([batch]))
                 if gone is not None:
                     places = pa.array(range(first, first + batch.num_rows), gone.type)
                     rows = rows.filter(pc.invert(pc.is_in(places, value_set=gone)))
@@ -92,7 +97,7 @@ def _batch_rows(file: pq.ParquetFile) -> int:
     return 1 if any(group.total_byte_size > _LARGE_GROUP_BYTES for group in groups) else _BATCH_ROWS
 
 
-def _by_contract(table: Table, rows: pa.Table) -> pa.Table:
+def by_contract(table: Table, rows: pa.Table) -> pa.Table:
     """Rows with the contract's columns, found by name; one that an earlier version did not write is NULL."""
     columns = [
         rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)

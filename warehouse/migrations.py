@@ -26,7 +26,11 @@ class Migration:
 
 MIGRATIONS = (
     Migration(2, "Parts may be merged (parts/<table>/manifest.json) and imports retracted; older code knows neither."),
-    Migration(3, "Single responses may be removed, with their verdicts; older code would show the verdicts."),
+    Migration(
+        3,
+        "Single responses may be removed, with their verdicts, and replies are read by the parser that warehouse.json "
+        "names; older code would show what was removed, and read replies otherwise.",
+    ),
 )
 """All steps, in their order; version 1 has no file that says so."""
 
@@ -98,5 +102,24 @@ def migrate(root: Path) -> list[Migration]:
     return missing
 
 
+def parser_of(root: Path) -> int:
+    """By which version of the parser of replies the stored verdicts and answers were read; 1 where nothing says so."""
+    return int(_noted(root).get("parser", 1))
+
+
+def note_parser(root: Path, parser: int) -> None:
+    """Note by which version of the parser all that is stored was read."""
+    begin(root)
+    write_atomically(root / FILE, json.dumps({**_noted(root), "parser": parser}).encode())
+
+
 def _note(root: Path, version: int) -> None:
-    write_atomically(root / FILE, json.dumps({"version": version}).encode())
+    write_atomically(root / FILE, json.dumps({**_noted(root), "version": version}).encode())
+
+
+def _noted(root: Path) -> dict[str, int]:
+    try:
+        found: dict[str, int] = json.loads((root / FILE).read_bytes())
+    except FileNotFoundError:
+        return {}
+    return found

@@ -16,10 +16,11 @@ from warehouse.errors import WarehouseOutdated
 from warehouse.increments import missing_in
 from warehouse.living import gives_life_sign, life_sign, processes_at_work
 from warehouse.locks import file_lock
-from warehouse.migrations import Migration, begin, is_old, migrate, refuse_newer
+from warehouse.migrations import Migration, begin, is_old, migrate, note_parser, parser_of, refuse_newer
 from warehouse.publish import publish, stamp, stamp_of, what_is_published
 from warehouse.reader import DATABASE, Reader
 from warehouse.removal import clean, responses_where
+from warehouse.rewriting import Changes, StoredRows, rewrite, stored_rows
 from warehouse.space import WASTEFUL, times_larger_than_needed
 from warehouse.store import PartStore
 
@@ -192,6 +193,28 @@ class Warehouse:
     def is_living(self, run_id: str) -> bool:
         """Whether a run goes on; one that `runs` calls running and that does not was killed."""
         return gives_life_sign(self._living, run_id)
+
+    @property
+    def parser(self) -> int:
+        """By which version of the parser of replies the stored verdicts and answers were read."""
+        return parser_of(self.root)
+
+    def stored_rows(self, *table_names: str) -> AbstractContextManager[StoredRows]:
+        """The rows of the parts, one a key, whether they are published or not; those of retracted imports included."""
+        return stored_rows(self.store, table_names)
+
+    def rewrite(self, table_name: str, changes: Changes) -> None:
+        """Put other rows in the place of all rows with these keys; they are read after the next `publish`.
+
+        Raises:
+            WarehouseError: a part cannot be read, or the disk refuses; the table stays as it is.
+        """
+        with self._publishing():
+            rewrite(self.store, table_name, changes)
+
+    def note_parser(self, parser: int) -> None:
+        """Note by which version of the parser all that is stored was read."""
+        note_parser(self.root, parser)
 
     def _publishing(self) -> AbstractContextManager[None]:
         return file_lock(self.root / "publish.lock", wait=True)

@@ -157,7 +157,7 @@ BENCHMARK = Benchmark(
     ),
     # Achieved points over positive points, and the mean over examples is what is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),
-    gradings={"binary": "healthbench_v1"},
+    gradings={"binary": "healthbench_v2"},
     default_dataset_id="openai/healthbench",
     severities={},
     vocabularies={ANY_FIELD: {"category": AXES}},

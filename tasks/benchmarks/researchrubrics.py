@@ -182,8 +182,8 @@ BENCHMARK = Benchmark(
         # Equation 1 of the paper.
         ScoreDefinition("paper_score", 0.0, 1.0, -1.0, clips_mean=False, is_primary=False),
     ),
-    gradings={"ternary": "researchrubrics_ternary_v1", "binary": "researchrubrics_binary_v1"},
-    evidence_template="evidence_v1",
+    gradings={"ternary": "researchrubrics_ternary_v2", "binary": "researchrubrics_binary_v2"},
+    evidence_template="evidence_v2",
     default_dataset_id="ScaleAI/researchrubrics",
     severities=SEVERITIES,
     vocabularies={ANY_FIELD: {"category": AXES, **LEVELS}},

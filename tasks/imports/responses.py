@@ -22,7 +22,7 @@ from tasks.imports.offers import Offered, offer_of
 from tasks.llm.replies import EMPTY, OK
 from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, response_id
-from tasks.rules.text import count_alphanumeric, is_blank
+from tasks.rules.text import count_alphanumeric, shows_nothing
 from tasks.settings import Job
 from tasks.sources import source_of
 from warehouse import Reader, Warehouse
@@ -137,7 +137,7 @@ def _is_from(batch: str, offered: Offered, cell: Row, stored: Mapping[str, Row])
 def _answer(offered: Offered, texts: Mapping[Path, Converted]) -> Row:
     document = offered.document
     text = as_text(offered.row["response"]) if document is None else texts[document].text
-    if text is None or is_blank(text):
+    if text is None or shows_nothing(text):
         cause = None if document is None else f"{document.name} holds no text: it is empty, or pictures only"
         return {"status": EMPTY, "text": None, "chars_alnum": None, "error": cause}
     return {"status": OK, "text": text, "chars_alnum": count_alphanumeric(text), "error": None}
@@ -149,7 +149,10 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
         libraries = converters(list(texts))
         yield f"{len(texts)} documents read" + (f" with {', '.join(libraries)}" if libraries else "")
     found: Sequence[tuple[int, str]] = (
-        (sum(is_blank(text.text) for text in texts.values()), "of them without text are failed responses (`empty`)"),
+        (
+            sum(shows_nothing(each.text) for each in texts.values()),
+            "of them without text are failed responses (`empty`)",
+        ),
         (sum(text.n_pages_without_text for text in texts.values()), "pages without text"),
         (sum(text.n_unreadable for text in texts.values()), "characters that a PDF does not tell are U+FFFD"),
         (sum(text.lacks_formulas for text in texts.values()), "DOCX files whose formulas were left out"),

@@ -15,7 +15,7 @@ from tasks.llm.batching import Batching
 from tasks.llm.permits import Outcome
 from tasks.llm.targets import Call, Target
 from tasks.reports import StageReport
-from tasks.rules.conversation import fill_template, transcript
+from tasks.rules.quoting import judge_prompt
 from tasks.scope import Judging
 from tasks.settings import Job
 
@@ -58,6 +58,6 @@ def _whole_calls(
         fits = [True] * len(titles) if lengths is None else lengths.is_whole(messages, text, titles)
         for criterion, is_whole in zip(criteria, fits, strict=True):
             if is_whole:
-                prompt = fill_template(judging.template, transcript(messages, text), criterion["title"])
+                prompt = judge_prompt(judging.template, messages, text, criterion["title"])
                 message = {"role": "user", "content": prompt}
                 yield judge_call(judging, target, [message], id_of(judging, criterion))

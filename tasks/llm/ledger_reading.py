@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,18 @@ class LedgerFiles:
                 if "no such table" not in str(error):
                     raise _unreadable(path, error) from error
         return found
+
+    def each(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """What a query finds in all files, one row after the other.
+
+        Raises:
+            PipelineError: a file is damaged.
+        """
+        for path, reader in self._readers.items():
+            try:
+                yield from reader.connection.execute(query, values)
+            except sqlite3.DatabaseError as error:
+                raise PipelineError(f"{path}: cannot be read ({error}); move it away and run again") from error
 
     def close(self) -> None:
         """Let go of the files."""

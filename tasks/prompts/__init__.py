@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.rules import evidence
 from tasks.rules.conversation import PLACES, missing_places
 from tasks.rules.errors import UsageError
+from tasks.rules.quoting import is_marked
 
 FOLDER = Path(__file__).parent
 
@@ -30,9 +31,13 @@ def load_template(name: str, default: str) -> str:
     return _read(path, PLACES)
 
 
-def load_evidence_template(name: str) -> str:
-    """The text of the template, of this folder, that asks for the evidence in a part of a long report."""
-    return _read(FOLDER / f"{name}.txt", evidence.PLACES)
+_UNMARKED = {"evidence_v2": "evidence_v1"}
+"""What goes with a judge template without markers: both are part of a verdict's identity, so an older one stays."""
+
+
+def load_evidence_template(name: str, beside: str) -> str:
+    """The template that asks for the evidence in a part of a long report, as it goes with the text of a judge's."""
+    return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACES)
 
 
 def _read(path: Path, places: Sequence[str]) -> str:

@@ -7,15 +7,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tasks.rules.records import Turn
-from tasks.rules.text import is_blank
+from tasks.rules.text import is_blank, shows_nothing
 
 Message = tuple[str, str]
 """(role, content)"""
 
 PLACES = ("<<conversation>>", "<<rubric_item>>")
-"""What a judge template must contain."""
+"""What a judge template must contain (`quoting.py` has the places that it may contain)."""
 
-_THINKING_TAG = re.compile(r"<(/?)(think|thinking|reasoning|reason)>", re.IGNORECASE)
+_TAGS = "think|thinking|reasoning|reason"
+_OPENED = re.compile(rf"<({_TAGS})>", re.IGNORECASE | re.ASCII)
+_CLOSED = re.compile(rf"</({_TAGS})>", re.IGNORECASE | re.ASCII)
 _BREAKS = re.compile(r"(?:\r?\n){3,}")
 
 
@@ -57,19 +59,9 @@ def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def transcript(messages: Sequence[Message], response: str) -> str:
-    """A conversation with the candidate's answer as its last assistant turn, as `role: content` lines."""
-    return said((*messages, ("assistant", response)))
-
-
 def said(messages: Iterable[Message]) -> str:
     """Messages as `role: content` lines."""
     return "\n\n".join(f"{role}: {content}" for role, content in messages)
-
-
-def fill_template(template: str, conversation: str, rubric_item: str) -> str:
-    """Fill both places of a judge template."""
-    return fill(template, dict(zip(PLACES, (conversation, rubric_item), strict=True)))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -82,29 +74,43 @@ def missing_places(template: str, places: Sequence[str] = PLACES) -> list[str]:
     return [place for place in places if place not in template]
 
 
-def final_text(text: str) -> str:
-    """What a model answered, without its thinking: tagged passages removed, three or more line breaks made two.
+def final_text(text: str, *, omits_think_tag: bool = False) -> str:
+    """What a model answered, without its thinking; three or more line breaks are made two.
 
-    A closing `</think>` whose opening one the server swallowed takes all before it along; a text that opens with
-    thinking and never ends it holds no answer.
+    An answer that opens with thinking and never ends it, or that shows nothing to a reader, is empty.
     """
-    return _BREAKS.sub("\n\n", without_thinking(text)).strip()
-
-
-def without_thinking(text: str) -> str:
-    """Remove tagged thinking in one pass over the tags, so that a hostile text costs no more than a long one."""
-    kept: list[str] = []
-    position, opened_at, opened = 0, 0, ""
-    for tag in _THINKING_TAG.finditer(text):
-        is_closing, name = bool(tag[1]), tag[2].lower()
-        if not opened and not is_closing:
-            kept.append(text[position : tag.start()])
-            opened_at, opened = tag.start(), name
-        elif opened and is_closing and name == opened:
-            position, opened = tag.end(), ""
-        elif not opened and is_closing and name.startswith("think"):
-            kept.clear()
-            position = tag.end()
-    if opened and is_blank("".join(kept)):
+    try:
+        answer = _BREAKS.sub("\n\n", without_thinking(text, omits_think_tag=omits_think_tag)).strip()
+    except UnfinishedThinking:
         return ""
-    return "".join(kept) + text[opened_at if opened else position :]
+    return "" if shows_nothing(answer) else answer
+
+
+NOTHING_SHOWN = "the reply holds no visible text beside its thinking"
+"""Why an answer is empty."""
+
+
+class UnfinishedThinking(ValueError):
+    """A reply opens with thinking that it never ends."""
+
+
+def without_thinking(text: str, *, omits_think_tag: bool = False) -> str:
+    """A reply without the block of thinking that it starts with.
+
+    A block is there only where the reply starts, after white space, with an opening tag; it ends at the first closing
+    tag of that name. A tag anywhere else is text: what a model writes about must not decide what counts as its answer.
+    With `omits_think_tag` (the server sends thinking without its opening tag) a reply that starts with none starts
+    inside of a block, which ends at the first closing tag, if there is one.
+
+    Raises:
+        UnfinishedThinking: the block is never closed.
+    """
+    opened = _OPENED.match(text, len(text) - len(text.lstrip()))
+    if opened is None:
+        closed = _CLOSED.search(text) if omits_think_tag else None
+        return text[closed.end() :] if closed else text
+    name = opened[1].lower()
+    closed = next((tag for tag in _CLOSED.finditer(text, opened.end()) if tag[1].lower() == name), None)
+    if closed is None:
+        raise UnfinishedThinking(f"<{name}> is never closed")
+    return text[closed.end() :]

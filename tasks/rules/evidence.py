@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.rules.conversation import Message, fill, said
+from tasks.rules.conversation import Message
+from tasks.rules.quoting import prompt_on
 from tasks.rules.text import is_blank, storable
 from tasks.rules.verdict import VerdictError, json_object
 
@@ -34,7 +35,7 @@ def evidence_prompt(
 ) -> str:
     """What asks for the evidence in a part: of the report in round 1, of the notes on it in later ones."""
     place = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=part, n_parts=n_parts)
-    return fill(template, dict(zip(PLACES, (said(messages), place, text, criterion), strict=True)))
+    return prompt_on(template, messages, criterion, more={"<<place>>": place, "<<part>>": text})
 
 
 def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
@@ -50,21 +51,26 @@ def evidence_format(*, is_bounded: bool) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "evidence", "strict": True, "schema": schema}}
 
 
-def parse_evidence(reply: str) -> tuple[str, ...]:
+def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, ...]:
     """The evidence that a reply reports, blank texts left out.
 
     Raises:
         VerdictError: the reply is not one JSON object (bare, fenced, or behind thinking) with a list of texts.
     """
-    found = json_object(reply).get("evidence")
+    found = json_object(reply, omits_think_tag=omits_think_tag).get("evidence")
     if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
         raise VerdictError("evidence is no list of texts")
     return tuple(storable(text.strip()) for text in found if not is_blank(text))
 
 
-def shown(found: Sequence[Sequence[str]], n_parts: int, round_: int) -> str:
-    """What the last call reads in the place of a report of so many parts: what a round found, part by part."""
+def shown(found: Sequence[Sequence[str]], n_parts: int, round_: int, *, is_indented: bool = False) -> str:
+    """What the last call reads in the place of a report of so many parts: what a round found, part by part.
+
+    With `is_indented` further lines of a quotation stand back, so that none of them looks like the name of a part.
+    """
     named = "Part" if round_ == 1 else "Notes"
+    if is_indented:
+        found = [["\n  ".join(text.splitlines()) for text in of_part] for of_part in found]
     listed = [
         f"{named} {number} of {len(found)}:" + ("".join(f"\n- {text}" for text in of_part) or f" {_NOTHING}")
         for number, of_part in enumerate(found, start=1)

@@ -57,7 +57,7 @@ def _closing(text: str, start: int) -> int | None:
     return None
 
 
-def read_augmented(reply: str, title: str) -> str:
+def read_augmented(reply: str, title: str, *, omits_think_tag: bool = False) -> str:
     """The criterion that a model wrote with more detail, if it is one.
 
     The reply is one JSON object with the text `criterion`. It says more than the original, no essay, and each number of
@@ -66,7 +66,7 @@ def read_augmented(reply: str, title: str) -> str:
     Raises:
         VerdictError: for anything else.
     """
-    written = json_object(reply).get("criterion")
+    written = json_object(reply, omits_think_tag=omits_think_tag).get("criterion")
     if not isinstance(written, str) or is_blank(written):
         raise VerdictError("criterion is no text")
     written = written.strip()

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.rules.conversation import UnfinishedThinking, without_thinking
 from tasks.rules.text import storable
 
 MET, PARTIAL, UNMET = "met", "partial", "unmet"
@@ -30,7 +31,8 @@ _DECISIONS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """The key under which a grading's decision stands in a reply, and what it may be."""
 
-_THINKING_END = re.compile(r"</(?:think|thinking|reasoning|reason)>", re.IGNORECASE)
+_SPACE = " \t\r\n"
+"""White space as JSON knows it; a look-alike is text."""
 _FENCED = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 
 
@@ -69,17 +71,19 @@ def reminder(grading: str) -> str:
     return f'Reply again with only the JSON object: {{"explanation": "...", {decision[grading]}}}.'
 
 
-def parse_verdict(reply: str, grading: str = BINARY) -> Verdict:
+def parse_verdict(reply: str, grading: str = BINARY, *, omits_think_tag: bool = False) -> Verdict:
     """Read a verdict from a judge's reply.
 
     The reply is one JSON object, bare or in one Markdown fence, with the decision and an optional text `explanation`,
-    no key twice, and nothing around it but a reasoning model's thinking tags. The decision is an exact boolean
-    `criteria_met` (binary), or a `verdict` that is one of the three words, large or small (ternary).
+    no key twice, and nothing around it but a block of thinking in front (see `without_thinking`). The decision is an
+    exact boolean `criteria_met` (binary), or a `verdict` that is one of the three words, large or small (ternary), and
+    stands nowhere else in the object.
 
     Raises:
         VerdictError: for anything else.
     """
-    answer = json_object(reply)
+    answer = json_object(reply, omits_think_tag=omits_think_tag)
+    _refuse_second(answer, _DECISIONS[grading][0])
     status = _ternary(answer) if grading == TERNARY else _binary(answer)
     explanation = answer.get("explanation", "")
     if not isinstance(explanation, str):
@@ -109,23 +113,18 @@ def status_of(word: str) -> str | None:
     return WORDS.get(_BETWEEN_WORDS.sub(" ", word.strip().lower()))
 
 
-def _without_leading_thinking(text: str) -> str:
-    """What follows the first block of thinking; a block whose opening tag the server swallowed counts too.
-
-    Tags inside the JSON object are part of what the judge says, and stay.
-    """
-    if text.startswith(("{", "`")):
-        return text
-    return _THINKING_END.split(text, maxsplit=1)[-1].strip()
-
-
-def json_object(reply: str) -> dict[str, Any]:
-    """The one JSON object that a reply is, bare or in one Markdown fence, thinking before it left out.
+def json_object(reply: str, *, omits_think_tag: bool = False) -> dict[str, Any]:
+    """The one JSON object that a reply is, bare or in one Markdown fence, a block of thinking before it left out.
 
     Raises:
         VerdictError: it is anything else, or a key stands twice.
     """
-    text = _without_leading_thinking(reply.strip())
+    # JSON is no thinking, and a text in it may name a tag.
+    is_bare = reply.lstrip(_SPACE).startswith(("{", "`"))
+    try:
+        text = without_thinking(reply, omits_think_tag=omits_think_tag and not is_bare).strip(_SPACE)
+    except UnfinishedThinking as error:
+        raise VerdictError(str(error)) from error
     fenced = _FENCED.match(text)
     try:
         answer = json.loads(
@@ -149,6 +148,19 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         raise VerdictError("a key stands twice in the JSON object")
     return result
+
+
+def _refuse_second(answer: dict[str, Any], key: str) -> None:
+    """Refuse an object that holds a decision inside of another value too: which one counts is not clear."""
+    inner: list[Any] = list(answer.values())
+    while inner:
+        value = inner.pop()
+        if isinstance(value, dict):
+            if key in value:
+                raise VerdictError(f"{key} stands in more than one place")
+            inner += value.values()
+        elif isinstance(value, list):
+            inner += value
 
 
 def _no_constant(name: str) -> float:

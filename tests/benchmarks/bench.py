@@ -17,7 +17,7 @@ from tasks.desk import calling
 from tasks.judge import judge_batch, plan_verdicts
 from tasks.prompts import load_template
 from tasks.reports import StageReport
-from tasks.rules.conversation import fill_template, transcript
+from tasks.rules.quoting import judge_prompt
 from tasks.scope import Judging
 from tasks.settings import Job
 from tasks.sources import source_of
@@ -78,11 +78,10 @@ def _tables(n_tasks: int, n_words: int) -> dict[str, list[dict[str, Any]]]:
 
 def prompts(n_calls: int, n_words: int = 300) -> Iterator[str]:
     """The prompts that the judge stage sends for the same number of verdicts."""
-    template = load_template("default", "binary_v1")
+    template = load_template("default", "binary_v2")
     for number in range(-(-n_calls // CRITERIA)):
         question, answer, titles = texts_of(number, n_words)
-        conversation = transcript([("user", question)], answer)
-        yield from (fill_template(template, conversation, title) for title in titles)
+        yield from (judge_prompt(template, [("user", question)], answer, title) for title in titles)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from typing import Any
 
 Request = dict[str, Any]
@@ -89,3 +90,8 @@ def flaw_of(request: object, field: str) -> str | None:
     if not isinstance(conversation, list) or not all(isinstance(item, dict) for item in conversation):
         return f"Missing or malformed parameter: '{field}'."
     return None
+
+
+def criterion_of(prompt: str) -> str:
+    """The criterion that a judge's prompt of the shipped templates quotes."""
+    return re.findall(r"\n\[(\d{16}) criterion\]\n(.*)\n\[\1 end of the criterion\]", prompt, re.DOTALL)[0][1]

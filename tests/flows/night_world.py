@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.alerts.servers import Hook, Reply, serving_hook
-from tests.faults.content import prompt_of
+from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, meets, well_behaved
 from tests.flows.conftest import PROJECT, Command, Done
 
@@ -23,7 +23,7 @@ CONCURRENCY = 8
 SAMPLE = PROJECT / "warehouse/samples/prbench.jsonl"
 _TAKE = re.compile(r" Take \d+\.")
 _WORSE = " In short, nobody knows."
-_CRITERION = re.compile(r'Criterion:\n"""\n(.*)\n"""\n', re.DOTALL)
+_MARKER = re.compile(r"\d{16}")
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Weather:
 
     def is_met(self, request: Request) -> bool:
         """The verdict on what a request asks."""
-        prompt = _TAKE.sub("", prompt_of(request))
+        prompt = _MARKER.sub("", _TAKE.sub("", prompt_of(request)))
         if self.judge_drifts or (_WORSE in prompt and meets(f"worse {prompt}")):
             return False
         return meets(prompt.replace(_WORSE, ""))
@@ -107,9 +107,7 @@ class Seen:
 
 
 def _title(request: Request) -> str:
-    found = _CRITERION.search(prompt_of(request))
-    assert found
-    return found[1].strip()
+    return criterion_of(prompt_of(request)).strip()
 
 
 def _weights() -> dict[str, tuple[str, Fraction]]:

@@ -206,7 +206,7 @@ def test_one_benchmark_is_shown_whole(world: World) -> None:
         found["checks"]
     )
     shown = world.run("benchmarks", "prbench")
-    for part in ("binary_v1", "critically detrimental", "legal_hard", "Compliance Efficiency", "scratchpad"):
+    for part in ("binary_v2", "critically detrimental", "legal_hard", "Compliance Efficiency", "scratchpad"):
         assert part in shown
 
 

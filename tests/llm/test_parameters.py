@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.calls import target_of
+from tasks.calls import judge_target, target_of
 from tasks.endpoints import Judge, Model
 from tasks.llm.sending import chat_arguments
-from tasks.llm.targets import Call
+from tasks.llm.targets import Call, Target
 from tasks.rules.verdict import reply_format
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to
@@ -144,3 +144,15 @@ def test_whatever_changes_an_answer_is_part_of_the_identity(changed: dict[str, A
     assert plain.config_hash != other.config_hash
     call, another = (Call(target, MESSAGES, "c") for target in (plain, other))
     assert call.key(call.parameters(plain.parameters)) != another.key(another.parameters(other.parameters))
+
+
+@pytest.mark.parametrize("target_of_one", [target_of, judge_target])
+def test_how_a_reply_is_read_is_part_of_the_identity_and_changes_no_call(
+    target_of_one: Callable[[Any], Target],
+) -> None:
+    plain, other = (
+        target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, {"omits_think_tag": True})
+    )
+    assert plain.config_hash != other.config_hash
+    call, another = (Call(target, MESSAGES, "c") for target in (plain, other))
+    assert call.key(call.parameters(plain.parameters)) == another.key(another.parameters(other.parameters))

@@ -37,6 +37,8 @@ NO_VERDICTS = {
     "a key twice": '{"criteria_met": true, "criteria_met": false}',
     "words around the object": 'Here it is: {"criteria_met": true}',
     "two fences": '```json\n{"criteria_met": true}\n```\n```json\n{"criteria_met": true}\n```',
+    "prose, a closing tag and an object": 'Not met. It only says: </think>{"criteria_met": true}',
+    "prose, another closing tag and a fence": 'Not met.\n</reasoning>\n```json\n{"criteria_met": true}\n```',
     "ten megabytes of words": "criteria_met true " * 600_000,
     "endless nesting": "[" * 100_000,
 }
@@ -47,7 +49,6 @@ VERDICTS = {
     "fenced": ('```json\n{"criteria_met": false}\n```', 0.0),
     "in a plain fence": ('```\n{"criteria_met": true}\n```', 1.0),
     "after thinking": ('<think>{"criteria_met": true}?</think>\n{"criteria_met": false}', 0.0),
-    "after thinking whose start was swallowed": ('it is {"criteria_met": true}</think>{"criteria_met": false}', 0.0),
     "with a lone surrogate": ('{"explanation": "cut \ud83d", "criteria_met": true}', 1.0),
     "with a lone surrogate as an escape": ('{"explanation": "cut \\ud83d", "criteria_met": true}', 1.0),
     "with thinking tags in its explanation": ('{"explanation": "it says </think>", "criteria_met": true}', 1.0),
@@ -55,8 +56,10 @@ VERDICTS = {
 }
 
 
-def decided(calling: Calling, server: FaultServer, **given: Any) -> tuple[Reply, Verdict | None]:
-    judge = Judge(name="hosted_vllm/judge", structured_output=False)
+def decided(
+    calling: Calling, server: FaultServer, *, omits_think_tag: bool = False, **given: Any
+) -> tuple[Reply, Verdict | None]:
+    judge = Judge(name="hosted_vllm/judge", structured_output=False, omits_think_tag=omits_think_tag)
     judging = Judging(judge, "a-hash", "a template", "a-hash", "binary", 1)
     named: dict[str, Any] = {"name": "hosted_vllm/judge", "timeout_s": 20.0}
     target = call_to(server, **named | given).target
@@ -75,6 +78,15 @@ def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Calla
     assert verdict is not None
     assert (verdict.value, reply.status, len(server.book)) == (value, "ok", 1)
     verdict.explanation.encode()
+
+
+def test_thinking_without_its_opening_tag_is_left_out_where_the_judge_is_said_to_omit_it(
+    calling: Calling, serve: Callable[[Answer], FaultServer]
+) -> None:
+    server = serve(Answer('it is {"criteria_met": true}?</think>{"criteria_met": false}'))
+    _, verdict = decided(calling, server, omits_think_tag=True)
+    assert verdict is not None
+    assert (verdict.value, len(server.book)) == (0.0, 1)
 
 
 @pytest.mark.parametrize("kind", NO_VERDICTS)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tasks.rules.conversation import (
     PLACES,
     build_messages,
-    fill_template,
+    fill,
     final_text,
     missing_places,
-    transcript,
+    said,
     with_references,
 )
 from tasks.rules.records import Turn
@@ -51,10 +51,8 @@ def test_messages_keep_their_outer_white_space() -> None:
     assert (("user", " a \n"), ("assistant", "\tb ")) == build_messages([turn(" a \n", "\tb ")])
 
 
-def test_the_transcript_ends_with_the_answer_as_the_last_assistant_turn() -> None:
-    assert "user: a\n\nassistant: b\n\nuser: c\n\nassistant: the answer" == transcript(
-        [("user", "a"), ("assistant", "b"), ("user", "c")], "the answer"
-    )
+def test_messages_are_lines_with_their_role() -> None:
+    assert "user: a\n\nassistant: b" == said([("user", "a"), ("assistant", "b")])
 
 
 # templates
@@ -67,8 +65,8 @@ HOSTILE = (CONVERSATION, ITEM, f"{ITEM}{CONVERSATION}", r"\1 \g<0> {0} %s", f"<{
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_place_named_inside_a_text_stays_text(text: str) -> None:
-    assert f"C: {text}\nI: x\nagain: x" == fill_template(TEMPLATE, text, "x")
-    assert f"C: x\nI: {text}\nagain: {text}" == fill_template(TEMPLATE, "x", text)
+    assert f"C: {text}\nI: x\nagain: x" == fill(TEMPLATE, {CONVERSATION: text, ITEM: "x"})
+    assert f"C: x\nI: {text}\nagain: {text}" == fill(TEMPLATE, {CONVERSATION: "x", ITEM: text})
 
 
 TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLACES) | st.text(max_size=20)
@@ -76,7 +74,7 @@ TEXTS = st.text(st.sampled_from("<>_ab\n\\"), max_size=20) | st.sampled_from(PLA
 
 @given(TEXTS, TEXTS)
 def test_a_filled_template_is_its_parts_with_the_texts_between(conversation: str, item: str) -> None:
-    filled = fill_template(f"one{ITEM}two{CONVERSATION}three", conversation, item)
+    filled = fill(f"one{ITEM}two{CONVERSATION}three", {CONVERSATION: conversation, ITEM: item})
 
     assert "one" + item + "two" + conversation + "three" == filled
 
@@ -104,19 +102,23 @@ def test_thinking_is_taken_away_under_every_tag(tag: str, spelling: type[str]) -
 
 ANSWERS = {
     "no thinking": ("The answer.", "The answer."),
-    "in the middle": ("One <think>x</think>two.", "One two."),
-    "twice": ("<think>x</think>One <reason>y</reason>two.", "One two."),
-    "the opening tag swallowed": ("first this</think>The answer.", "The answer."),
+    "behind white space": (" \n<think>x</think>The answer.", "The answer."),
+    "in the middle": ("One <think>x</think>two.", "One <think>x</think>two."),
+    "twice": ("<think>x</think>One <reason>y</reason>two.", "One <reason>y</reason>two."),
+    "a closing tag that nothing opened": ("first this</think>The answer.", "first this</think>The answer."),
+    "a closing tag in the answer": ("<think>x</think>Write </think> at the end.", "Write </think> at the end."),
     "never ended": ("<think>first this, then", ""),
     "never ended after white space": (" \n<thinking>first this", ""),
     "ended by another tag": ("<think>first this</reason>The answer.", ""),
-    "nested in itself": ("<think>a<think>b</think>c</think>The answer.", "The answer."),
+    "its own tag named in it": ("<think>I write <think> first</think>The answer.", "The answer."),
     "nested in another": ("<reasoning>a<think>b</think>c</reasoning>The answer.", "The answer."),
     "nothing but thinking": ("<think>x</think>", ""),
     "empty": ("", ""),
     "a tag with an attribute": ('<think a="b">x', '<think a="b">x'),
     "other tags": ("<b>The</b> <thinker>answer</thinker>.", "<b>The</b> <thinker>answer</thinker>."),
     "a comparison": ("a < think > b", "a < think > b"),
+    "a tag in letters that look alike": ("<thin\u212a>x</thin\u212a>y", "<thin\u212a>x</thin\u212a>y"),
+    "letters that grow when made small": ("<think>\u0130\u0130</THINK>The answer.", "The answer."),
 }
 
 
@@ -131,6 +133,41 @@ def test_an_answer_in_front_of_thinking_that_never_ends_is_kept() -> None:
     assert "The answer." in final_text("The answer.\n<think>and yet")
 
 
+OMITTED = {
+    "its opening tag omitted": ("first this</think>The answer.", "The answer."),
+    "another tag": ("first this</reasoning>\nThe answer.", "The answer."),
+    "an opening tag after all": ("<think>first </reason> this</think>The answer.", "The answer."),
+    "a second closing tag": ("first</think>Write </think>.", "Write </think>."),
+    "no thinking": ("The answer.", "The answer."),
+    "nothing but thinking": ("first this</think>", ""),
+}
+
+
+@pytest.mark.parametrize("case", OMITTED)
+def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking(case: str) -> None:
+    text, wanted = OMITTED[case]
+
+    assert wanted == final_text(text, omits_think_tag=True)
+
+
+@pytest.mark.parametrize(
+    "answer", ["\u200b", "\ufeff", "\u00ad\u2060", "\u3164 \uffa0", "\u2800\n", "\x00", "\u202e\U000e0041"]
+)
+def test_an_answer_in_which_a_reader_sees_nothing_is_empty(answer: str) -> None:
+    assert "" == final_text(answer)
+    assert "" == final_text(f"<think>x</think>{answer}")
+    assert f"{answer}.".strip() == final_text(f"{answer}.")
+
+
+@given(
+    st.text(st.characters(exclude_characters="<"), min_size=1, max_size=20), st.sampled_from(TAGS), st.text(max_size=20)
+)
+def test_a_text_that_does_not_start_with_thinking_is_kept_whole(text: str, tag: str, more: str) -> None:
+    answer = f".{text}</{tag}>{more}."
+
+    assert final_text(answer).replace("\n", "").replace("\r", "") == answer.replace("\n", "").replace("\r", "")
+
+
 BREAKS = {
     "a\nb": "a\nb",
     "a\n\nb": "a\n\nb",
@@ -140,7 +177,7 @@ BREAKS = {
     "a\r\n\r\n\r\nb": "a\n\nb",
     "a\n\n\nb\n\n\nc": "a\n\nb\n\nc",
     "\n\n\n a \n\n\n": "a",
-    "a\n<think>x</think>\n\nb": "a\n\nb",
+    "<think>x</think>\n\n\na\n\n\n\nb": "a\n\nb",
 }
 
 
@@ -160,7 +197,11 @@ def test_nothing_is_added_to_an_answer(text: str) -> None:
     assert Counter() == Counter(final_text(text)) - Counter(text)
 
 
-@given(st.text(st.characters(exclude_characters="<\r\n"), max_size=40), st.sampled_from(TAGS), PIECES)
+@given(
+    st.text(st.characters(exclude_characters="<\r\n", exclude_categories=["Cc", "Cf"]), max_size=40).map("a".__add__),
+    st.sampled_from(TAGS),
+    PIECES,
+)
 def test_a_whole_passage_in_front_of_an_answer_leaves_the_answer(answer: str, tag: str, thought: str) -> None:
     inner = thought.replace(f"</{tag}>", "")
 

@@ -46,7 +46,7 @@ def test_the_shape_has_room_for_whole_quotes_where_it_is_bounded_at_all() -> Non
 
 
 def test_a_part_stands_whole_between_the_request_and_the_criterion_and_fills_no_place() -> None:
-    template = load_evidence_template("evidence_v1")
+    template = load_evidence_template("evidence_v1", "")
     part = 'He wrote "<<rubric_item>>" and <<conversation>>.\n'
     prompt = evidence_prompt(
         template, [("user", "Why?")], "Says why.", text=part, part=2, n_parts=3, round_=1

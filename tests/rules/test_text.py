@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.text import count_alphanumeric, is_blank, one_line, storable
+from tasks.rules.text import count_alphanumeric, is_blank, one_line, shows_nothing, storable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 """Lone surrogates among it."""
@@ -47,6 +47,18 @@ def test_white_space_says_nothing(text: str | None) -> None:
 @pytest.mark.parametrize("text", ["0", ".", " a ", "\u200b"])
 def test_anything_else_says_something(text: str) -> None:
     assert not is_blank(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "\u200b", "\ufeff\u200d", "\u00ad", "\u115f\u3164", "\u2800", "\x1b\x00", "\ufe0f"]
+)
+def test_white_space_and_characters_without_a_picture_show_nothing(text: str) -> None:
+    assert shows_nothing(text)
+
+
+@pytest.mark.parametrize("text", ["0", ".", "\u200ba", "\ufffd", "\u0301", "\U0001f600", "\u3000x"])
+def test_any_other_character_shows_something(text: str) -> None:
+    assert not shows_nothing(text)
 
 
 @pytest.mark.parametrize(

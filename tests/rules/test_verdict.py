@@ -1,10 +1,11 @@
 """Reading a judge's reply: exactly one clear answer, or an error; never a guess."""
 
 import json
+import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tasks.rules.verdict import Verdict, VerdictError, parse_verdict, reply_format
@@ -34,6 +35,8 @@ GOOD: dict[str, tuple[str, Verdict]] = {
     ),
     "thinking in front": ('<think>{"criteria_met": false}</think>{"criteria_met": true}', MET),
     "thinking in front of a fence": ('<think>so</think>\n\n```json\n{"criteria_met": true}\n```', MET),
+    "thinking in front in white space": (' \n<Think>so</THINK>\n{"criteria_met": true}', MET),
+    "another closing tag in the thinking": ('<think>a</reason>b</think>{"criteria_met": true}', MET),
     "another key": ('{"criteria_met": true, "confidence": 0.5}', MET),
 }  # fmt: skip
 
@@ -103,6 +106,25 @@ BAD = {
     "a byte order mark": '\ufeff{"criteria_met": true}',
     "thinking only": '<think>{"criteria_met": true}</think>',
     "thinking that never ends": '<think>{"criteria_met": true}',
+    "prose before a closing tag": 'The criterion is not met. It only says: </think>{"criteria_met": true}',
+    "prose before a closing tag and a fence": 'It is not met.\n</reasoning>\n```json\n{"criteria_met": true}\n```',
+    "prose before a whole block": 'Not met. <think>so</think>{"criteria_met": true}',
+    "thinking closed by another tag": '<think>so</reasoning>{"criteria_met": true}',
+    "two blocks of thinking": '<think>a</think><think>b</think>{"criteria_met": true}',
+    "prose behind the thinking": '<think>so</think>Not met. {"criteria_met": true}',
+    "a second closing tag": '<think>so</think>not met</think>{"criteria_met": true}',
+    "a tag with an attribute": '<think a="b">so</think>{"criteria_met": true}',
+    "a tag in letters that look alike": '<thin\u212a>so</thin\u212a>{"criteria_met": true}',
+    "a space that JSON does not know": '\u00a0{"criteria_met": true}',
+    "a line separator behind": '{"criteria_met": true}\u2028',
+    "a space that JSON does not know in a fence": '```json\n\u3000{"criteria_met": true}\n```',
+    "a zero-width space": '\u200b{"criteria_met": true}',
+    "a comment before it": '/* sure */{"criteria_met": true}',
+    "a comment in it": '{"criteria_met": true /* sure */}',
+    "a fence in a fence": '```json\n```json\n{"criteria_met": true}\n```\n```',
+    "a fence of another language": '```python\n{"criteria_met": true}\n```',
+    "a fence of tildes": '~~~\n{"criteria_met": true}\n~~~',
+    "a decision inside of another value": '{"criteria_met": true, "details": [{"criteria_met": false}]}',
     "YAML": "criteria_met: true",
     "an object with a NUL behind": '{"criteria_met": true}\x00',
 }
@@ -167,6 +189,66 @@ def test_a_reply_is_met_only_where_it_holds_a_true_and_unmet_only_where_it_holds
     found = outcome(reply)
 
     assert not isinstance(found, Verdict) or {"met": "true", "unmet": "false"}[found.status] in reply
+
+
+PROSE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30).filter(
+    lambda text: text.strip(" \t\r\n")
+)
+NAMES = st.sampled_from(["think", "thinking", "reasoning", "reason", "THINK", "analysis", "scratchpad", "thin\u212a"])
+SEPARATORS = st.one_of(
+    st.sampled_from(["", " ", "\n", "\n\n", "\u00a0", "\u2028", "\ufeff", "\x00", "---\n", "Answer: ", "// ", "# "]),
+    st.tuples(st.sampled_from(["</{}>", "<{}>", "<{}>so</{}>", "<{} />", "</{} >", "&lt;/{}&gt;", "[/{}]"]), NAMES).map(
+        lambda both: both[0].replace("{}", both[1])
+    ),
+)
+VALID = st.tuples(st.sampled_from(["{}", "```json\n{}\n```", "```\n{}\n```"]), st.booleans()).map(
+    lambda both: both[0].replace("{}", json.dumps({"explanation": "so", "criteria_met": both[1]}))
+)
+
+
+def starts_with_a_whole_block(reply: str) -> bool:
+    return re.match(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", reply, re.DOTALL | re.IGNORECASE) is not None
+
+
+@settings(max_examples=2_000)
+@given(PROSE, st.lists(SEPARATORS, max_size=3), VALID, st.booleans())
+@example("The criterion is not met. It only says:", ["</think>"], '{"criteria_met": true}', False)
+def test_prose_and_then_valid_json_is_never_a_verdict(
+    prose: str, between: list[str], valid: str, is_thought: bool
+) -> None:
+    reply = ("<think>so</think>" if is_thought else "") + "".join([prose, *between, valid])
+    assume(is_thought or not starts_with_a_whole_block(reply))
+
+    assert isinstance(outcome(reply), VerdictError)
+
+
+@settings(max_examples=500)
+@given(VALID, st.lists(SEPARATORS | VALID, max_size=2), PROSE | VALID)
+def test_valid_json_and_then_anything_is_never_a_verdict(valid: str, between: list[str], more: str) -> None:
+    assert isinstance(outcome("".join([valid, *between, more])), VerdictError)
+
+
+def test_where_the_server_omits_the_opening_tag_all_up_to_the_closing_one_is_thinking() -> None:
+    reply = 'It says {"criteria_met": true}, but no.</think>\n{"criteria_met": false}'
+
+    assert UNMET == parse_verdict(reply, omits_think_tag=True)
+    assert MET == parse_verdict('{"criteria_met": true}', omits_think_tag=True)
+    quoting = '{"criteria_met": true, "explanation": "quotes </think>"}'
+    assert Verdict("met", 1.0, "quotes </think>") == parse_verdict(quoting, omits_think_tag=True)
+    for unclear in ('Not met. {"criteria_met": true}', 'so</think>Not met. {"criteria_met": true}', "so</think>"):
+        with pytest.raises(VerdictError):
+            parse_verdict(unclear, omits_think_tag=True)
+
+
+@pytest.mark.parametrize("word", ["satisfied", " Satisfied\n", "SATISFIED"])
+def test_a_ternary_word_counts_large_or_small(word: str) -> None:
+    assert MET == parse_verdict(json.dumps({"verdict": word}), "ternary")
+
+
+@pytest.mark.parametrize("word", ["satisfied.", "not\u00a0satisfied", "sat\u0131sfied", "met", ""])
+def test_any_other_word_is_no_verdict(word: str) -> None:
+    with pytest.raises(VerdictError):
+        parse_verdict(json.dumps({"verdict": word}), "ternary")
 
 
 @pytest.mark.parametrize("explanation", ["quotes </think> of the answer", "quotes <reason>x</reason>", "a <think> b"])

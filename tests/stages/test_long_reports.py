@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,14 +25,16 @@ from tasks.operations import Drift
 from tasks.parts import Search
 from tasks.plan import Planned, plan
 from tasks.reports import StageReport
+from tasks.reread import reread
 from tasks.rules.identity import template_hash
 from tasks.scope import judgings
 from tasks.settings import Job, Settings
 from tests.benchmarks.research import research_row
 from tests.builders import row, write_jsonl
-from tests.faults.content import prompt_of
+from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.stages.runs import judged, prepared
+from tests.stages.version_1 import read_by_version_1
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -79,7 +82,7 @@ class Judge:
             return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
         criterion = criterion_in(prompt)
         quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
-        found = [quote] if quote and quote in prompt.split("Criterion:\n")[0] else []
+        found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
         if is_search(prompt):
             is_report = "of the report:" in prompt
             return Answer(json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])}))
@@ -92,7 +95,7 @@ def is_search(prompt: str) -> bool:
 
 
 def criterion_in(prompt: str) -> str:
-    return prompt.split('Criterion:\n"""\n')[1].partition('\n"""')[0]
+    return criterion_of(prompt)
 
 
 def part_in(prompt: str) -> int:
@@ -102,7 +105,12 @@ def part_in(prompt: str) -> int:
 
 def text_in(prompt: str) -> str:
     """What is searched."""
-    return prompt.split('of the report:\n"""\n')[1].partition('\n"""\n\nCriterion:')[0]
+    return searched_in(prompt)[0]
+
+
+def searched_in(prompt: str) -> list[str]:
+    """The same; nothing in a prompt that asks for a verdict."""
+    return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
 
 
 @pytest.fixture(scope="module")
@@ -287,6 +295,36 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
 
 
+def test_a_part_whose_reply_an_earlier_parser_misread_is_asked_for_again_alone(world: World) -> None:
+    judge = world.judge
+
+    def rambles(request: Request, number: int) -> Answer:
+        prompt = prompt_of(request)
+        is_struck = (
+            criterion_in(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and len(request["messages"]) == 1
+        )
+        return Answer('It may be here.</reasoning>{"evidence": []}') if is_struck else judge(request, number)
+
+    world.server.behaviour = rambles
+    with read_by_version_1():
+        judged(world.job())
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    before = len(world.prompts())
+
+    reread(world.job())
+    Warehouse(world.job().warehouse).publish()
+    assert len(world.prompts()) == before
+    statuses = {name: row["status"] for name, row in world.verdicts().items()}
+    assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "parse_error", "Says 4": "partial"}
+    assert "evidence" in world.verdicts()["Says 7"]["error"]
+    assert (2, "parse_error") in [(row["part_number"], row["status"]) for row in world.evidence("Says 7")]
+
+    assert judged(world.job()).failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert [part_in(prompt) for prompt in world.prompts()[before:]] == [2]
+    assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
+
+
 def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
     warehouse, ledger = Warehouse(tmp_path), Ledger(tmp_path / "ledger")
     first = PartWriter(warehouse, "evidence", ledger)
@@ -399,7 +437,7 @@ def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: 
 
 def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
     # All that is searched is told again, word for word.
-    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": prompt_of(request).split('"""\n')[3:4]}))
+    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": searched_in(prompt_of(request))}))
     assert judged(world.job()).failures["context_length"] == CRITERIA
     assert "round 2 left" in world.verdicts()["Says 7"]["error"]
 

@@ -25,7 +25,7 @@ from tasks.settings import Job, Settings
 from tests.benchmarks.research import WEIGHTS, research_row
 from tests.builders import SHARED_DATA, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
-from tests.faults.content import Request, prompt_of
+from tests.faults.content import Request, criterion_of, prompt_of
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
@@ -39,7 +39,7 @@ def behaviour(request: Request, number: int) -> Answer:
     prompt = prompt_of(request)
     if "make a criterion of a grading rubric more explicit" not in prompt:
         return well_behaved(request, number)
-    title = prompt.split('Criterion:\n"""\n')[1].split('\n"""')[0]
+    title = criterion_of(prompt)
     if title.startswith("Says 7 about subject 2"):
         return Answer(json.dumps({"criterion": "Shorter."}))
     return Answer(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))

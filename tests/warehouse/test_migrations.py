@@ -86,7 +86,7 @@ def step(number):
             os.kill(os.getpid(), signal.SIGKILL)
     return Migration(number, f"step {number}", apply)
 
-migrations.MIGRATIONS = (*migrations.MIGRATIONS, step(3), step(4))
+migrations.MIGRATIONS = (*migrations.MIGRATIONS[:1], step(3), step(4))
 with Warehouse(sys.argv[1]).writing():
     print("done", flush=True)
 """
@@ -107,10 +107,25 @@ def test_steps_are_done_in_order_and_one_that_was_cut_off_is_done_again(warehous
 def test_a_warehouse_with_a_run_at_work_is_not_migrated(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     note_version(warehouse.root, 2)
     with warehouse.writing():
-        monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, Migration(3, "a step")))
+        new = Migration(known_version() + 1, "a step")
+        monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, new))
         with pytest.raises(WarehouseBusy, match="at work"), warehouse.writing():
             pass
-    assert 2 == version_of(warehouse.root)
+    assert new.version - 1 == version_of(warehouse.root)
+
+
+def test_the_parser_is_noted_beside_the_version_and_outlives_a_migration(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 1 == warehouse.parser
+    warehouse.note_parser(2)
+    assert (2, known_version()) == (warehouse.parser, version_of(warehouse.root))
+
+    new = Migration(known_version() + 1, "a step")
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, new))
+    with warehouse.writing():
+        pass
+    assert (2, new.version) == (warehouse.parser, version_of(warehouse.root))
 
 
 def test_every_step_says_what_it_does_and_they_are_numbered() -> None:
