@@ -3,20 +3,20 @@
 Merged parts lie in a folder of their generation (`g0001/`) beside the parts as they were written. The manifest says
 which of them stand and which files are replaced; it is swapped in by one rename, so every instant shows either the
 parts before a compaction or those after it. A part that it does not name stands: writers need not know it.
+
+It is sealed by its own hash and has a copy, which is written first and stands in where the manifest is damaged.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from warehouse.errors import WarehouseError
-from warehouse.files import write_atomically
+from warehouse.files import Unsound, read_sealed, write_sealed
 
 MANIFEST = "manifest.json"
-HASH_HEX = 24
-"""Length of the content hash in the name of a part."""
+COPY = "manifest-copy.json"
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Part:
     path: Path
     replaces: frozenset[str] = frozenset()
     n_rows: int | None = None
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether compaction made it."""
+        return self.n_rows is not None
 
     @property
     def moment(self) -> str:
@@ -54,24 +59,30 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a table's folder; an empty one where nothing was ever merged.
+    """The manifest of a table's folder, or its copy where it is damaged; an empty one where nothing was ever merged.
 
     Raises:
-        WarehouseError: the file is damaged.
+        WarehouseError: both are damaged.
     """
-    path = folder / MANIFEST
-    try:
-        return Manifest(**json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        return Manifest()
-    except (OSError, ValueError, TypeError) as error:
-        raise WarehouseError(f"{path}: cannot be read ({error}); restore it from a backup") from error
+    causes = []
+    for name in (MANIFEST, COPY):
+        try:
+            return Manifest(**read_sealed(folder / name, must_be_sealed=False))
+        except FileNotFoundError:
+            continue
+        except (Unsound, TypeError) as error:
+            causes.append(f"{folder / name}: cannot be read ({error}); `prbench aggregate` makes it anew")
+    if causes:
+        raise WarehouseError(causes[0])
+    return Manifest()
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Switch to a manifest: whoever looks at the parts after this sees what it says, also after a power cut."""
     document = {"generation": manifest.generation, "merged": manifest.merged, "retired": manifest.retired}
-    write_atomically(folder / MANIFEST, json.dumps(document, indent=0, sort_keys=True).encode())
+    # The copy first: it is then never older than the manifest that it stands in for.
+    write_sealed(folder / COPY, document)
+    write_sealed(folder / MANIFEST, document)
 
 
 def generation_folder(folder: Path, generation: int) -> Path:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
-from tests.warehouse.parts import published, put, standing, stored, without_models
+from tests.warehouse.parts import named, published, put, standing, stored, without_models
 from warehouse import Warehouse, WarehouseError, compaction
 from warehouse.building import build
 from warehouse.compaction import compact
@@ -147,7 +147,8 @@ def test_a_part_of_an_earlier_version_is_merged_by_the_names_of_its_columns(tmp_
     folder = tmp_path / "parts" / "runs"
     folder.mkdir(parents=True)
     earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
-    pq.write_table(earlier, folder / f"{1:015d}-{'0' * 24}.parquet")
+    pq.write_table(earlier, folder / ".written")
+    (folder / ".written").rename(folder / named(folder / ".written", 1))
     put(tmp_path, "runs", 2, [row("runs", run_id="now", command="judge")])
     compact(PartStore(tmp_path), set())
 
