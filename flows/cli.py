@@ -25,6 +25,10 @@ from flows.explaining import explained
 from flows.options import Context, examples, shared_options
 from flows.output import show_rows
 from flows.running import finish, run_flow
+from warehouse.damage import take_notices
+
+EXIT_DAMAGED = 3
+"""The exit code of a command that did its work and came upon damage."""
 
 
 @click.group(
@@ -88,6 +92,11 @@ def _end_process(ending: list[int]) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is told in one line."""
     code, line = _outcome(list(arguments))
+    for notice in take_notices():
+        # What a run found is in its reports; this is what other commands come upon.
+        click.echo(f"prbench: {notice.line}", err=True)
+        if code == 0 and not notice.is_mended:
+            code = EXIT_DAMAGED
     if line:
         click.echo(f"prbench: {line}", err=True)
     return code

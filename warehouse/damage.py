@@ -1,6 +1,7 @@
 """Finding damage: parts whose content is not what their name says, and a database with changed or missing blocks."""
 
 import hashlib
+import os
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,37 +34,58 @@ def is_whole(path: Path) -> bool:
         raise WarehouseError(f"{path}: cannot be read ({error.strerror}); may it be used?") from error
     except OSError:
         return False
-    return path.stem.partition("-")[2] == content_hash[:HASH_HEX]
+    return is_named_after(path.name, content_hash)
+
+
+def is_named_after(name: str, content_hash: str) -> bool:
+    """Whether a part's name, or path, says that its content has this SHA-256."""
+    return Path(name).stem.partition("-")[2] == content_hash[:HASH_HEX]
+
+
+def fill_up(path: Path) -> None:
+    """Give a DuckDB file all blocks that it counts: DuckDB cuts unused ones off at its end, as a damage might do."""
+    with path.open("r+b") as file:
+        n_blocks, block_bytes = _blocks(np.frombuffer(file.read(_HEADERS * _HEADER_BYTES), dtype=np.uint64))
+        n_bytes = _HEADERS * _HEADER_BYTES + n_blocks * block_bytes
+        if file.seek(0, os.SEEK_END) < n_bytes:
+            file.truncate(n_bytes)
 
 
 def is_database_whole(path: Path) -> bool:
-    """Whether every block of a DuckDB file is there and has the checksum that was written with it.
+    """Whether every block of a published file is there and has the checksum that was written with it.
 
-    DuckDB itself looks at a block when a query needs it, so damage may stay unseen for long. This reads the file once
-    and takes no database. A block of zeros is one that was never used.
+    DuckDB itself looks at a block when a query needs it, so damage may stay unseen for long. This reads the file once,
+    much faster than queries could. A block of zeros is one that was never used.
     """
     try:
-        file = np.memmap(path, dtype=np.uint64, mode="r")
+        file = np.memmap(path, dtype=np.uint8, mode="r")
     except (OSError, ValueError):
         return False
-    words = _HEADER_BYTES // 8
-    headers = file[: _HEADERS * words]
-    if headers.size < _HEADERS * words or not all(_are_sound(headers.reshape(_HEADERS, words))):
+    n_header_bytes = _HEADERS * _HEADER_BYTES
+    if file.size < n_header_bytes:
         return False
-    _, *states = headers.reshape(_HEADERS, words)
-    state = max(states, key=lambda header: int(header[_ITERATION]))
-    n_blocks, block_words = int(state[_BLOCK_COUNT]), int(state[_BLOCK_BYTES]) // 8
-    blocks = file[headers.size :]
-    if not block_words or blocks.size % block_words or blocks.size // block_words < n_blocks:
+    headers = file[:n_header_bytes].view(np.uint64)
+    if not _are_sound(headers.reshape(_HEADERS, -1)).all():
         return False
-    blocks = blocks.reshape(-1, block_words)
-    step = max(1, _AT_ONCE_BYTES // (8 * block_words))
-    return all(all(_are_sound(blocks[first : first + step])) for first in range(0, len(blocks), step))
+    n_blocks, block_bytes = _blocks(headers)
+    n_bytes = file.size - n_header_bytes
+    if not block_bytes or n_bytes % block_bytes or n_bytes // block_bytes < n_blocks:
+        return False
+    blocks = file[n_header_bytes:].view(np.uint64).reshape(-1, block_bytes // 8)
+    step = max(1, _AT_ONCE_BYTES // block_bytes)
+    return all(_are_sound(blocks[first : first + step]).all() for first in range(0, len(blocks), step))
+
+
+def _blocks(headers: NDArray[np.uint64]) -> tuple[int, int]:
+    """How many blocks the newer of the two headers of the database counts, and the bytes of each."""
+    _, *states = headers.reshape(_HEADERS, -1)
+    state = max(states, key=lambda each: int(each[_ITERATION]))
+    return int(state[_BLOCK_COUNT]), int(state[_BLOCK_BYTES])
 
 
 def _are_sound(blocks: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Of each block whether its first word is the checksum of the others."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # it is meant to
         checksums = np.bitwise_xor.reduce(blocks[:, 1:] * _FACTOR, axis=1) ^ _SEED
     sound: NDArray[np.bool_] = (checksums == blocks[:, 0]) | ~blocks.any(axis=1)
     return sound

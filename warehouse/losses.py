@@ -1,6 +1,6 @@
 """What damage took and nothing here could bring back: kept until the rows are there again, or the user lets them go."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -10,6 +10,12 @@ from warehouse.listing import Kind
 from warehouse.store import DAMAGED, aside
 
 LOSSES = "losses.json"
+_MOST_NAMED = 10
+_WHAT_TO_DO = (
+    "what is lost comes back with the next `prbench run` if its replies are in the ledger, and with importing it again "
+    "if it was imported; no call is made for it unless you ask: `prbench run --replace-lost` calls again for what is "
+    "still missing, and ends this message"
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,16 @@ class Loss:
         of = ", ".join(f"{name} {value}" for name, value in named if value is not None)
         number = "an unknown number of" if self.n_rows is None else f"{self.n_rows}"
         return f"{number} rows of {self.table}" + (f" ({of})" if of else "") + " are lost"
+
+
+def lines_on(losses: Sequence[Loss]) -> list[str]:
+    """What is lost and what to do, in words."""
+    if not losses:
+        return []
+    lines = [loss.line for loss in losses[:_MOST_NAMED]]
+    if len(losses) > _MOST_NAMED:
+        lines.append(f"and rows of {len(losses) - _MOST_NAMED} more kinds; `prbench doctor` lists all")
+    return [*lines, _WHAT_TO_DO]
 
 
 def read_losses(root: Path) -> list[Loss]:

@@ -17,7 +17,7 @@ import duckdb
 import sql
 from warehouse.building import build
 from warehouse.contracts import TABLES
-from warehouse.damage import is_database_whole, note
+from warehouse.damage import fill_up, is_database_whole, note
 from warehouse.empty import STAMP
 from warehouse.errors import WarehouseError
 from warehouse.files import sync
@@ -146,6 +146,7 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
         note(store.root.parent, f"{database}: was damaged and is built anew from the parts", is_mended=True)
         building.unlink(missing_ok=True)
         n_rows = build(look.standing, building, look.everything, stamp(), is_copy=False)
+    fill_up(building)
     sync(building)
     if listing and look.gone:
         add_losses(store.root.parent, listing.rows, n_rows, {table for table, _ in look.gone})
@@ -193,6 +194,17 @@ def what_is_published(database: Path) -> Published | None:
         return None
     _KNOWN[database] = which, published
     return published
+
+
+def is_damaged(database: Path) -> bool:
+    """Whether a published database is damaged; one that other code published is merely to be built anew."""
+    if not database.exists() or is_database_whole(database):
+        return False
+    try:
+        with Reader(database) as reader:
+            return stamp_of(reader) == stamp()
+    except (WarehouseError, duckdb.Error):
+        return True
 
 
 def _which(database: Path) -> tuple[Any, ...]:

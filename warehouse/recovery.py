@@ -206,7 +206,7 @@ def _restore_table(
     written: Names = set()
     n_rows = 0
     for moment, condition in places.items():
-        found = connection.execute(f"select * from ({lost}) where {condition} order by {key}")
+        found = connection.sql(f"select * from ({lost}) where {condition} order by {key}")
         for batch in found.to_arrow_reader(_ROWS_A_PART):
             rows = pa.Table.from_batches([batch]).select(list(table.columns)).cast(table.schema)
             written.add((table.name, store.put_back(table.name, rows, moment)))
@@ -244,6 +244,4 @@ def damage_of(store: PartStore, database: Path) -> list[str]:
         found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
     gone = gone_from(standing, set(listing.parts)) if listing else set()
     found += [f"{store.root / table_name / name}: is missing" for table_name, name in sorted(gone)]
-    if database.exists() and not is_database_whole(database):
-        found.append(f"{database}: is damaged")
     return found

@@ -12,14 +12,14 @@ from typing import Any
 
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
 from warehouse.contracts import TABLES
-from warehouse.damage import is_database_whole, note
+from warehouse.damage import note
 from warehouse.errors import WarehouseOutdated
 from warehouse.increments import missing_in
 from warehouse.living import gives_life_sign, life_sign, processes_at_work
 from warehouse.locks import file_lock
 from warehouse.losses import Loss, mend_losses, read_losses, write_losses
 from warehouse.migrations import Migration, begin, is_old, mend_version, migrate, refuse_newer
-from warehouse.publish import publish, stamp, stamp_of, what_is_published
+from warehouse.publish import is_damaged, publish, stamp, stamp_of, what_is_published
 from warehouse.reader import DATABASE, Reader
 from warehouse.recovery import damage_of, listing_of, mend_manifests
 from warehouse.space import WASTEFUL, times_larger_than_needed
@@ -100,14 +100,25 @@ class Warehouse:
             mend_version(self.root)
             mend_losses(self.root)
             mend_manifests(self.store, listing_of(self.store, self.database))
-            is_damaged = self.database.exists() and not is_database_whole(self.database)
-            if is_damaged:
-                note(self.root, f"{self.database}: was damaged and is built anew from the parts", is_mended=True)
-            return publish(self.store, self.database, is_anew=is_damaged, must_verify=True)
+            return publish(self.store, self.database, is_anew=self._must_renew(), must_verify=True)
+
+    def renew_if_damaged(self) -> None:
+        """Build a damaged database anew, for what has to read it before anything is verified."""
+        if is_damaged(self.database):
+            with self._publishing():
+                if self._must_renew():
+                    publish(self.store, self.database, is_anew=True)
+
+    def _must_renew(self) -> bool:
+        must_renew = is_damaged(self.database)
+        if must_renew:
+            note(self.root, f"{self.database}: was damaged and is built anew from the parts", is_mended=True)
+        return must_renew
 
     def damage(self) -> list[str]:
         """What is damaged or missing, in words; nothing is changed."""
-        return damage_of(self.store, self.database)
+        found = damage_of(self.store, self.database)
+        return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
 
     def losses(self) -> list[Loss]:
         """The rows that damage took and that are not there again."""

@@ -16,6 +16,7 @@ import pytest
 import sql
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
+from tests.warehouse.parts import named
 from warehouse import Warehouse, WarehouseError
 from warehouse.contracts import TABLES
 
