@@ -18,6 +18,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 """Databases in memory that no reader uses now: to make one takes several times as long as to attach a file to it."""
 _MOST_IDLE = 2
+_OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
 
 
 class Reader:
@@ -91,7 +92,8 @@ def telling_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        if is_database_whole(path):
+        # What is wrong with a query says nothing about the file.
+        if isinstance(error, _OF_QUERIES) or is_database_whole(path):
             raise
         raise WarehouseError(_unreadable(path, error)) from error
 

@@ -178,12 +178,8 @@ def _listed(warehouse: Warehouse) -> list[str]:
 
 def _changing(warehouse: Warehouse) -> list[str]:
     """The small files that say which parts count, and of which version the warehouse is."""
-    found = [
-        *warehouse.store.root.glob("*/manifest.json"),
-        *warehouse.store.root.glob("*/manifest-copy.json"),
-        *warehouse.root.glob("damaged/losses.json"),
-        *warehouse.root.glob("warehouse.json"),
-    ]
+    names = ("parts/*/manifest.json", "parts/*/manifest-copy.json", "parts/list.json", "damaged/losses.json")
+    found = [path for name in (*names, "warehouse.json") for path in warehouse.root.glob(name)]
     return sorted(path.relative_to(warehouse.root).as_posix() for path in found)
 
 

@@ -34,6 +34,12 @@ def named(path: Path, moment: int) -> str:
     return f"{moment:015d}-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet"
 
 
+def forget_parts(warehouse: Warehouse) -> None:
+    """Let nothing know any more which parts there were, so that those a test takes away are not restored."""
+    warehouse.database.unlink(missing_ok=True)
+    (warehouse.store.root / "list.json").unlink(missing_ok=True)
+
+
 def stored(store: PartStore, table_name: str) -> list[Row]:
     """All rows of the parts that stand, in their order."""
     return [row for part in store.standing(table_name) for row in pq.read_table(part.path).to_pylist()]
