@@ -4,7 +4,7 @@ import click
 
 from flows.cli_status import status
 from flows.options import Context, examples, shared_options
-from flows.output import show_rows
+from flows.output import show
 
 
 @click.command(epilog=examples("prbench doctor --config prbench.yaml"))
@@ -18,7 +18,8 @@ def doctor(context: Context) -> int:
 
     findings = examine(context.job)
     marks = {True: "ok", False: "PROBLEM", None: "unknown"}
-    show_rows(context.as_json, ["what", "state", "detail"], [(f.subject, marks[f.is_ok], f.detail) for f in findings])
+    rows = [(f.subject, marks[f.is_ok], f.detail) for f in findings]
+    show(["what", "state", "detail"], rows, "json" if context.as_json else "table", is_cut=False)
     problems = [finding for finding in findings if finding.is_ok is False]
     if problems and all(finding.is_damage for finding in problems):
         return 3
