@@ -189,7 +189,7 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table
     )
     number = len(warehouse.store.parts(table_name)) + 1
     unnamed = folder / ".written"
-    connection.execute(f"copy (select {columns} from given) to '{unnamed}' (compression zstd)").fetchall()
+    connection.execute(f"copy (select {columns} from given) to '{unnamed}' (format parquet, compression zstd)")
     with unnamed.open("rb") as written:
         content_hash = hashlib.file_digest(written, "sha256").hexdigest()
     unnamed.rename(folder / f"{number:015d}-{content_hash[:24]}.parquet")

@@ -241,7 +241,7 @@ def test_compaction_does_not_carry_damage_on(warehouse: Warehouse, quick: None) 
 
 
 @pytest.mark.parametrize("names", [["manifest.json"], ["manifest-copy.json"], ["manifest.json", "manifest-copy.json"]])
-@pytest.mark.parametrize("what", DAMAGES)
+@pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
 @pytest.mark.parametrize("grace_s", [0.0, 3600.0])
 def test_a_damaged_manifest_is_made_anew(
     warehouse: Warehouse, quick: None, names: list[str], what: str, grace_s: float
