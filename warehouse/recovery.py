@@ -16,19 +16,13 @@ from warehouse.contracts import TABLES, Table
 from warehouse.damage import is_database_whole, is_whole, note
 from warehouse.engine import engine
 from warehouse.errors import WarehouseError
-from warehouse.files import Unsound, read_sealed
-from warehouse.increments import gone_from
+from warehouse.files import Unsound
 from warehouse.listing import LIST, Listing, count_query, counted, read_list
 from warehouse.loading import Names, Standing
 from warehouse.losses import add_unknown
 from warehouse.manifest import (
-    COPY,
-    MANIFEST,
-    Manifest,
     Part,
     counted_as_published,
-    read_manifest,
-    write_manifest,
 )
 from warehouse.reader import Reader, quoted
 from warehouse.standing import decided, standing_order, view_parts
@@ -51,10 +45,10 @@ def listing_of(store: PartStore, database: Path) -> Listing | None:
         to = aside(store.root.parent, path)
         note(store.root.parent, f"{path}: was damaged ({error}), is now {to.name}, and is written anew", is_mended=True)
         listing = None
-    return listing or _listed_by(database)
+    return listing or listed_by(database)
 
 
-def _listed_by(database: Path) -> Listing | None:
+def listed_by(database: Path) -> Listing | None:
     if not database.exists():
         return None
     try:
@@ -63,55 +57,6 @@ def _listed_by(database: Path) -> Listing | None:
             return Listing(parts, counted(reader.table(count_query())[1]))
     except (duckdb.Error, OSError, ValueError, WarehouseError):
         return None
-
-
-def mend_manifests(store: PartStore, listing: Listing | None) -> None:
-    """Restore manifests that are damaged or missing: from their copy, or from the merged parts that are there."""
-    for table_name in TABLES:
-        folder = store.root / table_name
-        causes = [cause for name in (MANIFEST, COPY) if (cause := _damage_of(folder / name))]
-        for path, why in causes:
-            where = aside(store.root.parent, path, table_name).relative_to(store.root.parent)
-            note(store.root.parent, f"{path}: is damaged ({why}); it is now {where}, and was made anew")
-        is_there = [(folder / name).exists() for name in (MANIFEST, COPY)]
-        if any(is_there):
-            if not all(is_there) or causes:
-                write_manifest(folder, read_manifest(folder))
-        elif causes or _is_missed(folder, table_name, listing):
-            write_manifest(folder, _of_merged_parts(folder))
-            if not causes:
-                note(store.root.parent, f"{folder / MANIFEST}: is missing; it was made anew from the merged parts")
-
-
-def _damage_of(path: Path) -> tuple[Path, str] | None:
-    """A manifest with what is wrong about it, if it is damaged."""
-    try:
-        Manifest(**read_sealed(path, must_be_sealed=False))
-    except FileNotFoundError:
-        pass
-    except (Unsound, TypeError) as error:
-        return path, str(error)
-    return None
-
-
-def _is_missed(folder: Path, table_name: str, listing: Listing | None) -> bool:
-    """Whether merged parts are there that should stand, but no manifest that says so."""
-    merged = {path.name for path in folder.glob("g[0-9]*/*.parquet")}
-    return listing is not None and any((table_name, name) in listing.parts for name in merged)
-
-
-def _of_merged_parts(folder: Path) -> Manifest:
-    """A manifest by which all merged parts stand that are there.
-
-    Replaced ones among them, and parts that were merged, then stand beside them, which changes nothing that is read.
-    """
-    paths = sorted(folder.glob("g[0-9]*/*.parquet"))
-    generations = {path.name: int(path.parent.name[1:]) for path in paths}
-    merged = {
-        path.name: {"generation": generations[path.name], "n_rows": _rows_said(path) or 0, "replaces": []}
-        for path in paths
-    }  # fmt: skip
-    return Manifest(max(generations.values(), default=0), merged)
 
 
 def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, listing: Listing | None) -> Names:
@@ -134,7 +79,7 @@ def set_aside_damaged(store: PartStore, standing: Standing, reading: Names, list
 
 
 def _set_aside(store: PartStore, table_name: str, part: Part, listing: Listing | None) -> None:
-    root, n_rows = store.root.parent, _rows_said(part.path)
+    root, n_rows = store.root.parent, rows_said(part.path)
     to = store.set_aside(table_name, part).relative_to(root)
     line = f"{part.path}: is damaged, since its content is not what its name says; it is now {to}"
     if listing is None:
@@ -144,7 +89,7 @@ def _set_aside(store: PartStore, table_name: str, part: Part, listing: Listing |
     note(root, line)
 
 
-def _rows_said(path: Path) -> int | None:
+def rows_said(path: Path) -> int | None:
     """How many rows a damaged part says that it has."""
     try:
         return int(pq.read_metadata(path).num_rows)
@@ -223,25 +168,3 @@ def _columns(connection: duckdb.DuckDBPyConnection, table_name: str) -> set[str]
         "select column_name from duckdb_columns() where database_name = 'last' and table_name = ?", [table_name]
     ).fetchall()
     return {column for (column,) in rows}
-
-
-def damage_of(store: PartStore, database: Path) -> list[str]:
-    """What is damaged or missing, in words; nothing is changed."""
-    found = []
-    listing = None
-    try:
-        listing = read_list(store.root) or _listed_by(database)
-    except Unsound as error:
-        found.append(f"{store.root / LIST}: is damaged ({error})")
-    standing: dict[str, list[Part]] = {}
-    for table_name in TABLES:
-        folder = store.root / table_name
-        found += [f"{folder / name}: is damaged" for name in (MANIFEST, COPY) if _damage_of(folder / name)]
-        try:
-            standing[table_name] = store.standing(table_name)
-        except WarehouseError:
-            continue
-        found += [f"{part.path}: is damaged" for part in standing[table_name] if not is_whole(part.path)]
-    gone = gone_from(standing, set(listing.parts)) if listing else set()
-    found += [f"{store.root / table_name / name}: is missing" for table_name, name in sorted(gone)]
-    return found

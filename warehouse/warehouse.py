@@ -18,10 +18,11 @@ from warehouse.increments import missing_in
 from warehouse.living import gives_life_sign, life_sign, processes_at_work
 from warehouse.locks import file_lock
 from warehouse.losses import Loss, mend_losses, read_losses, write_losses
+from warehouse.mending import damage_of, mend_manifests
 from warehouse.migrations import Migration, begin, is_old, mend_version, migrate, refuse_newer
 from warehouse.publish import is_damaged, publish, stamp, stamp_of, what_is_published
 from warehouse.reader import DATABASE, Reader
-from warehouse.recovery import damage_of, listing_of, mend_manifests
+from warehouse.recovery import listing_of
 from warehouse.space import WASTEFUL, times_larger_than_needed
 from warehouse.store import PartStore
 
