@@ -49,6 +49,7 @@ def listing_of(store: PartStore, database: Path) -> Listing | None:
 
 
 def listed_by(database: Path) -> Listing | None:
+    """The parts that a database holds, with how many rows of each kind; None where it cannot say."""
     if not database.exists():
         return None
     try:
