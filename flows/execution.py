@@ -81,10 +81,11 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
     execution = Execution(job)
     with warehouse.writing(), warehouse.living(job.run_id):
         started_at = datetime.now(UTC)
-        warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
         warehouse.verify()
         if replace_lost:
             warehouse.accept_losses()
+        warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
+        warehouse.publish()
         tell_of_killed(job)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:

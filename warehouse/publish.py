@@ -45,6 +45,10 @@ _KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
 Publishing where there is nothing to publish then costs next to nothing."""
 
 
+class _DamagedCopy(Exception):
+    """The database that was to be added to is damaged."""
+
+
 @dataclass(frozen=True)
 class _Look:
     """What publishing finds: the parts that stand, what the database lacks of them, and listed parts that are gone.
@@ -101,6 +105,9 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_ver
         _remove_leftovers(database)
         store.remove_leftovers()
         _put_in_place(store, database, look, listing, is_copy=is_copy)
+    except _DamagedCopy:
+        note(store.root.parent, f"{database}: was damaged and is built anew from the parts", is_mended=True)
+        return publish(store, database, is_anew=True)
     except (duckdb.Error, OSError) as error:
         raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
     finally:
@@ -140,12 +147,10 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
             shutil.copyfile(database, building)
         missing = look.missing if is_copy and look.missing else look.everything
         n_rows = build(look.standing, building, missing, stamp(), is_copy=is_copy)
-    except duckdb.Error:
+    except duckdb.Error as error:
         if not is_copy or is_database_whole(database):
             raise
-        note(store.root.parent, f"{database}: was damaged and is built anew from the parts", is_mended=True)
-        building.unlink(missing_ok=True)
-        n_rows = build(look.standing, building, look.everything, stamp(), is_copy=False)
+        raise _DamagedCopy from error
     fill_up(building)
     sync(building)
     if listing and look.gone:

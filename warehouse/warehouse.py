@@ -95,7 +95,8 @@ class Warehouse:
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
         damaged database is built anew. What was found is told by `take_notices`, what stays lost by `losses`.
         """
-        refuse_newer(self.root)
+        if refuse_newer(self.root) is None:
+            return False  # nothing was ever stored
         self._published_at_s = time.monotonic()
         with self._publishing():
             mend_version(self.root)

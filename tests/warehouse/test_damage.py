@@ -404,3 +404,36 @@ def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehous
     with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` builds it anew") as caught:
         rows_of(warehouse)
     assert 1 == len(str(caught.value).splitlines())
+
+
+def test_a_database_whose_damage_shows_while_it_is_added_to_is_built_anew_from_verified_parts(
+    warehouse: Warehouse, quick: None
+) -> None:
+    before = filled(warehouse)
+    content = warehouse.database.read_bytes()
+    assert rows_of(warehouse) == before  # what is published is known, so that the file is not looked at again
+    for block in range(12_288, len(content), 262_144):
+        flip(warehouse.database, block + 4_000)
+    flip(warehouse.store.standing("labels")[0].path)
+    warehouse.write("labels", [row("labels", field="Law", kind="k", label="new")])
+    warehouse.publish()
+
+    assert is_database_whole(warehouse.database)
+    assert 3 == len(rows_of(warehouse)["labels"])
+    assert [1] == [loss.n_rows for loss in warehouse.losses()]
+
+
+def test_a_run_begins_although_both_manifests_of_a_table_that_it_writes_are_damaged(
+    warehouse: Warehouse, quick: None
+) -> None:
+    before = filled(warehouse)
+    warehouse.compact(grace_s=0)
+    for name in ("manifest.json", "manifest-copy.json"):
+        (warehouse.store.root / "runs" / name).write_bytes(b"{")
+    with pytest.raises(WarehouseError, match="`prbench aggregate` makes it anew"):
+        warehouse.write("runs", [row("runs", run_id="new")])
+    warehouse.verify()
+    warehouse.write("runs", [row("runs", run_id="new")])
+    warehouse.publish()
+
+    assert 1 + len(before["runs"]) == len(rows_of(warehouse)["runs"])
