@@ -27,6 +27,10 @@ from flows.options import Context, examples, shared_options
 from flows.output import show_rows
 from flows.running import finish, run_flow
 from tasks.terminal import shown_visibly
+from warehouse.damage import take_notices
+
+EXIT_DAMAGED = 3
+"""The exit code of a command that did its work and came upon damage."""
 
 
 @click.group(
@@ -91,6 +95,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is told in one line."""
     with shown_visibly():
         code, line = _outcome(list(arguments))
+        for notice in take_notices():
+            # What a run found is in its reports; this is what other commands come upon.
+            click.echo(f"prbench: {notice.line}", err=True)
+            if code == 0 and not notice.is_mended:
+                code = EXIT_DAMAGED
         if line:
             # What a line quotes may have lines of its own.
             click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)

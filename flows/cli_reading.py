@@ -4,19 +4,26 @@ import click
 
 from flows.cli_status import status
 from flows.options import Context, examples, shared_options
-from flows.output import show_rows
+from flows.output import show
 
 
 @click.command(epilog=examples("prbench doctor --config prbench.yaml"))
 @shared_options
 def doctor(context: Context) -> int:
-    """Look whether everything is in place: configuration, keys, endpoints, warehouse, versions."""
+    """Look whether everything is in place: configuration, keys, endpoints, warehouse, versions.
+
+    All that is stored is read and verified. The exit code is 3 if something of it is damaged, and 1 for other problems.
+    """
     from flows.doctor import examine
 
     findings = examine(context.job)
     marks = {True: "ok", False: "PROBLEM", None: "unknown"}
-    show_rows(context.as_json, ["what", "state", "detail"], [(f.subject, marks[f.is_ok], f.detail) for f in findings])
-    return 1 if any(finding.is_ok is False for finding in findings) else 0
+    rows = [(f.subject, marks[f.is_ok], f.detail) for f in findings]
+    show(["what", "state", "detail"], rows, "json" if context.as_json else "table", is_cut=False)
+    problems = [finding for finding in findings if finding.is_ok is False]
+    if problems and all(finding.is_damage for finding in problems):
+        return 3
+    return 1 if problems else 0
 
 
 READING_COMMANDS = (status, doctor)

@@ -9,6 +9,8 @@ from flows.output import show_json
 from flows.running import finish, run_flow
 
 _RETRY = click.option("--retry-failed", is_flag=True, help="Also try failures again whose cause will hardly pass.")
+_REPLACE = click.option("--replace-lost", is_flag=True,
+                        help="Call again for rows that damaged files held and nothing could restore.")  # fmt: skip
 _NEXT = (
     "uv run prbench leaderboard --by category{option}",
     'uv run prbench sql "select title, weight, status, explanation from verdict_details{where} '
@@ -19,11 +21,12 @@ _NEXT = (
 
 @click.command(epilog=examples("prbench run", "prbench run --config prbench.yaml --limit 20", "prbench run --json -q"))
 @_RETRY
+@_REPLACE
 @capped
 @shared_options
-def run(context: Context, retry_failed: bool) -> int:
+def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Do the whole job; only what is missing is done."""
-    execution = run_flow(context, "evaluate", retry_failed=retry_failed)
+    execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
     if execution.was_interrupted:
         return finish(context, execution)
     if context.as_json:
@@ -52,16 +55,19 @@ def _next(benchmark: str | None) -> str:
     "prbench nightly --stop-at 06:30",
 ))  # fmt: skip
 @_RETRY
+@_REPLACE
 @capped
 @shared_options
-def nightly(context: Context, retry_failed: bool) -> int:
+def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Do a night: sample anew what is to be, judge, compare with the last night, send alerts.
 
     The night is the day at which the schedule last fired, so the same night is never sampled twice.
     """
     from flows.nights import run_night
 
-    execution = run_night(context.job, is_verbose=context.is_verbose, retry_failed=retry_failed)
+    execution = run_night(
+        context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
+    )
     if not context.as_json and not execution.was_skipped and not execution.was_interrupted:
         show_leaderboard(context, execution.job)
     return finish(context, execution)
@@ -76,9 +82,10 @@ def nightly(context: Context, retry_failed: bool) -> int:
 @click.option("--task", "tasks", metavar="ID", multiple=True, help="Only this task (again for more).")
 @click.option("--dry-run", is_flag=True, help="Show what would be called, used and paid; call nothing.")
 @_RETRY
+@_REPLACE
 @capped
 @shared_options
-def backfill(context: Context, dry_run: bool, retry_failed: bool) -> int:
+def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: bool) -> int:
     """Fill in what is missing of models, judges, trials or splits; everything else stays as it is.
 
     Models are filled in side by side, and one that fails does not hold up the others. Models that are sampled nightly
@@ -90,7 +97,7 @@ def backfill(context: Context, dry_run: bool, retry_failed: bool) -> int:
         job = context.job
         refuse_unknown_models(job)
         return show_plan(context, job)
-    execution = run_flow(context, "backfill", retry_failed=retry_failed)
+    execution = run_flow(context, "backfill", retry_failed=retry_failed, replace_lost=replace_lost)
     if not context.as_json and not execution.was_interrupted:
         show_leaderboard(context, execution.job)
     return finish(context, execution)
@@ -108,10 +115,11 @@ def _stage(name: str, flow_name: str, text: str, *lines: str) -> click.Command:
 def _calling_stage(name: str, text: str, *lines: str) -> click.Command:
     @click.command(name, help=text, epilog=examples(*lines))
     @_RETRY
+    @_REPLACE
     @capped
     @shared_options
-    def command(context: Context, retry_failed: bool) -> int:
-        return finish(context, run_flow(context, name, retry_failed=retry_failed))
+    def command(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+        return finish(context, run_flow(context, name, retry_failed=retry_failed, replace_lost=replace_lost))
 
     return command
 

@@ -24,7 +24,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.secrecy import is_reference
 from tasks.scope import template_of
 from tasks.settings import Job
-from warehouse import Warehouse, WarehouseError, WarehouseOutdated
+from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on
 from warehouse.migrations import refuse_newer
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
@@ -49,11 +49,12 @@ _LOW_DISK_BYTES = 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; `is_ok` is None where doctor cannot tell."""
+    """One thing that was looked at; `is_ok` is None where doctor cannot tell. `is_damage`: stored data is damaged."""
 
     subject: str
     is_ok: bool | None
     detail: str
+    is_damage: bool = False
 
 
 def examine(job: Job) -> list[Finding]:
@@ -194,7 +195,11 @@ def _warehouse(job: Job) -> Iterator[Finding]:
     except WarehouseError as error:
         yield Finding(subject, False, str(error))
         return
+    damage = list(_damage(warehouse))
+    yield from damage
     if not warehouse.database.exists():
+        if damage:
+            return
         yield Finding(subject, True, "empty; `prbench run` fills it")
         return
     try:
@@ -205,9 +210,24 @@ def _warehouse(job: Job) -> Iterator[Finding]:
         yield Finding(subject, False, str(error))
         return
     except (WarehouseError, duckdb.Error) as error:
-        yield Finding(subject, False, f"{' '.join(str(error).split())}; remove the file, the next run builds it anew")
+        if not damage:
+            yield Finding(subject, False, " ".join(str(error).split()))
         return
     yield Finding(subject, True, counts + (f", {waiting} parts to be published by the next run" if waiting else ""))
+
+
+def _damage(warehouse: Warehouse) -> Iterator[Finding]:
+    """What is damaged, missing or lost of what is stored; every stored part and every block of the database is read."""
+    found = warehouse.damage()
+    for line in found:
+        yield Finding("stored data", False, line, is_damage=True)
+    if found:
+        mended = "`prbench aggregate` sets damaged files aside and restores their rows as far as it can, without a call"
+        yield Finding("stored data", None, mended)
+    for loss in warehouse.losses():
+        yield Finding("stored data", False, loss.line, is_damage=True)
+    if warehouse.losses():
+        yield Finding("stored data", None, lines_on(warehouse.losses())[-1])
 
 
 def _versions() -> Iterator[Finding]:

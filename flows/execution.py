@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tasks.reread import reread
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.spending import store_spend
-from warehouse import Warehouse
+from warehouse import Warehouse, lines_on, take_notices
 
 DONE, BELOW_BAR, SKIPPED = "done", "below_bar", "skipped"
 STOPPED_AT_BUDGET, STOPPED_AT_TIME = "stopped_at_budget", "stopped_at_time"
@@ -71,22 +72,26 @@ class Execution:
         }
 
 
-def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
+def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
     """Do work on a warehouse, and keep a record of it in `runs`.
 
-    Whatever was done before an error or an interruption is stored and published.
+    All that is stored is verified first. Whatever was done before an error or an interruption is stored and published.
+    With `replace_lost` calls may be made again whose rows damage took.
     """
     warehouse = Warehouse(job.warehouse)
     execution = Execution(job)
     with warehouse.writing(), warehouse.living(job.run_id):
-        reread(job)
         started_at = datetime.now(UTC)
+        warehouse.verify()
+        if replace_lost:
+            warehouse.accept_losses()
+        reread(job)
         warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
         warehouse.publish()
         tell_of_killed(job)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            execution.reports = list(work())
+            execution.reports = [*work(), *damage_reports(job)]
             execution.outcome = _outcome(execution.reports)
         except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
@@ -102,6 +107,17 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]]) -> Execution:
     return execution
 
 
+def damage_reports(job: Job) -> list[StageReport]:
+    """What is to be told of damage, if there is anything: what was found and done, and what stays lost."""
+    warehouse = Warehouse(job.warehouse)
+    notices, losses = take_notices(warehouse.root), warehouse.losses()
+    lines = [*(notice.line for notice in notices), *lines_on(losses)]
+    for line in lines:
+        say(line)
+    is_grave = bool(losses) or not all(notice.is_mended for notice in notices)
+    return [StageReport("warehouse", warnings=lines, is_below_bar=is_grave)] if lines else []
+
+
 def _outcome(reports: Sequence[StageReport]) -> str:
     if any(report.has_failed for report in reports):
         return FAILED
@@ -112,7 +128,9 @@ def _outcome(reports: Sequence[StageReport]) -> str:
     return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE
 
 
-def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool) -> Execution:
+def execute_flow(
+    job: Job, flow_name: str, *, is_verbose: bool, replace_lost: bool = False, **options: bool
+) -> Execution:
     """Run one of the flows of `flows.evaluate` or `flows.stages` as the work of an execution."""
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown and flow_name in _JUDGING:
@@ -123,7 +141,8 @@ def execute_flow(job: Job, flow_name: str, *, is_verbose: bool, **options: bool)
         raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
     refuse_unready(job)
     prepare(is_verbose=is_verbose)
-    return execute(job, lambda: run_interruptibly(lambda: _run(job, flow_name, options)))
+    work = partial(run_interruptibly, lambda: _run(job, flow_name, options))
+    return execute(job, work, replace_lost=replace_lost)
 
 
 def refuse_unknown_models(job: Job) -> None:
@@ -135,6 +154,7 @@ def refuse_unknown_models(job: Job) -> None:
     configured = {model.label for model in job.settings.models}
     unknown = sorted(set(job.named_models or ()) - configured)
     if unknown and Warehouse(job.warehouse).database.exists():
+        Warehouse(job.warehouse).renew_if_damaged()
         with Warehouse(job.warehouse).reader() as reader:
             rows = reader.rows("select distinct model from responses where source = 'imported'")
         unknown = sorted(set(unknown) - {row["model"] for row in rows})

@@ -46,24 +46,32 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
         lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
     if unjudged:
         lines.append(f"No verdict of the judge on any answer: {', '.join(_models(unjudged, is_one))}")
-    if any(r.get(mark) and r[low] is not None for r in records for mark, low in _SMALL_MARKS.items()):
-        from tasks.rules.statistics import SMALL as FEW
-
-        lines.append(f"{SMALL} fewer than {FEW} tasks, or hardly any that differ: the interval may be too narrow")
     ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
     if ranked:
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
     if any(map(_is_clipped, records)):
         lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping.")
-    if any(r.get(mark) and r[low] is None for r in records for mark, low in _SMALL_MARKS.items()):
-        from tasks.rules.statistics import FEWEST_OTHERS
-
-        lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the commonest value.")
-    if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
-        lines.append(_NOT_DRAWN)
+    lines += _on_intervals(records)
     embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
+    return lines
+
+
+def _on_intervals(records: Sequence[Record]) -> list[str]:
+    """What must be known about intervals that may be too narrow, or are not there."""
+    marked = [r[low] for r in records for mark, low in _SMALL_MARKS.items() if r.get(mark)]
+    lines = []
+    if marked:
+        from tasks.rules.statistics import FEWEST_OTHERS
+        from tasks.rules.statistics import SMALL as FEW
+
+        if any(low is not None for low in marked):
+            lines.append(f"{SMALL} fewer than {FEW} tasks, or hardly any that differ: the interval may be too narrow")
+        if None in marked:
+            lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the commonest value.")
+    if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
+        lines.append(_NOT_DRAWN)
     return lines
 
 

@@ -59,7 +59,10 @@ def as_night(job: Job, now: datetime | None = None) -> Job:
     return job.model_copy(update={"night": job.night or night_of(nightly, now), "stop_at": stop_at})
 
 
-def run_night(job: Job, *, is_verbose: bool, retry_failed: bool = False, begun_at: datetime | None = None) -> Execution:
+def run_night(
+    job: Job, *, is_verbose: bool, retry_failed: bool = False, replace_lost: bool = False,
+    begun_at: datetime | None = None,
+) -> Execution:  # fmt: skip
     """Run a night, unless another one is at work, compare it with the one before, and send alerts.
 
     Alerts that cannot be delivered or stored are told, and change nothing about the night. `begun_at` is the moment
@@ -78,7 +81,9 @@ def run_night(job: Job, *, is_verbose: bool, retry_failed: bool = False, begun_a
             except WarehouseBusy as busy:
                 return _already_at_work(job, busy)
             alerts += _of_killed(job)
-            execution = execute_flow(job, "night", is_verbose=is_verbose, retry_failed=retry_failed)
+            execution = execute_flow(
+                job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
+            )
             alerts += _found(execution)
     except Exception as error:
         _tell(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
@@ -113,7 +118,7 @@ def _of_killed(job: Job) -> list[Alert]:
     """Nights that were killed since the last one: they could not say so themselves."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing():
-        warehouse.publish()
+        warehouse.verify()
         killed = tell_of_killed(job)
     return [
         failure(f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)")

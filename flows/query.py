@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import duckdb
 
 from tasks.rules.errors import PipelineError, UsageError
+from warehouse.reader import telling_damage
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _opened(database: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
     if not database.exists():
         raise PipelineError(f"{database}: nothing is published here yet; run `prbench ingest` or `prbench run`")
     try:
-        with duckdb.connect(str(database), read_only=True) as connection:
+        with telling_damage(database), duckdb.connect(str(database), read_only=True) as connection:
             connection.execute("set autoinstall_known_extensions = false")
             connection.execute("set autoload_known_extensions = false")
             # A query reads this database, and no file or address beside it.

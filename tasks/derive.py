@@ -69,7 +69,7 @@ async def _augment(
     made_by = {
         "model": writer_model.label, "model_config_hash": target.config_hash, "template_hash": template_hash(template),
     }  # fmt: skip
-    gateway = desk.gateway(report.stage)
+    gateway = desk.gateway(report.stage, writer_model.label)
     with PartWriter(Warehouse(job.warehouse), "criterion_variants", desk.ledger) as writer:
 
         async def one(place: int, criterion: Criterion) -> None:

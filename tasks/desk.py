@@ -17,9 +17,15 @@ from tasks.llm.targets import Target
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
+from warehouse import Warehouse
 
 ROLES = ("sample", "judge", "drift", "derive")
 """What calls are made for. Those of drift and derive are under the same limits together with the judges'."""
+_LOST_ROLES = {
+    "responses": ("sample", "model"), "verdicts": ("judge", "judge"), "control_verdicts": ("drift", "judge"),
+    "criterion_variants": ("derive", "model"),
+}  # fmt: skip
+"""Table -> what its rows are called for, and which column has the label of the one that is called."""
 LEDGER = "ledger"
 
 
@@ -31,14 +37,30 @@ class Desk:
         limits = job.settings.limits
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
         self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries, role) for role in ROLES}
+        self._held = _held_back(job)
 
-    def gateway(self, role: str) -> Gateway:
-        """The gateway of a role."""
-        return self._gateways[role]
+    def gateway(self, role: str, label: str) -> Gateway:
+        """The gateway of a role to the model or judge with a label."""
+        gateway = self._gateways[role]
+        return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
+
+    def is_held_back(self, role: str, label: str) -> bool:
+        """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
+        return bool({(role, label), (role, None)} & self._held)
 
     def close(self) -> None:
         """Make everything durable and let go."""
         self.ledger.close()
+
+
+def _held_back(job: Job) -> set[tuple[str, str | None]]:
+    """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
+    found = set()
+    for loss in Warehouse(job.warehouse).losses():
+        if loss.table in _LOST_ROLES and loss.benchmark in {None, job.settings.benchmark}:
+            role, label = _LOST_ROLES[loss.table]
+            found.add((role, getattr(loss, label)))
+    return found
 
 
 class RunDesk(Desk):
@@ -61,6 +83,12 @@ class RunDesk(Desk):
 
     def tell(self, report: StageReport) -> None:
         """Add to a stage's report what people should know about its calls."""
+        held = sorted(label or "all models" for role, label in self._held if role == report.stage)
+        if held and report.skipped:
+            report.warnings.append(
+                f"{', '.join(held)}: {report.skipped} calls not made, since damage took rows like theirs and their "
+                "replies are not in the ledger; --replace-lost makes them"
+            )
         limiter = self.limiters[report.stage]
         # Stages that share a lane, one after the other or side by side, tell of it once.
         report.warnings += [line for line in _of_lanes(limiter) if line not in self._told]

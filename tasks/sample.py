@@ -43,7 +43,7 @@ async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
     desk = desk_of(job)
-    gateway = desk.gateway("sample")
+    gateway = desk.gateway("sample", model_label)
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
         conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))

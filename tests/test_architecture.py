@@ -35,7 +35,7 @@ ONLY: dict[str, set[str]] = {
     "tasks.rules": {"tasks.rules", "numpy", "scipy"},
     "tasks.benchmarks": {"tasks.benchmarks", "tasks.rules"},
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
-    "warehouse": {"warehouse", "sql", "duckdb", "polars", "pyarrow"},
+    "warehouse": {"warehouse", "sql", "duckdb", "numpy", "polars", "pyarrow"},
     "sql": {"sql", "yaml"},
     "expectations": {"expectations", "warehouse", "great_expectations", "pandas", "jinja2", "nh3"},
 }

@@ -8,17 +8,20 @@ import sql
 from warehouse.contracts import TABLES, Table
 from warehouse.empty import attach, put_empty
 from warehouse.engine import engine, holds
+from warehouse.listing import Kind, count_query, counted
 from warehouse.loading import ARRIVED, Names, Standing, in_order, load
+from warehouse.recovery import PARTS, VERIFIED
 
-PARTS = "published_parts"
 _MOST_INDEXED = 6_000_000
 """Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
 _SMALL_BYTES = 16_000_000
 """Size up to which texts are stored without FSST: learning its symbols would take longer than writing all else."""
 
 
-def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> None:
+def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> dict[Kind, int]:
     """Take the missing parts into a database file, a copy of the last one or else a new one, and compute its models.
+
+    Returns how many rows of each kind it holds.
 
     What is defined and described in a copy is right: it was made by the same contracts and models.
     """
@@ -40,8 +43,10 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         # What stands on tables that took nothing in is right.
         _compute_models(connection, sql.behind({name for name, is_read in taken_in.items() if is_read}))
         connection.execute("commit")
+        n_rows = counted(connection.execute(count_query()).fetchall())
         connection.execute("use memory")
         connection.execute("detach building")
+    return n_rows
 
 
 def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing: Names) -> dict[str, bool]:
@@ -62,7 +67,7 @@ def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> No
     columns = [[table for table, _ in names], [part for _, part in names]]
     connection.execute(
         f"create or replace table {PARTS} as "
-        "select unnest($1::varchar[]) as table_name, unnest($2::varchar[]) as part", columns
+        f"select unnest($1::varchar[]) as table_name, unnest($2::varchar[]) as part, true as {VERIFIED}", columns
     )  # fmt: skip
 
 

@@ -1,9 +1,47 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and small JSON files that tell when they have been damaged."""
 
+import hashlib
+import json
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
+
+_SEAL = "sha256"
+
+
+class Unsound(ValueError):
+    """The content of a sealed file is not what was written."""
+
+
+def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON document with its own hash, so that `read_sealed` finds any change."""
+    sealed = {**document, _SEAL: _hash(document)}
+    write_atomically(path, json.dumps(sealed, indent=0, sort_keys=True).encode())
+
+
+def read_sealed(path: Path, *, must_be_sealed: bool = True) -> dict[str, Any]:
+    """A document that `write_sealed` wrote; without `must_be_sealed` also one from before there were seals.
+
+    Raises:
+        FileNotFoundError: there is none.
+        Unsound: it was changed since, or is none.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+        seal = document.pop(_SEAL, None if must_be_sealed else _hash(document))
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        raise Unsound(f"{type(error).__name__}: {error}") from error
+    if seal != _hash(document):
+        raise Unsound("its content is not what was written")
+    return dict(document)
+
+
+def _hash(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def write_atomically(path: Path, content: bytes) -> None:

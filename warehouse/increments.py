@@ -22,11 +22,25 @@ def missing_in(standing: Standing, published: Names) -> Names | None:
     for table_name, parts in standing.items():
         held = {part for table, part in published if table == table_name}
         known = counted_as_published(parts, held)
-        accounted = known.union(*(part.replaces for part in parts))
-        if not held <= accounted:
+        if not held <= _accounted_for(parts, known):
             return None
         missing |= {(table_name, part.name) for part in parts if part.name not in known}
     return missing
+
+
+def gone_from(standing: Standing, listed: Names) -> Names:
+    """The listed parts that neither stand nor were merged into, or rewritten as, one that stands."""
+    gone: Names = set()
+    for table_name, parts in standing.items():
+        held = {part for table, part in listed if table == table_name}
+        lost = held - _accounted_for(parts, counted_as_published(parts, held))
+        lost -= {name for part in parts for name in part.rewrites}
+        gone |= {(table_name, part) for part in lost}
+    return gone
+
+
+def _accounted_for(parts: Sequence[Part], known: set[str]) -> set[str]:
+    return known.union(*(part.replaces for part in parts))
 
 
 def comes_to_the_same(standing: Standing, missing: Names, retracted: Sequence[str], spill: Path) -> bool:

@@ -3,9 +3,10 @@
 Merged parts lie in a folder of their generation (`g0001/`) beside the parts as they were written. The manifest says
 which of them stand and which files are replaced; it is swapped in by one rename, so every instant shows either the
 parts before a compaction or those after it. A part that it does not name stands: writers need not know it.
+
+It is sealed by its own hash and has a copy, which is written first and stands in where the manifest is damaged.
 """
 
-import json
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -14,25 +15,31 @@ from pathlib import Path
 from typing import Any
 
 from warehouse.errors import WarehouseError
-from warehouse.files import write_atomically
+from warehouse.files import Unsound, read_sealed, write_sealed
 
 MANIFEST = "manifest.json"
+COPY = "manifest-copy.json"
 _IN_FOLDER = re.compile(r"(?:g\d+/)?[^/]+\.parquet")
-HASH_HEX = 24
-"""Length of the content hash in the name of a part."""
 
 
 @dataclass(frozen=True)
 class Part:
     """A part that stands: its name, where it lies, and the names of the parts whose place it took.
 
-    `n_rows` is known of merged parts only.
+    It has the rows of those in `replaces`; of those in `rewrites` some were changed. `n_rows` is known of merged parts
+    only.
     """
 
     name: str
     path: Path
     replaces: frozenset[str] = frozenset()
+    rewrites: frozenset[str] = frozenset()
     n_rows: int | None = None
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether compaction made it."""
+        return self.n_rows is not None
 
     @property
     def moment(self) -> str:
@@ -46,7 +53,7 @@ class Manifest:
 
     Attributes:
         generation: number of the last compaction.
-        merged: the merged parts that stand, by name: generation, rows, and names of the parts they replace.
+        merged: the merged parts that stand, by name: generation, rows, and names of the parts they replace or rewrite.
         retired: files that are replaced and may still be there, by their path in the table's folder, with the moment
             (seconds since 1970) of the switch.
     """
@@ -57,33 +64,48 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a table's folder; an empty one where nothing was ever merged.
+    """The manifest of a table's folder, or its copy where it is damaged; an empty one where nothing was ever merged.
 
     Raises:
-        WarehouseError: the file is damaged.
+        WarehouseError: both are damaged.
     """
-    path = folder / MANIFEST
+    causes = []
+    for name in (MANIFEST, COPY):
+        try:
+            return manifest_in(folder / name)
+        except FileNotFoundError:
+            continue
+        except Unsound as error:
+            causes.append(f"{folder / name}: cannot be read ({error}); `prbench aggregate` makes it anew")
+    if causes:
+        raise WarehouseError(causes[0])
+    return Manifest()
+
+
+def manifest_in(path: Path) -> Manifest:
+    """What one file says.
+
+    Raises:
+        FileNotFoundError: there is none.
+        Unsound: it is damaged, or names a file outside of the table's folder.
+    """
     try:
-        found = Manifest(**json.loads(path.read_bytes()))
-        _refuse_elsewhere([*found.merged, *found.retired])
-    except FileNotFoundError:
-        return Manifest()
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise WarehouseError(f"{path}: cannot be read ({error}); restore it from a backup") from error
-    return found
-
-
-def _refuse_elsewhere(names: Iterable[str]) -> None:
-    """Refuse names of files outside of the table's folder: what is named is read, and deleted once it is replaced."""
-    wrong = next((name for name in names if not _IN_FOLDER.fullmatch(name)), None)
+        found = Manifest(**read_sealed(path, must_be_sealed=False))
+    except TypeError as error:
+        raise Unsound(str(error)) from error
+    # What is named is read, and deleted once it is replaced.
+    wrong = next((name for name in [*found.merged, *found.retired] if not _IN_FOLDER.fullmatch(name)), None)
     if wrong is not None:
-        raise ValueError(f"{wrong!r} is no part in this folder")
+        raise Unsound(f"{wrong!r} is no part in this folder")
+    return found
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Switch to a manifest: whoever looks at the parts after this sees what it says, also after a power cut."""
     document = {"generation": manifest.generation, "merged": manifest.merged, "retired": manifest.retired}
-    write_atomically(folder / MANIFEST, json.dumps(document, indent=0, sort_keys=True).encode())
+    # The copy first: it is then never older than the manifest that it stands in for.
+    write_sealed(folder / COPY, document)
+    write_sealed(folder / MANIFEST, document)
 
 
 def generation_folder(folder: Path, generation: int) -> Path:
@@ -101,7 +123,8 @@ def standing_parts(folder: Path) -> list[Part]:
     parts = {name: Part(name, folder / name) for name in names}
     for name, merged in manifest.merged.items():
         path = generation_folder(folder, merged["generation"]) / name
-        parts[name] = Part(name, path, frozenset(merged["replaces"]), merged["n_rows"])
+        replaces, rewrites = frozenset(merged["replaces"]), frozenset(merged.get("rewrites", ()))
+        parts[name] = Part(name, path, replaces, rewrites, merged["n_rows"])
     return [parts[name] for name in sorted(parts)]
 
 
@@ -132,6 +155,7 @@ def switched(
             switched.merged.pop(old.name, None)
             switched.retired[str(old.path.relative_to(folder))] = time.time()
         switched.merged[part.name] = {
-            "generation": switched.generation, "n_rows": part.n_rows, "replaces": sorted(replaces)
+            "generation": switched.generation, "n_rows": part.n_rows, "replaces": sorted(replaces),
+            "rewrites": sorted(frozenset().union(*(old.rewrites for old in run))),
         }  # fmt: skip
     return switched

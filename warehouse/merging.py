@@ -11,9 +11,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.contracts import Table
+from warehouse.damage import HASH_HEX
 from warehouse.engine import holds
 from warehouse.files import sync
-from warehouse.manifest import HASH_HEX, Part
+from warehouse.manifest import Part
 from warehouse.standing import BATCH, standing_order, view_parts
 
 _GROUP_ROWS = 122_880

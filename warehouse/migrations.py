@@ -4,13 +4,15 @@ A step may be cut off at any instant and is then done again, so it must come to 
 published database is no part of the version: it is built anew whenever the code that builds it has changed.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from warehouse.damage import note
 from warehouse.errors import WarehouseError
-from warehouse.files import write_atomically
+from warehouse.files import Unsound, read_sealed, write_sealed
+from warehouse.listing import noted_version
 
 FILE = "warehouse.json"
 
@@ -28,8 +30,8 @@ MIGRATIONS = (
     Migration(2, "Parts may be merged (parts/<table>/manifest.json) and imports retracted; older code knows neither."),
     Migration(
         3,
-        "Single responses may be removed, with their verdicts, and replies are read by the parser that warehouse.json "
-        "names; older code would show what was removed, and read replies otherwise.",
+        "Single responses may be removed, with their verdicts; the parts that should be there are listed "
+        "(parts/list.json); small files tell their own damage; warehouse.json names the parser that read the replies.",
     ),
 )
 """All steps, in their order; version 1 has no file that says so."""
@@ -48,12 +50,35 @@ def version_of(root: Path) -> int | None:
     """
     path = root / FILE
     try:
-        return int(json.loads(path.read_bytes())["version"])
+        return _version_in(path)
     except FileNotFoundError:
         parts = root / "parts"
         return 1 if parts.is_dir() and any(parts.iterdir()) else None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise WarehouseError(f"{path}: cannot be read ({error!r}); restore it from a backup") from error
+    except Unsound as error:
+        noted = noted_version(root / "parts")
+        if noted is None:
+            raise WarehouseError(f"{path}: cannot be read ({error}); restore it from a backup") from error
+        return noted
+
+
+def _version_in(path: Path) -> int:
+    version = read_sealed(path, must_be_sealed=False).get("version")
+    if type(version) is not int:
+        raise Unsound(f"its version is {version!r}")
+    return version
+
+
+def mend_version(root: Path) -> None:
+    """Write the file of a version anew where it is damaged and the version is known from elsewhere."""
+    try:
+        _version_in(root / FILE)
+    except FileNotFoundError:
+        return
+    except Unsound as error:
+        version = version_of(root)
+        assert version is not None
+        _note(root, version)
+        note(root, f"{root / FILE}: was damaged ({error}) and is written anew")
 
 
 def refuse_newer(root: Path) -> int | None:
@@ -110,16 +135,15 @@ def parser_of(root: Path) -> int:
 def note_parser(root: Path, parser: int) -> None:
     """Note by which version of the parser all that is stored was read."""
     begin(root)
-    write_atomically(root / FILE, json.dumps({**_noted(root), "parser": parser}).encode())
+    write_sealed(root / FILE, {"version": version_of(root), **_noted(root), "parser": parser})
 
 
 def _note(root: Path, version: int) -> None:
-    write_atomically(root / FILE, json.dumps({**_noted(root), "version": version}).encode())
+    write_sealed(root / FILE, {**_noted(root), "version": version})
 
 
-def _noted(root: Path) -> dict[str, int]:
+def _noted(root: Path) -> dict[str, Any]:
     try:
-        found: dict[str, int] = json.loads((root / FILE).read_bytes())
-    except FileNotFoundError:
+        return read_sealed(root / FILE, must_be_sealed=False)
+    except (FileNotFoundError, Unsound):
         return {}
-    return found

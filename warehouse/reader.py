@@ -2,13 +2,14 @@
 
 import atexit
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import duckdb
 
+from warehouse.damage import is_database_whole
 from warehouse.errors import WarehouseError
 
 DATABASE = "prbench.duckdb"
@@ -17,6 +18,7 @@ Parameters = Sequence[Any] | Mapping[str, Any] | None
 _IDLE: list[duckdb.DuckDBPyConnection] = []
 """Databases in memory that no reader uses now: to make one takes several times as long as to attach a file to it."""
 _MOST_IDLE = 2
+_OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
 
 
 class Reader:
@@ -37,13 +39,15 @@ class Reader:
         except duckdb.Error as error:
             self._connection.close()
             self._base.close()
-            raise WarehouseError(f"{path}: cannot be opened: {first_line(error)}") from error
+            raise WarehouseError(_unreadable(path, error)) from error
+        self._path = path
         self._is_open = True
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a query."""
-        cursor = self._connection.execute(query, parameters)
-        return [column[0] for column in cursor.description or []], cursor.fetchall()
+        with telling_damage(self._path):
+            cursor = self._connection.execute(query, parameters)
+            return [column[0] for column in cursor.description or []], cursor.fetchall()
 
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
         """The rows of a query, as dictionaries."""
@@ -52,16 +56,19 @@ class Reader:
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """The first value of a query's first row; None where there is no row."""
-        row = self._connection.execute(query, parameters).fetchone()
-        return row[0] if row else None
+        with telling_damage(self._path):
+            row = self._connection.execute(query, parameters).fetchone()
+            return row[0] if row else None
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
         """The columns of a query as NumPy arrays, by name."""
-        return dict(self._connection.execute(query, parameters).fetchnumpy())
+        with telling_damage(self._path):
+            return dict(self._connection.execute(query, parameters).fetchnumpy())
 
     def frame(self, query: str, parameters: Parameters = None) -> Any:
         """The rows of a query as a pandas frame."""
-        return self._connection.execute(query, parameters).df()
+        with telling_damage(self._path):
+            return self._connection.execute(query, parameters).df()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -77,6 +84,24 @@ class Reader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextlib.contextmanager
+def telling_damage(path: Path) -> Iterator[None]:
+    """Turn what DuckDB says of a damaged file into one line that says what to do."""
+    try:
+        yield
+    except duckdb.Error as error:
+        # What is wrong with a query says nothing about the file.
+        if isinstance(error, _OF_QUERIES) or is_database_whole(path):
+            raise
+        raise WarehouseError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> str:
+    if is_database_whole(path):
+        return f"{path}: cannot be opened: {first_line(error)}"
+    return f"{path}: is damaged; `prbench aggregate` builds it anew from the stored parts, without a model call"
 
 
 def _base() -> duckdb.DuckDBPyConnection:

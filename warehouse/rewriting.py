@@ -95,7 +95,10 @@ def rewrite(store: PartStore, table_name: str, changes: Changes) -> None:
         for old, part in new:
             switched.merged.pop(old.name, None)
             switched.retired[str(old.path.relative_to(folder))] = time.time()
-            switched.merged[part.name] = {"generation": switched.generation, "n_rows": part.n_rows, "replaces": []}
+            switched.merged[part.name] = {
+                "generation": switched.generation, "n_rows": part.n_rows, "replaces": [],
+                "rewrites": sorted({old.name, *old.replaces, *old.rewrites}),
+            }  # fmt: skip
         write_manifest(folder, switched)
     except (OSError, pa.ArrowException) as error:
         raise WarehouseError(f"{folder}: cannot be rewritten: {first_line(error)}") from error

@@ -10,10 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.contracts import TABLES
+from warehouse.damage import HASH_HEX, is_whole
 from warehouse.errors import WarehouseError
-from warehouse.files import write_named
-from warehouse.manifest import HASH_HEX, Part, place_of, standing_parts
+from warehouse.files import sync_folder, write_named
+from warehouse.manifest import Part, place_of, read_manifest, standing_parts, write_manifest
 
+DAMAGED = "damaged"
+"""The folder in a warehouse to which damaged files are moved."""
 _LEFTOVER_AGE_S = 3600.0
 
 
@@ -62,12 +65,16 @@ class PartStore:
         """The part that already holds this content, unless a later part took the place of one of its rows."""
         parts = self.parts(table_name)
         same = [part for part in parts if part.endswith(f"-{content_hash}.parquet")]
-        if not same:
+        if not same or not is_whole(self.path(table_name, same[-1])):
             return None
         key = list(TABLES[table_name].key)
         rows = {tuple(row.values()) for row in table.select(key).to_pylist()}
         for later in parts[parts.index(same[-1]) + 1 :]:
-            stored = pq.read_table(self.path(table_name, later), columns=key).to_pylist()
+            path = self.path(table_name, later)
+            # What a damaged part holds is not known; writing once more than needed changes nothing that is read.
+            if not is_whole(path):
+                return None
+            stored = pq.read_table(path, columns=key).to_pylist()
             if any(tuple(row.values()) in rows for row in stored):
                 return None
         return same[-1]
@@ -84,12 +91,50 @@ class PartStore:
         """Where a part lies."""
         return place_of(self.root / table_name, part)
 
+    def put_back(self, table_name: str, rows: pa.Table, moment: str) -> str:
+        """Write rows as a part that has the place in the order that another one had, and return its name."""
+        content = _serialise(rows)
+        name = f"{moment}-{hashlib.sha256(content).hexdigest()[:HASH_HEX]}.parquet"
+        folder = self.root / table_name
+        folder.mkdir(parents=True, exist_ok=True)
+        return write_named(folder, content, lambda: name)
+
+    def set_aside(self, table_name: str, part: Part) -> Path:
+        """Move a damaged part out of the way, and return where it lies now. It is never deleted.
+
+        The caller holds the publish lock.
+        """
+        to = aside(self.root.parent, part.path, table_name)
+        sync_folder(part.path.parent)
+        self.forget(table_name, part)
+        return to
+
+    def forget(self, table_name: str, part: Part) -> None:
+        """Take a part that is gone off the manifest, if it is a merged one."""
+        folder = self.root / table_name
+        manifest = read_manifest(folder)
+        if manifest.merged.pop(part.name, None) is not None:
+            write_manifest(folder, manifest)
+
     def remove_leftovers(self) -> None:
         """Remove what writers that were killed left behind: temporary files that have not been touched for long."""
         oldest_s = time.time() - _LEFTOVER_AGE_S
         for leftover in self.root.glob("*/.*.tmp"):
             if leftover.stat().st_mtime < oldest_s:
                 leftover.unlink(missing_ok=True)
+
+
+def aside(root: Path, path: Path, sub: str = "") -> Path:
+    """Move a damaged file of a warehouse into its folder for these, and return where it lies now."""
+    folder = root / DAMAGED / sub
+    folder.mkdir(parents=True, exist_ok=True)
+    to, number = folder / path.name, 1
+    while to.exists():
+        number += 1
+        to = folder / f"{path.name}.{number}"
+    path.replace(to)
+    sync_folder(folder)
+    return to
 
 
 def _as_arrow(table_name: str, rows: list[Mapping[str, Any]]) -> pa.Table:

@@ -12,13 +12,26 @@ from typing import Any
 
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
 from warehouse.contracts import TABLES
+from warehouse.damage import note
 from warehouse.errors import WarehouseOutdated
 from warehouse.increments import missing_in
 from warehouse.living import gives_life_sign, life_sign, processes_at_work
 from warehouse.locks import file_lock
-from warehouse.migrations import Migration, begin, is_old, migrate, note_parser, parser_of, refuse_newer
-from warehouse.publish import publish, stamp, stamp_of, what_is_published
+from warehouse.losses import Loss, mend_losses, read_losses, write_losses
+from warehouse.mending import damage_of, mend_manifests
+from warehouse.migrations import (
+    Migration,
+    begin,
+    is_old,
+    mend_version,
+    migrate,
+    note_parser,
+    parser_of,
+    refuse_newer,
+)
+from warehouse.publish import is_damaged, publish, stamp, stamp_of, what_is_published
 from warehouse.reader import DATABASE, Reader
+from warehouse.recovery import listing_of
 from warehouse.removal import clean, responses_where
 from warehouse.rewriting import Changes, StoredRows, rewrite, stored_rows
 from warehouse.space import WASTEFUL, times_larger_than_needed
@@ -87,6 +100,50 @@ class Warehouse:
         with self._publishing():
             return publish(self.store, self.database, is_anew=is_anew)
 
+    def verify(self) -> bool:
+        """Verify all that is stored, mend what can be mended, and publish; True if there was something to publish.
+
+        Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
+        damaged database is built anew. What was found is told by `take_notices`, what stays lost by `losses`.
+        """
+        if refuse_newer(self.root) is None:
+            return False  # nothing was ever stored
+        self._published_at_s = time.monotonic()
+        with self._publishing():
+            mend_version(self.root)
+            mend_losses(self.root)
+            mend_manifests(self.store, listing_of(self.store, self.database))
+            return publish(self.store, self.database, is_anew=self._must_renew(), must_verify=True)
+
+    def renew_if_damaged(self) -> None:
+        """Build a damaged database anew, for what has to read it before anything is verified."""
+        if is_damaged(self.database):
+            with self._publishing():
+                if self._must_renew():
+                    publish(self.store, self.database, is_anew=True)
+
+    def _must_renew(self) -> bool:
+        must_renew = is_damaged(self.database)
+        if must_renew:
+            note(self.root, f"{self.database}: was damaged and is built anew from the parts", is_mended=True)
+        return must_renew
+
+    def damage(self) -> list[str]:
+        """What is damaged or missing, in words; nothing is changed."""
+        found = damage_of(self.store, self.database)
+        return [*found, f"{self.database}: is damaged"] if is_damaged(self.database) else found
+
+    def losses(self) -> list[Loss]:
+        """The rows that damage took and that are not there again."""
+        return read_losses(self.root)
+
+    def accept_losses(self) -> list[Loss]:
+        """Let go of what is lost, so that it may be asked for again; what that was."""
+        with self._publishing():
+            losses = read_losses(self.root)
+            write_losses(self.root, [])
+            return losses
+
     def publish_if_older_than(self, age_s: float) -> bool:
         """Publish when this object was made, or last did so, more than `age_s` seconds ago."""
         return time.monotonic() - self._published_at_s > age_s and self.publish()
@@ -131,7 +188,9 @@ class Warehouse:
         self.migrate()
         self.clean()  # what a removal that was killed left
         with self._publishing():
-            publish(self.store, self.database)
+            # What is merged would carry damage on under a hash of its own.
+            mend_manifests(self.store, listing_of(self.store, self.database))
+            publish(self.store, self.database, must_verify=True)
             before = self.database.stat().st_size
             published = what_is_published(self.database)
             known = published.parts if published else set()

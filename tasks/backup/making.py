@@ -15,11 +15,13 @@ from pathlib import Path
 
 from tasks.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
 from tasks.desk import LEDGER
+from tasks.manifests import Damaged
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.settings import Job
 from warehouse import Warehouse, WarehouseError
 from warehouse.contracts import TABLES
+from warehouse.damage import is_named_after
 from warehouse.files import sync
 from warehouse.locks import file_lock
 
@@ -176,12 +178,22 @@ def _listed(warehouse: Warehouse) -> list[str]:
 
 def _changing(warehouse: Warehouse) -> list[str]:
     """The small files that say which parts count, and of which version the warehouse is."""
-    found = [*warehouse.store.root.glob("*/manifest.json"), *warehouse.root.glob("warehouse.json")]
+    names = ("parts/*/manifest.json", "parts/*/manifest-copy.json", "parts/list.json", "damaged/losses.json")
+    found = [path for name in (*names, "warehouse.json") for path in warehouse.root.glob(name)]
     return sorted(path.relative_to(warehouse.root).as_posix() for path in found)
 
 
 def _part(warehouse: Warehouse, copies: _Copies, path: str) -> Kept:
-    return copies.standing(path) or copies.made(path, warehouse.root / path, f"{FILES}/{path}")
+    standing = copies.standing(path)
+    if standing is not None:
+        return standing
+    kept = copies.made(path, warehouse.root / path, f"{FILES}/{path}")
+    if not is_named_after(path, kept.sha256):
+        raise Damaged(
+            f"{warehouse.root / path}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back "
+            "up again; the last backup stands as it was"
+        )
+    return kept
 
 
 def _remove_others(folder: Path, files: list[Kept]) -> None:

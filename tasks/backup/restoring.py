@@ -14,6 +14,7 @@ from warehouse import Warehouse
 from warehouse.files import sync
 from warehouse.migrations import FILE as VERSION_FILE
 from warehouse.migrations import refuse_newer
+from warehouse.store import DAMAGED
 
 _STAGE = ".restoring"
 """Where the copies are made; a record in it says that they are whole."""
@@ -97,7 +98,7 @@ def _stage(folder: Path, record: Record, stage: Path) -> None:
 
 def _put_in_place(stage: Path, root: Path) -> None:
     """Move what was verified into the warehouse; the parts last, since they make it one."""
-    for name in (VERSION_FILE, LEDGER, "parts"):
+    for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
             if name != VERSION_FILE and (root / name).exists():
                 raise UsageError(f"{root}: {name} came in while a restore was cut short; empty the folder first")

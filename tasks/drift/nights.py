@@ -103,7 +103,7 @@ async def _judge(
 ) -> None:
     assert job.night is not None
     judging = replace(owed.judging, judge=owed.judging.judge.model_copy(update={"mode": "live"}))
-    asking = Asking(desk.gateway(_ROLE), judge_target(judging.judge), judging, job.night)
+    asking = Asking(desk.gateway(_ROLE, judging.judge.label), judge_target(judging.judge), judging, job.night)
 
     def row_of(criterion: Criterion, identity: str, reply: Reply, verdict: Verdict | None) -> dict[str, Any]:
         columns = verdict_columns(job, scope, judging, criterion, identity, reply, verdict)

@@ -31,7 +31,8 @@ async def look_after_batches(
     """
     desk, target = run_desk_of(job), judge_target(judging.judge)
     _, owed, conversations = owed_work(job, judging, response_ids, retry_failed=retry_failed)
-    calls = list(_whole_calls(judging, target, owed, conversations))
+    is_held_back = desk.is_held_back("judge", judging.judge.label)
+    calls = [] if is_held_back else list(_whole_calls(judging, target, owed, conversations))
     limiter = desk.limiters["judge"]
     batching = Batching(target, desk.ledger, desk.budget, job.run_id, stop_at_s=limiter.stop_at_s)
     merged = await batching.look_after(calls, job.settings.limits.batch_wait_s)
@@ -41,7 +42,7 @@ async def look_after_batches(
     report = StageReport("judge", warnings=merged.notes)
     if merged.handed_in:
         report.notes.append(f"{merged.handed_in} calls handed in as batches")
-    if len(calls) < len(owed):
+    if len(calls) < len(owed) and not is_held_back:
         report.notes.append(f"{len(owed) - len(calls)} verdicts on long answers are made by live calls")
     return report
 

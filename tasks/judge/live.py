@@ -48,7 +48,7 @@ async def judge_batch(
     desk = desk_of(job)
     scope, owed, conversations = owed_work(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
-    asking = Asking(desk.gateway("judge"), judge_target(judging.judge), judging)
+    asking = Asking(desk.gateway("judge", judging.judge.label), judge_target(judging.judge), judging)
 
     def row_of(criterion: Criterion, identity: str, reply: Reply, verdict: Verdict | None) -> Mapping[str, Any]:
         columns = verdict_columns(job, scope, judging, criterion, identity, reply, verdict)

@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,6 +64,13 @@ class Gateway:
         self._run_id = run_id
         self._tries = tries or Tries()
         self._purpose = purpose
+        self._is_only_ledger = False
+
+    def answering_from_ledger(self) -> "Gateway":
+        """The same gateway, but what the ledger cannot answer is not called."""
+        other = copy(self)
+        other._is_only_ledger = True
+        return other
 
     async def complete(self, call: Call) -> Reply:
         """The answer to a call. A failure is a reply too, with its status and cause.
@@ -73,8 +81,7 @@ class Gateway:
         before = self._before(call)
         if (stored := before.answer) is not None:
             return stored
-        if call.is_batched and not before.has_failed:
-            raise AwaitsBatch(f"{call.target.lane}: the call is left to a batch")
+        self._refuse_unasked(call, before)
         replies: list[Reply] = []
         tried = min(len(before.failed), self._tries.attempts - 1)
         started_s = time.monotonic()
@@ -99,6 +106,12 @@ class Gateway:
 
     def _history(self, call: Call, key: str) -> History:
         return self._ledger.history(key).since(call.not_before_s)
+
+    def _refuse_unasked(self, call: Call, before: "_Before") -> None:
+        if self._is_only_ledger:
+            raise NotCalled(f"{call.target.lane}: the call may have been made before, and its row was lost")
+        if call.is_batched and not before.has_failed:
+            raise AwaitsBatch(f"{call.target.lane}: the call is left to a batch")
 
     def _before(self, call: Call) -> "_Before":
         """What the ledger has: the call itself, or what was made for this very cell with the last resort."""

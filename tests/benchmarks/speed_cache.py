@@ -55,7 +55,7 @@ async def _shuffled(job: Job, desk: RunDesk, n_responses: int) -> None:
         Call(target, [{"role": "user", "content": text}], f"cell-{place}", shape, priority=(place,))
         for place, text in enumerate(texts)
     ]
-    await asyncio.gather(*map(desk.gateway("judge").complete, calls))
+    await asyncio.gather(*map(desk.gateway("judge", "a-judge").complete, calls))
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.synthetic import Size, made_up
 from tests.builders import job_on
+from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
 _SCORES = """
@@ -51,7 +52,7 @@ class Build:
 def build(folder: Path, size: Size) -> Build:
     """Publish a made-up warehouse, all marts and intervals, from its parts."""
     warehouse = Warehouse(folder)
-    warehouse.database.unlink(missing_ok=True)
+    forget_parts(warehouse)
     for table_name in ("intervals", "agreement_measures", "reliability_measures"):
         for part in warehouse.store.parts(table_name):
             warehouse.store.path(table_name, part).unlink()

@@ -188,8 +188,11 @@ def copy_rows(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, table
         for name in TABLES[table_name].columns
     )
     number = len(warehouse.store.parts(table_name)) + 1
-    name = f"{number:015d}-{hashlib.sha256(f'{table_name} {number}'.encode()).hexdigest()[:24]}.parquet"
-    connection.execute(f"copy (select {columns} from given) to '{folder / name}' (compression zstd)")
+    unnamed = folder / ".written"
+    connection.execute(f"copy (select {columns} from given) to '{unnamed}' (format parquet, compression zstd)")
+    with unnamed.open("rb") as written:
+        content_hash = hashlib.file_digest(written, "sha256").hexdigest()
+    unnamed.rename(folder / f"{number:015d}-{content_hash[:24]}.parquet")
 
 
 def _other(column: str) -> str:

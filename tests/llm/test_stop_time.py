@@ -143,7 +143,7 @@ def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, r
         async with desk_for(job) as desk:
             desk.tell(quiet)
             with pytest.raises(TimeIsUp):
-                await desk.gateway(stage).complete(call_to("http://127.0.0.1:9/v1"))
+                await desk.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
             assert desk.limiters[role].too_late == 1
             desk.tell(told)
         return [quiet, told]

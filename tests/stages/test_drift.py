@@ -20,6 +20,7 @@ from tasks.settings import Job
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
 from tests.stages.runs import judged, prepared, sampled
+from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -279,6 +280,7 @@ def without_responses(job: Job, response_id: str, **changed: Any) -> None:
         path = warehouse.store.path("responses", part)
         stored = pq.read_table(path).to_pylist()
         path.unlink()
+        forget_parts(warehouse)
         kept = [row for row in stored if row["response_id"] != response_id]
         gone = [{**row, **changed} for row in stored if row["response_id"] == response_id and changed]
         warehouse.write("responses", kept + gone)

@@ -15,6 +15,7 @@ from tasks.aggregate import aggregate
 from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, METHOD, SMALL, draws, mean_intervals, ratio_intervals
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.cuts_oracle import BOARDS, EVERY_ROW, Key, Oracle, World, cuts_world, rows_of
+from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-6
@@ -266,6 +267,7 @@ def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points
     aggregate(job_on("sample", tmp_path))
     for part in (tmp_path / "parts" / "verdicts").glob("*.parquet"):
         part.unlink()
+    forget_parts(Warehouse(tmp_path))
     Warehouse(tmp_path).write("verdicts", small(after, weights)["verdicts"])
     aggregate(job_on("sample", tmp_path))
     row = next(row for key, row in published_rows(tmp_path).items() if key[2] == "all" and key[-1] == "score")

@@ -23,11 +23,21 @@ def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     folder = root / "parts" / table_name
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)
-    digest = hashlib.sha256(repr((moment, rows)).encode()).hexdigest()[:24]
-    name = f"{moment:015d}-{digest}.parquet"
     pq.write_table(table, folder / ".written")
+    name = named(folder / ".written", moment)
     (folder / ".written").rename(folder / name)
     return name
+
+
+def named(path: Path, moment: int) -> str:
+    """The name that a part of a moment has by its content."""
+    return f"{moment:015d}-{hashlib.sha256(path.read_bytes()).hexdigest()[:24]}.parquet"
+
+
+def forget_parts(warehouse: Warehouse) -> None:
+    """Let nothing know any more which parts there were, so that those a test takes away are not restored."""
+    warehouse.database.unlink(missing_ok=True)
+    (warehouse.store.root / "list.json").unlink(missing_ok=True)
 
 
 def stored(store: PartStore, table_name: str) -> list[Row]:

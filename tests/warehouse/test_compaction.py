@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
-from tests.warehouse.parts import published, put, standing, stored, without_models
+from tests.warehouse.parts import named, published, put, standing, stored, without_models
 from warehouse import Warehouse, WarehouseError, compaction
 from warehouse.building import build
 from warehouse.compaction import compact
@@ -45,9 +45,9 @@ def renewals(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For every building of the database, whether it began with a copy of the last one."""
     seen: list[bool] = []
 
-    def noting(*arguments: Any, is_copy: bool) -> None:
+    def noting(*arguments: Any, is_copy: bool) -> Any:
         seen.append(is_copy)
-        build(*arguments, is_copy=is_copy)
+        return build(*arguments, is_copy=is_copy)
 
     monkeypatch.setattr("warehouse.publish.build", noting)
     return seen
@@ -147,7 +147,8 @@ def test_a_part_of_an_earlier_version_is_merged_by_the_names_of_its_columns(tmp_
     folder = tmp_path / "parts" / "runs"
     folder.mkdir(parents=True)
     earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
-    pq.write_table(earlier, folder / f"{1:015d}-{'0' * 24}.parquet")
+    pq.write_table(earlier, folder / ".written")
+    (folder / ".written").rename(folder / named(folder / ".written", 1))
     put(tmp_path, "runs", 2, [row("runs", run_id="now", command="judge")])
     compact(PartStore(tmp_path), set())
 
@@ -374,7 +375,8 @@ def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_that_the_next_compa
         (part,) = store.standing("runs")
         left = {path for path in (store.root / "runs").rglob("*") if path.is_file()}
         fresh = {path for path in left if path.name.endswith(".tmp") and path.parent == store.root / "runs"}
-        assert {part.path, store.root / "runs" / "manifest.json"} == left - fresh, step
+        manifests = {store.root / "runs" / name for name in ("manifest.json", "manifest-copy.json")}
+        assert {part.path, *manifests} == left - fresh, step
 
 
 @pytest.mark.slow
@@ -452,20 +454,23 @@ def test_a_merged_part_of_which_a_piece_was_not_published_is_taken_in(
     ]
 
 
-def test_a_published_part_that_went_away_is_no_compaction(warehouse: Warehouse, quick: None) -> None:
+def test_published_parts_that_went_away_are_no_compaction_and_their_rows_are_restored(
+    warehouse: Warehouse, quick: None
+) -> None:
     write_runs(warehouse, "a", "b", "c")
     warehouse.compact(grace_s=0)
     write_runs(warehouse, "d")
     warehouse.publish()
     (merged, _) = warehouse.store.standing("runs")
     shutil.rmtree(warehouse.store.root / "runs" / "g0001")
-    (warehouse.store.root / "runs" / "manifest.json").unlink()
+    for name in ("manifest.json", "manifest-copy.json"):
+        (warehouse.store.root / "runs" / name).unlink()
     for path in (warehouse.store.root / "runs").glob("[0-9]*.parquet"):
         if path.name < merged.name:
             path.unlink()
     warehouse.publish()
 
-    assert {"c", "d"} >= {found["run_id"] for found in published(warehouse, "runs")} >= {"d"}
+    assert ["a", "b", "c", "d"] == [found["run_id"] for found in published(warehouse, "runs")]
 
 
 def test_a_database_that_wastes_space_is_built_anew_by_a_compaction(warehouse: Warehouse, quick: None) -> None:

@@ -53,9 +53,9 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     copies: list[bool] = []
 
-    def noting(*arguments: Any, is_copy: bool) -> None:
+    def noting(*arguments: Any, is_copy: bool) -> Any:
         copies.append(is_copy)
-        build(*arguments, is_copy=is_copy)
+        return build(*arguments, is_copy=is_copy)
 
     monkeypatch.setattr("warehouse.publish.build", noting)
     return copies

@@ -10,6 +10,7 @@ from tests.builders import row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import published, put
 from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated, migrations
+from warehouse.files import read_sealed
 from warehouse.migrations import Migration, known_version, version_of
 
 
@@ -22,7 +23,7 @@ def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(wareho
     assert version_of(warehouse.root) is None
     warehouse.write("runs", [row("runs")])
 
-    assert {"version": known_version()} == json.loads((warehouse.root / "warehouse.json").read_text(encoding="utf-8"))
+    assert {"version": known_version()} == read_sealed(warehouse.root / "warehouse.json")
 
 
 def test_parts_without_a_version_are_version_1_until_a_run_begins(warehouse: Warehouse) -> None:
@@ -86,26 +87,26 @@ def step(number):
             os.kill(os.getpid(), signal.SIGKILL)
     return Migration(number, f"step {number}", apply)
 
-migrations.MIGRATIONS = (*migrations.MIGRATIONS[:1], step(3), step(4))
+migrations.MIGRATIONS = (*migrations.MIGRATIONS, step(4), step(5))
 with Warehouse(sys.argv[1]).writing():
     print("done", flush=True)
 """
 
 
 def test_steps_are_done_in_order_and_one_that_was_cut_off_is_done_again(warehouse: Warehouse, start: Start) -> None:
-    note_version(warehouse.root, 2)
+    note_version(warehouse.root, 3)
     for killed, version, done in (
-        ("in 3", 2, []), ("after 3", 2, ["step-3"]), ("in 4", 3, ["step-3"]), ("after 4", 3, ["step-3", "step-4"]),
-        ("never", 4, ["step-3", "step-4"]), ("in 4", 4, ["step-3", "step-4"]),
+        ("in 4", 3, []), ("after 4", 3, ["step-4"]), ("in 5", 4, ["step-4"]), ("after 5", 4, ["step-4", "step-5"]),
+        ("never", 5, ["step-4", "step-5"]), ("in 5", 5, ["step-4", "step-5"]),
     ):  # fmt: skip
         output, _ = start(STEPS, warehouse.root, killed).communicate()
         assert version == json.loads((warehouse.root / "warehouse.json").read_text(encoding="utf-8"))["version"]
         assert done == sorted(path.name for path in warehouse.root.glob("step-*"))
-        assert ("done\n" if version == 4 else "") == output
+        assert ("done\n" if version == 5 else "") == output
 
 
 def test_a_warehouse_with_a_run_at_work_is_not_migrated(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    note_version(warehouse.root, 2)
+    note_version(warehouse.root, 3)
     with warehouse.writing():
         new = Migration(known_version() + 1, "a step")
         monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, new))

@@ -1,0 +1,439 @@
+"""Parts, manifests and databases with flipped bits, cut short, deleted or swapped: found, told, and made good."""
+
+import json
+import random
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.builders import response, row, verdict
+from tests.warehouse.parts import without_models
+from warehouse import Warehouse, WarehouseError
+from warehouse.contracts import COLUMNS, TABLES
+from warehouse.damage import is_database_whole, is_whole, take_notices
+from warehouse.migrations import known_version, version_of
+
+Rows = dict[str, list[tuple[Any, ...]]]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_models(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_to_tell() -> Iterator[None]:
+    take_notices()
+    yield
+    take_notices()
+
+
+def flip(path: Path, place: int | None = None, *, bit: int = 0) -> None:
+    """Change one bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if place is None else place] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def rows_of(warehouse: Warehouse) -> Rows:
+    """All rows of all stored tables, as published."""
+    with warehouse.reader() as reader:
+        return {name: sorted(reader.table(f"from {name}")[1], key=repr) for name in TABLES}
+
+
+def told(warehouse: Warehouse) -> list[str]:
+    return [notice.line for notice in take_notices(warehouse.root)]
+
+
+def verdicts_on(answer: dict[str, Any], number: int) -> list[dict[str, Any]]:
+    criteria = [{"criterion_id": f"c{i}", "content_hash": f"h{i}"} for i in range(number)]
+    return [verdict(answer, each, float(i % 2)) for i, each in enumerate(criteria)]
+
+
+def filled(warehouse: Warehouse) -> Rows:
+    """A warehouse with some parts of verdicts, responses, runs and labels, published; its rows."""
+    for number in range(3):
+        answer = response("t", trial=number + 1)
+        warehouse.write("responses", [answer])
+        warehouse.write("verdicts", verdicts_on(answer, 20))
+        warehouse.write("runs", [row("runs", run_id="r", command=f"{number}"), row("runs", run_id=f"r{number}")])
+        warehouse.write("labels", [row("labels", field="Law", kind="k", label=f"{number}")])
+    warehouse.publish()
+    return rows_of(warehouse)
+
+
+def anew(warehouse: Warehouse) -> Rows:
+    """The rows that the parts alone come to."""
+    copy = Warehouse(warehouse.root.with_name("copy"))
+    shutil.rmtree(copy.root, ignore_errors=True)
+    shutil.copytree(warehouse.root, copy.root)
+    copy.database.unlink()
+    copy.publish()
+    return rows_of(copy)
+
+
+DAMAGES = {
+    "a flipped bit": flip,
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "empty": lambda path: path.write_bytes(b""),
+    "deleted": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+@pytest.mark.parametrize("table", ["verdicts", "responses", "runs", "labels"])
+def test_what_a_damaged_part_held_is_restored_from_the_database_and_told(
+    warehouse: Warehouse, quick: None, table: str, what: str
+) -> None:
+    before = filled(warehouse)
+    victim = warehouse.store.standing(table)[1]
+    DAMAGES[what](victim.path)
+
+    assert warehouse.verify()
+    lines = told(warehouse)
+    assert before == rows_of(warehouse) == anew(warehouse)
+    assert any(victim.name in line for line in lines)
+    assert any("restored from the last published database" in line for line in lines)
+    assert (what != "deleted") == (warehouse.root / "damaged" / table / victim.name).exists()
+    assert not warehouse.losses()
+    assert not warehouse.verify()
+    assert not told(warehouse)
+
+
+def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Made-up rows for every stored table."""
+    of_type = {pa.string(): "text", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
+    for table in TABLES.values():
+        rows = []
+        for i in range(5):
+            values = {name: of_type.get(COLUMNS[name][0]) for name in table.columns}
+            values |= {"created_at": datetime(2026, 1, 1, tzinfo=UTC)} if "created_at" in values else {}
+            values |= {name: f"{number}-{i}" for name in table.key if COLUMNS[name][0] == pa.string()}
+            values |= {"import_batch": None} if table.name != "retractions" and "import_batch" in values else {}
+            values |= {"status": "ok"} if "status" in values else {}
+            rows.append(values)
+        yield table.name, rows
+
+
+def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_published(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retracted = dict(every_table(1))["retractions"]
+    assert retracted
+    monkeypatch.setattr("sql.models", list)
+    monkeypatch.setattr("sql.behind", lambda changed: [])
+    for number in range(2):
+        for name, rows in every_table(number):
+            warehouse.write(name, rows)
+    warehouse.publish()
+    before, chosen = rows_of(warehouse), random.Random(8)
+    assert all(before.values())
+
+    for step in range(5):
+        for name in TABLES:
+            victim = chosen.choice(warehouse.store.standing(name)).path
+            flip(victim, chosen.randrange(victim.stat().st_size), bit=chosen.randrange(8))
+            assert not is_whole(victim), (step, name)
+        assert len(warehouse.damage()) >= len(TABLES)
+        warehouse.verify()
+        assert before == rows_of(warehouse), step
+        assert {name for name in TABLES if any(f"/{name}" in line for line in told(warehouse))} <= set(TABLES)
+    assert 5 * len(TABLES) == len([path for path in (warehouse.root / "damaged").rglob("*.parquet*") if path.is_file()])
+    assert before == anew(warehouse)
+    assert not warehouse.damage()
+
+
+def test_no_flipped_bit_in_a_part_that_is_read_for_the_first_time_is_ever_published(
+    warehouse: Warehouse, quick: None
+) -> None:
+    chosen = random.Random(3)
+    warehouse.write("verdicts", verdicts_on(response("t"), 30))
+    (part,) = warehouse.store.standing("verdicts")
+    content = part.path.read_bytes()
+    for _ in range(200):
+        part.path.write_bytes(content)
+        flip(part.path, chosen.randrange(len(content)), bit=chosen.randrange(8))
+        assert not is_whole(part.path)
+    warehouse.publish()
+
+    assert not rows_of(warehouse)["verdicts"]
+    (line,) = told(warehouse)
+    assert part.name in line
+
+
+def test_parts_with_swapped_names_are_damaged(warehouse: Warehouse, quick: None) -> None:
+    before = filled(warehouse)
+    first, second = (part.path for part in warehouse.store.standing("verdicts")[:2])
+    first.rename(first.with_suffix(".x"))
+    second.rename(first)
+    first.with_suffix(".x").rename(second)
+    warehouse.verify()
+
+    assert before == rows_of(warehouse) == anew(warehouse)
+
+
+def test_rows_that_came_after_a_damaged_part_stand_before_what_is_restored_of_it(
+    warehouse: Warehouse, quick: None
+) -> None:
+    filled(warehouse)
+    victim = warehouse.store.standing("runs")[-1].path
+    flip(victim)
+    warehouse.write("runs", [row("runs", run_id="r", command="newer")])
+    warehouse.verify()
+
+    with warehouse.reader() as reader:
+        assert [("newer",)] == reader.table("select command from runs where run_id = 'r'")[1]
+        assert 4 == reader.value("select count(*) from runs")
+
+
+def test_a_failed_row_comes_back_behind_a_decision_of_an_earlier_part(warehouse: Warehouse, quick: None) -> None:
+    for status in ("timeout", "ok", "refused"):
+        warehouse.write("responses", [response("t", status=status), response(f"{status}", status="timeout")])
+    warehouse.publish()
+    before = rows_of(warehouse)
+    for part in warehouse.store.standing("responses")[1:]:
+        flip(part.path)
+    warehouse.verify()
+
+    assert before == rows_of(warehouse) == anew(warehouse)
+
+
+# merged parts and manifests
+
+
+def test_a_damaged_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:
+    before = filled(warehouse)
+    warehouse.compact(grace_s=0)
+    warehouse.compact(grace_s=0)
+    (merged,) = warehouse.store.standing("verdicts")
+    flip(merged.path)
+    warehouse.verify()
+
+    assert before == rows_of(warehouse) == anew(warehouse)
+    assert any(merged.name in line for line in told(warehouse))
+
+
+def test_a_deleted_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:
+    before = filled(warehouse)
+    warehouse.compact(grace_s=0)
+    warehouse.compact(grace_s=0)
+    (merged,) = warehouse.store.standing("verdicts")
+    merged.path.unlink()
+    warehouse.publish()
+
+    assert before == rows_of(warehouse) == anew(warehouse)
+    assert any("missing" in line for line in told(warehouse))
+
+
+def test_compaction_does_not_carry_damage_on(warehouse: Warehouse, quick: None) -> None:
+    before = filled(warehouse)
+    victim = warehouse.store.standing("verdicts")[0]
+    flip(victim.path)
+    warehouse.compact(grace_s=0)
+
+    assert any(victim.name in line for line in told(warehouse))
+    assert before == rows_of(warehouse) == anew(warehouse)
+
+
+@pytest.mark.parametrize("names", [["manifest.json"], ["manifest-copy.json"], ["manifest.json", "manifest-copy.json"]])
+@pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
+@pytest.mark.parametrize("grace_s", [0.0, 3600.0])
+def test_a_damaged_manifest_is_made_anew(
+    warehouse: Warehouse, quick: None, names: list[str], what: str, grace_s: float
+) -> None:
+    before = filled(warehouse)
+    warehouse.compact(grace_s=grace_s)
+    warehouse.compact(grace_s=grace_s)
+    for name in names:
+        DAMAGES[what](warehouse.store.root / "verdicts" / name)
+    assert what == "deleted" or any("manifest" in line for line in warehouse.damage())
+    warehouse.verify()
+
+    assert before == rows_of(warehouse) == anew(warehouse)
+    assert not warehouse.damage()
+    if what != "deleted":
+        assert any("manifest" in line for line in told(warehouse))
+
+
+def test_no_flipped_bit_in_a_manifest_goes_unseen(warehouse: Warehouse, quick: None) -> None:
+    before = filled(warehouse)
+    warehouse.compact(grace_s=0)
+    path = warehouse.store.root / "verdicts" / "manifest.json"
+    content = path.read_bytes()
+    meaning = json.loads(content)
+    for place in range(len(content)):
+        flip(path, place, bit=place % 7)
+        try:
+            is_changed = json.loads(path.read_bytes()) != meaning
+        except ValueError:
+            is_changed = True
+        assert is_changed == any("manifest.json: is damaged" in line for line in warehouse.damage()), place
+        path.write_bytes(content)
+    assert before == rows_of(warehouse)
+
+
+# small files
+
+
+def test_the_file_of_the_version_is_written_anew(warehouse: Warehouse, quick: None) -> None:
+    filled(warehouse)
+    path = warehouse.root / "warehouse.json"
+    content = path.read_bytes()
+    for place in range(len(content)):
+        flip(path, place, bit=place % 7)
+        assert known_version() == version_of(warehouse.root), place
+    warehouse.verify()
+
+    assert content == path.read_bytes()
+    assert any("warehouse.json: was damaged" in line for line in told(warehouse))
+
+
+def test_a_damaged_list_of_parts_is_written_anew(warehouse: Warehouse, quick: None) -> None:
+    before = filled(warehouse)
+    path = warehouse.store.root / "list.json"
+    listed = path.read_bytes()
+    flip(path)
+    assert any("list.json" in line for line in warehouse.damage())
+    warehouse.publish()
+
+    assert json.loads(listed)["parts"] == json.loads(path.read_bytes())["parts"]
+    assert before == rows_of(warehouse)
+    assert any("list.json: was damaged" in line for line in told(warehouse))
+
+
+# what cannot be restored
+
+
+def test_rows_that_neither_parts_nor_the_database_have_are_listed_until_they_are_there_again(
+    warehouse: Warehouse, quick: None
+) -> None:
+    filled(warehouse)
+    victim = warehouse.store.standing("verdicts")[1]
+    rows = rows_of(warehouse)["verdicts"]
+    with warehouse.reader() as reader:
+        lost = reader.rows("from verdicts where trial = 2")
+    victim.path.unlink()
+    warehouse.database.unlink()
+    warehouse.publish()
+    (loss,) = warehouse.losses()
+
+    assert ("verdicts", "prbench", "a-model", "a-judge", None, 20) == (*loss.kind, loss.n_rows)
+    assert "20 rows of verdicts (benchmark prbench, model a-model, judge a-judge) are lost" == loss.line
+    warehouse.write("verdicts", [{name: each[name] for name in TABLES["verdicts"].columns} for each in lost[:5]])
+    warehouse.publish()
+    assert [15] == [loss.n_rows for loss in warehouse.losses()]
+    warehouse.write("verdicts", [{name: each[name] for name in TABLES["verdicts"].columns} for each in lost[5:]])
+    warehouse.publish()
+    assert not warehouse.losses()
+    assert rows == rows_of(warehouse)["verdicts"]
+
+
+def test_what_is_lost_is_kept_until_the_user_lets_it_go(warehouse: Warehouse, quick: None) -> None:
+    filled(warehouse)
+    warehouse.store.standing("verdicts")[1].path.unlink()
+    warehouse.database.unlink()
+    warehouse.publish()
+    warehouse.database.unlink()
+    warehouse.store.standing("verdicts")[1].path.unlink()
+    warehouse.verify()
+
+    assert [40] == [loss.n_rows for loss in warehouse.losses()]
+    assert 1 == len(warehouse.accept_losses())
+    warehouse.verify()
+    assert not warehouse.losses()
+
+
+def test_a_database_with_damaged_blocks_restores_nothing(warehouse: Warehouse, quick: None) -> None:
+    filled(warehouse)
+    flip(warehouse.database, 12_288 + 5_000)
+    flip(warehouse.store.standing("labels")[0].path)
+    warehouse.verify()
+
+    assert [1] == [loss.n_rows for loss in warehouse.losses() if loss.table == "labels"]
+    assert is_database_whole(warehouse.database)
+
+
+# the database
+
+
+def test_every_flipped_bit_of_a_database_is_found_and_an_intact_one_is_whole(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = filled(warehouse)
+    for number in range(4):
+        warehouse.write("verdicts", verdicts_on(response(f"u{number}"), 900))
+        warehouse.publish()
+        assert is_database_whole(warehouse.database)
+    assert before != (before := rows_of(warehouse))
+    content, chosen = warehouse.database.read_bytes(), random.Random(11)
+    for _ in range(200):
+        place = chosen.randrange(len(content))
+        flip(warehouse.database, place, bit=chosen.randrange(8))
+        block = (place - 12_288) // 262_144 * 262_144 + 12_288
+        is_empty = place >= 12_288 and not any(content[block : block + 262_144])
+        assert is_empty or not is_database_whole(warehouse.database), place
+        warehouse.database.write_bytes(content)
+    for cut in (0, 1, 4_096, 12_288, len(content) // 2, len(content) - 262_144, len(content) - 1):
+        warehouse.database.write_bytes(content[:cut])
+        assert not is_database_whole(warehouse.database), cut
+
+
+@pytest.mark.parametrize("n_bytes", [0, 100, 12_288, 12_288 + 262_144, -262_144, -1])
+def test_a_truncated_database_is_built_anew(warehouse: Warehouse, quick: None, n_bytes: int) -> None:
+    before = filled(warehouse)
+    content = warehouse.database.read_bytes()
+    warehouse.database.write_bytes(content[: n_bytes if n_bytes >= 0 else len(content) + n_bytes])
+    assert any("prbench.duckdb: is damaged" in line for line in warehouse.damage())
+    warehouse.verify()
+
+    assert before == rows_of(warehouse)
+    assert [f"{warehouse.database}: was damaged and is built anew from the parts"] == told(warehouse)
+
+
+def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehouse, quick: None) -> None:
+    filled(warehouse)
+    content = warehouse.database.read_bytes()
+    for block in range(12_288, len(content), 262_144):
+        flip(warehouse.database, block + 4_000)
+
+    with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` builds it anew") as caught:
+        rows_of(warehouse)
+    assert 1 == len(str(caught.value).splitlines())
+
+
+def test_a_database_whose_damage_shows_while_it_is_added_to_is_built_anew_from_verified_parts(
+    warehouse: Warehouse, quick: None
+) -> None:
+    before = filled(warehouse)
+    content = warehouse.database.read_bytes()
+    assert rows_of(warehouse) == before  # what is published is known, so that the file is not looked at again
+    for block in range(12_288, len(content), 262_144):
+        flip(warehouse.database, block + 4_000)
+    flip(warehouse.store.standing("labels")[0].path)
+    warehouse.write("labels", [row("labels", field="Law", kind="k", label="new")])
+    warehouse.publish()
+
+    assert is_database_whole(warehouse.database)
+    assert 3 == len(rows_of(warehouse)["labels"])
+    assert [1] == [loss.n_rows for loss in warehouse.losses()]
+
+
+def test_a_run_begins_although_both_manifests_of_a_table_that_it_writes_are_damaged(
+    warehouse: Warehouse, quick: None
+) -> None:
+    before = filled(warehouse)
+    warehouse.compact(grace_s=0)
+    for name in ("manifest.json", "manifest-copy.json"):
+        (warehouse.store.root / "runs" / name).write_bytes(b"{")
+    with pytest.raises(WarehouseError, match="`prbench aggregate` makes it anew"):
+        warehouse.write("runs", [row("runs", run_id="new")])
+    warehouse.verify()
+    warehouse.write("runs", [row("runs", run_id="new")])
+    warehouse.publish()
+
+    assert 1 + len(before["runs"]) == len(rows_of(warehouse)["runs"])
