@@ -7,7 +7,7 @@ import pytest
 
 from tests.builders import criterion, response, verdict
 from tests.warehouse.parts import published
-from warehouse import Warehouse, rewriting
+from warehouse import Warehouse, rewriting, take_notices
 
 RESPONSES = [response("t1"), response("t2")]
 
@@ -43,6 +43,17 @@ def test_a_decided_row_can_become_a_failure_and_be_decided_again(filled: Warehou
     filled.compact(grace_s=0.0)
     filled.compact(grace_s=0.0)
     filled.publish(is_anew=True)
+    assert {"t1": 0.0, "t2": 1.0} == standing(filled)
+
+
+def test_a_part_that_was_rewritten_is_not_missing_and_nothing_of_it_is_restored(filled: Warehouse) -> None:
+    (wrong,) = decisions(0.0, "t1")
+    filled.rewrite("verdicts", {(wrong["verdict_id"],): wrong})
+    filled.compact(grace_s=0.0)
+    filled.verify()
+
+    assert [] == take_notices()
+    assert [] == filled.losses()
     assert {"t1": 0.0, "t2": 1.0} == standing(filled)
 
 
