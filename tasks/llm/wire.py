@@ -76,12 +76,8 @@ _current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
 
 
 @contextmanager
-def watched(exchange: Exchange | None = None) -> Iterator[Exchange]:
-    """Everything that clients do inside, in this task and what it starts, is one exchange."""
-    from tasks.llm import clients
-
-    clients.guard()
-    exchange = exchange or Exchange()
+def under_way(exchange: Exchange) -> Iterator[Exchange]:
+    """Have an exchange under way here, in this task and what it starts."""
     token = _current.set(exchange)
     try:
         yield exchange
