@@ -12,7 +12,8 @@ from tasks.llm.library import litellm
 from tasks.llm.secrets import filled_in, safe
 from tasks.llm.sending import chat_arguments
 from tasks.llm.targets import Messages, Target
-from tasks.llm.wire import MOST_BYTES, Exchange, watched
+from tasks.llm.watching import watched
+from tasks.llm.wire import MOST_BYTES, Exchange
 from tasks.rules.errors import PipelineError
 
 _URL = "/v1/chat/completions"

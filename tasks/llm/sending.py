@@ -13,7 +13,7 @@ from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.secrets import filled_in, filled_in_secrets
 from tasks.llm.targets import Call, Prices, Target
-from tasks.llm.wire import watched
+from tasks.llm.watching import watched
 
 RESPONSES = "responses"
 
