@@ -25,7 +25,7 @@ def without(text: str, values: Sequence[str]) -> str:
     plain = _unescaped(text)
     for form in (form for value in values if len(value) >= SHORTEST for form in _forms(value)):
         bare = form.replace("\\", "")
-        if bare in plain:
+        if bare and bare in plain:
             text = _escaped(form).sub(REDACTED, text)
             if bare in (plain := _unescaped(text)):  # in a way that is not known here; so the escapes have to go
                 text = plain = plain.replace(bare, REDACTED)
