@@ -2,6 +2,7 @@
 
 import base64
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 REDACTED = "[redacted]"
@@ -13,22 +14,18 @@ _ESCAPED = re.compile(
 _HAS_ESCAPES = re.compile(r"[\\%]|&#")
 
 
-def without(text: str, value: str) -> str:
-    """A text in which a secret stands in none of its forms."""
-    forms = _forms(value)
-    for form in forms:
-        if form in text:
-            text = text.replace(form, REDACTED)
-    if len(value) >= SHORTEST and _HAS_ESCAPES.search(text):
-        text = _without_escaped(text, forms)
-    return text
-
-
-def _without_escaped(text: str, forms: tuple[str, ...]) -> str:
+def without(text: str, values: Sequence[str]) -> str:
+    """A text in which none of these secrets stands in any of its forms; the longest come first."""
+    for value in values:
+        for form in _forms(value):
+            if form in text:
+                text = text.replace(form, REDACTED)
+    if not _HAS_ESCAPES.search(text):
+        return text
     plain = _unescaped(text)
-    for form in forms:
+    for form in (form for value in values if len(value) >= SHORTEST for form in _forms(value)):
         bare = form.replace("\\", "")
-        if bare in plain:
+        if bare and bare in plain:
             text = _escaped(form).sub(REDACTED, text)
             if bare in (plain := _unescaped(text)):  # in a way that is not known here; so the escapes have to go
                 text = plain = plain.replace(bare, REDACTED)

@@ -60,9 +60,8 @@ def redacted(text: str, *, is_answer: bool = False) -> str:
     Also in the forms of them that `disguises` knows. In a model's answer, what may be an ordinary word or number stays,
     and so does a password in an address: it is none of ours.
     """
-    for value in _secrets():
-        if not (is_answer and _ORDINARY.fullmatch(value)):
-            text = without(text, value)
+    values = _secrets()
+    text = without(text, [v for v in values if not _ORDINARY.fullmatch(v)] if is_answer else values)
     return text if is_answer else _URL_CREDENTIALS.sub(f"{REDACTED}@", text)
 
 

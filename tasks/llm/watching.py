@@ -1,16 +1,20 @@
-"""Making a request so that no redirect is followed and no reply is read without end."""
+"""Beginning and ending an exchange: what HTTP clients do in between is watched."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tasks.llm.wire import Exchange, under_way
+from tasks.llm.wire import CURRENT, Exchange
 
 
 @contextmanager
 def watched(exchange: Exchange | None = None) -> Iterator[Exchange]:
-    """Everything that HTTP clients do inside, in this task and what it starts, is one exchange."""
-    from tasks.llm.clients import guard
+    """Everything that clients do inside, in this task and what it starts, is one exchange."""
+    from tasks.llm import clients  # imports three HTTP clients, which whoever only reads does not need
 
-    guard()
-    with under_way(exchange or Exchange()) as watched_one:
-        yield watched_one
+    clients.guard()
+    exchange = exchange or Exchange()
+    token = CURRENT.set(exchange)
+    try:
+        yield exchange
+    finally:
+        CURRENT.reset(token)

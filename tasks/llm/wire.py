@@ -1,11 +1,11 @@
 """What HTTP clients may do while a call is made: they follow no redirect, and read no more than a bound.
 
 LiteLLM makes its clients itself, follows redirects with them and reads whatever comes; so do the libraries behind
-Prefect's notification blocks. Their classes are told once in a process (`clients`) to ask here first.
+Prefect's notification blocks. Their classes are told once in a process (`clients`) to ask here first, while a call is
+made (`watching`).
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -72,22 +72,13 @@ class Exchange:
             self.refuse(fault)
 
 
-_current: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
-
-
-@contextmanager
-def under_way(exchange: Exchange) -> Iterator[Exchange]:
-    """Have an exchange under way here, in this task and what it starts."""
-    token = _current.set(exchange)
-    try:
-        yield exchange
-    finally:
-        _current.reset(token)
+CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+"""Set by `watching`."""
 
 
 def current() -> Exchange | None:
     """The exchange that is under way here."""
-    return _current.get()
+    return CURRENT.get()
 
 
 def _target(address: str, location: str) -> str:
