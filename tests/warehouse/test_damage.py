@@ -415,7 +415,7 @@ def test_a_database_whose_damage_shows_while_it_is_added_to_is_built_anew_from_v
     for block in range(12_288, len(content), 262_144):
         flip(warehouse.database, block + 4_000)
     flip(warehouse.store.standing("labels")[0].path)
-    warehouse.write("labels", [row("labels", field="Law", kind="k", label="new")])
+    warehouse.write("labels", [row("labels", benchmark="other", field="Law", kind="k", label="new")])
     warehouse.publish()
 
     assert is_database_whole(warehouse.database)
