@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,7 +28,9 @@ from flows.options import Context, examples, shared_options
 from flows.output import show_rows
 from flows.running import finish, run_flow
 from tasks.terminal import shown_visibly
-from warehouse.damage import take_notices
+
+if TYPE_CHECKING:
+    from warehouse.damage import Notice
 
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and came upon damage."""
@@ -95,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code; every error that a user can cause is told in one line."""
     with shown_visibly():
         code, line = _outcome(list(arguments))
-        for notice in take_notices():
+        for notice in _notices():
             # What a run found is in its reports; this is what other commands come upon.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
@@ -104,6 +107,12 @@ def main(arguments: Sequence[str]) -> int:
             # What a line quotes may have lines of its own.
             click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)
     return code
+
+
+def _notices() -> list["Notice"]:
+    """What was found about damage: nothing where no warehouse was opened, which takes its libraries to import."""
+    damage = sys.modules.get("warehouse.damage")
+    return list(damage.take_notices()) if damage else []
 
 
 def _outcome(given: list[str]) -> tuple[int, str]:

@@ -1,24 +1,14 @@
 """Finding damage: parts whose content is not what their name says, and a database with changed or missing blocks."""
 
 import hashlib
-import os
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from warehouse.errors import WarehouseError
 
 HASH_HEX = 24
 """Length of the content hash in the name of a part."""
-_HEADER_BYTES, _HEADERS = 4096, 3
-_BLOCK_COUNT, _BLOCK_BYTES, _ITERATION = 4, 5, 1
-"""Places in a database header, in words of 8 bytes."""
-_SEED, _FACTOR = np.uint64(5381), np.uint64(0xBF58476D1CE4E5B9)
-"""DuckDB's checksum of a block: its words, each times the factor, XORed with the seed."""
-_AT_ONCE_BYTES = 64 * 2**20
 
 
 def is_whole(path: Path) -> bool:
@@ -42,53 +32,11 @@ def is_named_after(name: str, content_hash: str) -> bool:
     return Path(name).stem.partition("-")[2] == content_hash[:HASH_HEX]
 
 
-def fill_up(path: Path) -> None:
-    """Give a DuckDB file all blocks that it counts: DuckDB cuts unused ones off at its end, as a damage might do."""
-    with path.open("r+b") as file:
-        n_blocks, block_bytes = _blocks(np.frombuffer(file.read(_HEADERS * _HEADER_BYTES), dtype=np.uint64))
-        n_bytes = _HEADERS * _HEADER_BYTES + n_blocks * block_bytes
-        if file.seek(0, os.SEEK_END) < n_bytes:
-            file.truncate(n_bytes)
-
-
 def is_database_whole(path: Path) -> bool:
-    """Whether every block of a published file is there and has the checksum that was written with it.
+    """Whether every block of a published file is there and has the checksum that was written with it."""
+    from warehouse.blocks import are_blocks_whole  # NumPy takes long to import for commands that only read
 
-    DuckDB itself looks at a block when a query needs it, so damage may stay unseen for long. This reads the file once,
-    much faster than queries could. A block of zeros is one that was never used.
-    """
-    try:
-        file = np.memmap(path, dtype=np.uint8, mode="r")
-    except (OSError, ValueError):
-        return False
-    n_header_bytes = _HEADERS * _HEADER_BYTES
-    if file.size < n_header_bytes:
-        return False
-    headers = file[:n_header_bytes].view(np.uint64)
-    if not _are_sound(headers.reshape(_HEADERS, -1)).all():
-        return False
-    n_blocks, block_bytes = _blocks(headers)
-    n_bytes = file.size - n_header_bytes
-    if not block_bytes or n_bytes % block_bytes or n_bytes // block_bytes < n_blocks:
-        return False
-    blocks = file[n_header_bytes:].view(np.uint64).reshape(-1, block_bytes // 8)
-    step = max(1, _AT_ONCE_BYTES // block_bytes)
-    return all(_are_sound(blocks[first : first + step]).all() for first in range(0, len(blocks), step))
-
-
-def _blocks(headers: NDArray[np.uint64]) -> tuple[int, int]:
-    """How many blocks the newer of the two headers of the database counts, and the bytes of each."""
-    _, *states = headers.reshape(_HEADERS, -1)
-    state = max(states, key=lambda each: int(each[_ITERATION]))
-    return int(state[_BLOCK_COUNT]), int(state[_BLOCK_BYTES])
-
-
-def _are_sound(blocks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Of each block whether its first word is the checksum of the others."""
-    with np.errstate(over="ignore"):  # it is meant to
-        checksums = np.bitwise_xor.reduce(blocks[:, 1:] * _FACTOR, axis=1) ^ _SEED
-    sound: NDArray[np.bool_] = (checksums == blocks[:, 0]) | ~blocks.any(axis=1)
-    return sound
+    return are_blocks_whole(path)
 
 
 @dataclass(frozen=True)

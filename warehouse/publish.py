@@ -17,7 +17,7 @@ import duckdb
 import sql
 from warehouse.building import build
 from warehouse.contracts import TABLES
-from warehouse.damage import fill_up, is_database_whole, note
+from warehouse.damage import is_database_whole, note
 from warehouse.empty import STAMP
 from warehouse.errors import WarehouseError
 from warehouse.files import sync
@@ -141,6 +141,8 @@ def _sound(
 
 def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listing | None, *, is_copy: bool) -> None:
     """Build the database beside the old one, note what it was built from, and swap it in."""
+    from warehouse.blocks import fill_up
+
     building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
     try:
         if is_copy:
