@@ -45,7 +45,7 @@ def caveats(job: Job, records: Sequence[Record]) -> list[str]:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
         lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
     if unjudged:
-        lines.append(f"No verdict of the judge on any answer: {', '.join(_models(unjudged, is_one))}")
+        lines.append(f"No verdict on a split under this judge and template: {', '.join(_models(unjudged, is_one))}")
     ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
     if ranked:
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")

@@ -10,7 +10,7 @@ from tasks.llm.retention import Pruned, forget
 from tasks.reports import StageReport
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
-from warehouse import Warehouse
+from warehouse import Warehouse, WarehouseError
 
 Row = dict[str, Any]
 
@@ -80,6 +80,8 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     warehouse.migrate()
     with warehouse.alone():
+        if damage := warehouse.damage():
+            raise WarehouseError(f"{damage[0]}; `prbench aggregate` mends what it can, then remove again")
         rows = chosen(job, choice)
         moment = datetime.now(UTC)
         warehouse.write("removals", [

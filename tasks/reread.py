@@ -104,6 +104,8 @@ def reread(job: Job) -> None:
             return
         if any(map(warehouse.store.parts, ("responses", "verdicts"))):
             _reread(job, warehouse)
+            # Until it is noted, damage that is mended from an older database is read again.
+            warehouse.publish()
         warehouse.note_parser(PARSER_VERSION)
 
 

@@ -61,7 +61,7 @@ def _figures_on_selections() -> str:
                 or ($vintage::varchar is null and series.is_latest)
             )
         order by
-            split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage, mean_score desc nulls last,
+            split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage, raw_mean_score desc nulls last,
             model
     """
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,17 @@ def is_whole(path: Path) -> bool:
     except OSError:
         return False
     return is_named_after(path.name, content_hash)
+
+
+def refuse_damaged(paths: Iterable[Path]) -> None:
+    """Refuse parts that are damaged: what is made of one would carry the damage on under a hash of its own.
+
+    Raises:
+        WarehouseError: one is.
+    """
+    damaged = next((path for path in paths if not is_whole(path)), None)
+    if damaged is not None:
+        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and mends what it can")
 
 
 def is_named_after(name: str, content_hash: str) -> bool:

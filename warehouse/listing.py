@@ -4,7 +4,7 @@ It is written before the database that was built from them is put in place, so a
 part that is not in it was written since, and what such a part holds is in the ledger or with whoever writes it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,12 +26,16 @@ class Listing:
     rows: dict[Kind, int]
 
 
-def count_query() -> str:
-    """The query for how many rows of each kind a database holds."""
+def count_query(columns: Mapping[str, Collection[str]] | None = None) -> str:
+    """The query for how many rows of each kind a database holds.
+
+    `columns` are those of its tables, where an earlier version built it; what it lacks has no rows.
+    """
+    known = {name: table.columns for name, table in TABLES.items()} if columns is None else columns
     tables = []
-    for table in TABLES.values():
-        kinds = ", ".join(name if name in table.columns else f"null::varchar as {name}" for name in _KINDS)
-        tables.append(f"select '{table.name}' as table_name, {kinds}, count(*) as n from {table.name} group by all")
+    for name in TABLES.keys() & known.keys():
+        kinds = ", ".join(kind if kind in known[name] else f"null::varchar as {kind}" for kind in _KINDS)
+        tables.append(f"select '{name}' as table_name, {kinds}, count(*) as n from {name} group by all")
     return f"select * from ({' union all '.join(tables)}) where n > 0"
 
 

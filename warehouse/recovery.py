@@ -5,7 +5,7 @@ checksum of each of its blocks. So the rows that it has, and that the parts left
 the lost ones held of what is read. They are put back as a part with the lost part's place in the order.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import duckdb
@@ -55,7 +55,10 @@ def listed_by(database: Path) -> Listing | None:
     try:
         with Reader(database) as reader:
             parts = frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}"))
-            return Listing(parts, counted(reader.table(count_query())[1]))
+            columns: dict[str, set[str]] = defaultdict(set)
+            for row in reader.rows("select table_name, column_name from duckdb_columns() where not internal"):
+                columns[row["table_name"]].add(row["column_name"])
+            return Listing(parts, counted(reader.table(count_query(columns))[1]))
     except (duckdb.Error, OSError, ValueError, WarehouseError):
         return None
 

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.contracts import TABLES, Table
+from warehouse.damage import refuse_damaged
 from warehouse.engine import engine
 from warehouse.errors import WarehouseError
 from warehouse.files import sync
@@ -61,6 +62,7 @@ def clean(store: PartStore, published: set[str]) -> int:
         try:
             gone = _places(connection, store, table)
             dirty = [part for part in store.standing(table.name) if part.name in gone]
+            refuse_damaged(part.path for part in dirty)
             if dirty:
                 _rewrite(table, folder, dirty, gone, published)
         except (OSError, pa.ArrowException, duckdb.Error) as error:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.contracts import TABLES, Table
+from warehouse.damage import refuse_damaged
 from warehouse.engine import engine
 from warehouse.errors import WarehouseError
 from warehouse.files import sync
@@ -82,11 +83,9 @@ def rewrite(store: PartStore, table_name: str, changes: Changes) -> None:
     try:
         manifest = read_manifest(folder)
         into = generation_folder(folder, manifest.generation + 1)
-        new = [
-            (part, _rewritten(table, part, changes, into))
-            for part in standing_parts(folder)
-            if _holds(table, part, changes)
-        ]
+        old_parts = [part for part in standing_parts(folder) if _holds(table, part, changes)]
+        refuse_damaged(part.path for part in old_parts)
+        new = [(part, _rewritten(table, part, changes, into)) for part in old_parts]
         if not new:
             return
         sync(into)

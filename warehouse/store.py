@@ -97,6 +97,10 @@ class PartStore:
         name = f"{moment}-{hashlib.sha256(content).hexdigest()[:HASH_HEX]}.parquet"
         folder = self.root / table_name
         folder.mkdir(parents=True, exist_ok=True)
+        # What comes back may be, byte for byte, a part that was merged away; it stands again.
+        manifest = read_manifest(folder)
+        if manifest.retired.pop(name, None) is not None:
+            write_manifest(folder, manifest)
         return write_named(folder, content, lambda: name)
 
     def set_aside(self, table_name: str, part: Part) -> Path:

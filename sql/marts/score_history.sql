@@ -29,7 +29,8 @@ select
     -- A vintage without a single complete task is no measure of the next one.
     lag(if(mean_score is null, null, vintage) ignore nulls) over by_time
         as previous_vintage,
-    mean_score - lag(mean_score ignore nulls) over by_time as change
+    -- What is clipped is not compared: below 0 a change would not be seen.
+    raw_mean_score - lag(raw_mean_score ignore nulls) over by_time as change
 from leaderboard
 window by_time as (
     partition by

@@ -61,4 +61,5 @@ where
     )
 order by
     split, cut, try_cast(label as integer), label, judge, judge_trial, grading,
+    judge_config_hash, template_hash,
     if($vintage::varchar is null, null, vintage), rank nulls last, model, vintage

@@ -15,6 +15,20 @@ with judged_trials as (
     group by all
 ),
 
+answered_trials as (
+    select
+        responses.benchmark,
+        responses.dataset_revision,
+        responses.model,
+        responses.model_config_hash,
+        responses.vintage,
+        list_sort(list(distinct responses.trial)) as trials
+    from responses
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+    group by all
+),
+
 final as (
     select
         hash(
@@ -38,8 +52,12 @@ final as (
         judged_trials.vintage,
         judged_trials.model,
         judged_trials.model_config_hash,
-        judged_trials.trials,
-        len(judged_trials.trials) as n_trials,
+        -- A judge is wanted on every trial that was sampled, also where all answers
+        -- failed; people and other imported graders on those that they began.
+        if(
+            judgings.is_imported, judged_trials.trials, answered_trials.trials
+        ) as trials,
+        len(trials) as n_trials,
         judged_trials.first_answered_at,
         row_number() over (
             partition by
@@ -49,6 +67,8 @@ final as (
         )
         = 1 as is_latest
     from judged_trials
+    inner join answered_trials
+        using (benchmark, dataset_revision, model, model_config_hash, vintage)
     inner join judgings using (judging_id)
 )
 

@@ -127,7 +127,7 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
     assert "│ 2 to 3 " in line["below"]
     assert "60 of 60, 59 in all trials" in line["good"]
     assert "not judged" in line["unheard"]
-    assert "No verdict of the judge on any answer: unheard" in shown
+    assert "No verdict on a split under this judge and template: unheard" in shown
     assert "rest on a part of the split" not in shown
 
 

@@ -17,7 +17,7 @@ from tasks.tidying import tidy
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.stages.runs import judged, prepared, sampled
-from warehouse import Warehouse, WarehouseBusy
+from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 COUNTS = """
     select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
@@ -198,6 +198,22 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert "nothing-like-it: is no response that is stored here" in said("nothing-like-it", code=2)
     assert "1 responses removed" in said(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
     assert "is no response that is stored here" in said(bad["response_id"], code=2)
+
+
+def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
+    (part,) = Warehouse(job.warehouse).store.standing("verdicts")
+    content = bytearray(part.path.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.path.write_bytes(content)
+    wanted = Choice([longest(job)["response_id"]])
+
+    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; `prbench aggregate` mends what it can"):
+        remove(job, wanted, "too long")
+    assert not Warehouse(job.warehouse).store.standing("removals")
+
+    Warehouse(job.warehouse).verify()
+    remove(job, wanted, "too long")
+    assert [] == Warehouse(job.warehouse).losses()
 
 
 def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:

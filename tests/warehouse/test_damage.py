@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -216,6 +217,53 @@ def test_a_damaged_merged_part_is_restored(warehouse: Warehouse, quick: None) ->
 
     assert before == rows_of(warehouse) == anew(warehouse)
     assert any(merged.name in line for line in told(warehouse))
+
+
+def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehouse: Warehouse, quick: None) -> None:
+    for _ in range(2):
+        for status in ("running", "done"):
+            warehouse.write("runs", [row("runs", run_id="r", outcome=status)])
+    warehouse.publish()
+    before = rows_of(warehouse)
+    warehouse.compact()
+    (merged,) = warehouse.store.standing("runs")
+    flip(merged.path)
+    warehouse.verify()
+
+    assert before == rows_of(warehouse) == anew(warehouse)
+    assert [] == warehouse.losses()
+
+
+def test_a_database_of_an_earlier_version_tells_which_parts_are_missing(warehouse: Warehouse, quick: None) -> None:
+    filled(warehouse)
+    (warehouse.store.root / "list.json").unlink()
+    earlier = duckdb.connect(warehouse.database)
+    earlier.execute("drop table removals")
+    earlier.execute("alter table published_parts drop column is_verified")
+    earlier.close()
+    victim = warehouse.store.standing("verdicts")[1]
+    victim.path.unlink()
+    warehouse.verify()
+
+    assert any(victim.name in line and "missing" in line for line in told(warehouse))
+    assert [20] == [loss.n_rows for loss in warehouse.losses()]
+
+
+def test_a_damaged_part_is_not_rewritten(warehouse: Warehouse, quick: None) -> None:
+    filled(warehouse)
+    victim = warehouse.store.standing("labels")[0]
+    # It can be read, but its content is not what its name says.
+    other = victim.path.with_name(f"{victim.moment}-{'0' * 24}.parquet")
+    victim.path.rename(other)
+    label = row("labels", field="Law", kind="k", label="0")
+    wanted = tuple(label[name] for name in TABLES["labels"].key)
+
+    with pytest.raises(WarehouseError, match="is damaged; `prbench aggregate`"):
+        warehouse.rewrite(
+            "labels",
+            {tuple(row("labels", field="Law", kind="k", label="0")[name] for name in TABLES["labels"].key): None},
+        )
+    assert other.exists()
 
 
 def test_a_deleted_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:

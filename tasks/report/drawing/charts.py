@@ -63,7 +63,7 @@ def intervals(
     high: str = "ci_high",
     name: str = "model",
     title: str = "Mean score",
-    sort: str | None = None,
+    sort: Sequence[str] | None = None,
     domain: Sequence[float] | None = None,
     zero: bool = False,
     percent: bool = False,
@@ -73,7 +73,7 @@ def intervals(
 
     A dot is not filled where the column `hollow` is true.
     """
-    across = alt.Y(f"{name}:N", title=None, sort=alt.SortField(sort) if sort else None, axis=name_axis())
+    across = alt.Y(f"{name}:N", title=None, sort=list(sort) if sort else None, axis=name_axis())
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
     along = alt.X(f"{low}:Q", title=title, scale=scale, axis=alt.Axis(format=".0%") if percent else alt.Undefined)
     tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({value: title, low: "from", high: "to"}, percent)]

@@ -44,7 +44,8 @@ def by_split(rows: Rows) -> list[Panel]:
             split,
             charts.intervals(
                 [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)],
-                sort="rank", domain=domain,
+                domain=domain,
+                sort=[row["model"] for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)],
             ),
         )
         for split, is_own_hard in splits  # an own selection says in its name that it is one
