@@ -23,7 +23,7 @@ VALUES = {MET: 1.0, PARTIAL: 0.5, UNMET: 0.0}
 
 WORDS = {"satisfied": MET, "partially satisfied": PARTIAL, "not satisfied": UNMET}
 """What a ternary judge says."""
-_BETWEEN_WORDS = re.compile(r"[\s_-]+")
+_BETWEEN_WORDS = re.compile(r"[ _-]+")
 
 _DECISIONS: dict[str, tuple[str, dict[str, Any]]] = {
     BINARY: ("criteria_met", {"type": "boolean"}),

@@ -14,6 +14,7 @@ from tests.faults.answers import Answer, Behaviour, is_judging, well_behaved
 from tests.faults.content import Request
 from tests.faults.kills import Run, Stages, configured, recorded, started_stages, tables
 from tests.faults.server import FaultServer
+from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
 pytestmark = pytest.mark.slow
@@ -157,6 +158,7 @@ def test_a_disk_that_is_full_for_a_part_ends_a_run_with_one_line_and_what_it_was
         assert stages.start(tmp_path, data).wait() == 0
         for table in ("responses", "verdicts"):  # as after a kill between the last reply and the first part
             shutil.rmtree(data / "parts" / table)
+        forget_parts(Warehouse(data))
         run = stages.start(tmp_path, data, file_bytes_when_calling=4_096)
         assert run.wait() == 1
         assert_one_line(run, "make room")

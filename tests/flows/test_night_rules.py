@@ -58,7 +58,7 @@ def test_a_night_whose_stop_time_has_passed_is_skipped_and_told(
 
 def test_the_record_of_a_run_holds_no_address_of_alerts(tmp_path: Path) -> None:
     alerts = {
-        "to": [{"webhook": f"https://hooks.example.org/{SECRET}?token={SECRET}"}, {"slack": "${SLACK_URL}"}],
+        "to": [{"webhook": f"https://hooks.example.org/{SECRET}?channel=nights"}, {"slack": "${SLACK_URL}"}],
         "ping": f"https://ping.example.org/{SECRET}",
     }
     config = run_row(job(tmp_path, alerts=alerts), [], at(0), None, "running")["config"]

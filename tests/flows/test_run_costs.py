@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from flows import results
 from flows.record import RUNNING, run_row, tell_of_killed
 from tasks.accounts import latest_runs, run_cost, spent, total_cost_usd
 from tasks.llm.entries import Entry
@@ -56,8 +55,10 @@ def begun(folder: Path, run_id: str, second: float = 1.0) -> dict[str, Any]:
 
 
 @pytest.fixture
-def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[dict[str, Any]]]:
+def shown(monkeypatch: pytest.MonkeyPatch, prefect_api: str) -> dict[str, list[dict[str, Any]]]:
     """The tables that Prefect's UI gets."""
+    from flows import results  # imports Prefect, which has to find the tests' server
+
     tables: dict[str, list[dict[str, Any]]] = {}
 
     async def show(key: str, _title: str, rows: Any) -> None:
@@ -75,6 +76,8 @@ def summed(rows: list[dict[str, Any]]) -> float:
 def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
 ) -> None:
+    from flows.results import results_shown
+
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
     write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)
     called(folder, "killed", PAID)
@@ -83,7 +86,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
         "status --spend": summed(spent(job)),
         "in Prefect": None,
     }
-    asyncio.run(results.results_shown(job.model_copy(update={"run_id": "killed"})))
+    asyncio.run(results_shown(job.model_copy(update={"run_id": "killed"})))
     told["in Prefect"] = summed(shown["cost"])
     (killed,) = tell_of_killed(job)
     told["runs.cost_usd"] = killed["cost_usd"]

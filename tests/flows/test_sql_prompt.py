@@ -151,7 +151,7 @@ def test_where_no_history_can_be_kept_the_prompt_says_so_once_and_goes_on(
         ("SEL", ["SELECT"]),
         ("select 1; su", ["summarize", "sum", "substr"]),
         ("select command\nfro| from runs", ["from"]),
-        ("select * from run", ["runs"]),
+        ("select * from run", ["run_costs", "runs"]),
         ("select * from verdict_d", ["verdict_details"]),
         ("select r.git_c| from runs as r", ["git_commit"]),
         ("select runs.git_c| from runs", ["git_commit"]),

@@ -269,7 +269,7 @@ def counted(real):
     return wrapped
 rewriting.write_manifest = counted(rewriting.write_manifest)
 rewriting.write_part = counted(rewriting.write_part)
-migrations.write_atomically = counted(migrations.write_atomically)
+migrations.write_sealed = counted(migrations.write_sealed)
 reread(job_on("sample", Path(sys.argv[1])))
 print("done", flush=True)
 """

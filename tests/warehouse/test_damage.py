@@ -259,10 +259,7 @@ def test_a_damaged_part_is_not_rewritten(warehouse: Warehouse, quick: None) -> N
     wanted = tuple(label[name] for name in TABLES["labels"].key)
 
     with pytest.raises(WarehouseError, match="is damaged; `prbench aggregate`"):
-        warehouse.rewrite(
-            "labels",
-            {tuple(row("labels", field="Law", kind="k", label="0")[name] for name in TABLES["labels"].key): None},
-        )
+        warehouse.rewrite("labels", {wanted: None})
     assert other.exists()
 
 

@@ -114,13 +114,11 @@ def board(rows: Rows) -> list[Panel]:
     """Models with their intervals, a chart for each field and judge."""
     groups = dict.fromkeys((row["judging"], row["split"]) for row in rows)
     several = len({judging for judging, _ in groups}) > 1
-    return [
-        Panel(
-            f"{split}, judged by {judging}" if several else split,
-            charts.intervals(
-                [row for row in rows if (row["judging"], row["split"]) == (judging, split)], sort=[row["model"] for row in rows if (row["judging"], row["split"]) == (judging, split)],
-                domain=range_of([row for row in rows if row["judging"] == judging], "ci_low", "ci_high", "mean_score"),
-            ),
-        )
-        for judging, split in groups
-    ]  # fmt: skip
+    panels = []
+    for judging, split in groups:
+        judged = [row for row in rows if row["judging"] == judging]
+        shown = [row for row in judged if row["split"] == split]
+        domain = range_of(judged, "ci_low", "ci_high", "mean_score")
+        chart = charts.intervals(shown, sort=[row["model"] for row in shown], domain=domain)
+        panels.append(Panel(f"{split}, judged by {judging}" if several else split, chart))
+    return panels
