@@ -36,6 +36,15 @@ _DEFAULTS = {
 }
 
 
+def follow_no_redirects() -> None:
+    """Have Prefect's clients take a redirect for a failure: followed, it would take what they send to another host."""
+    from prefect.client import base
+
+    for client in (base.PrefectHttpxAsyncClient, base.PrefectHttpxSyncClient):
+        # Prefect asks for it in each client that it makes.
+        client.follow_redirects = property(lambda _: False, lambda _, __: None)  # type: ignore[assignment]
+
+
 def prepare(*, is_verbose: bool = False) -> None:
     """Set what is not set; with `is_verbose` Prefect's own logs are shown."""
     if is_verbose:

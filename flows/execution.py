@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows.environment import prepare
+from flows.environment import follow_no_redirects, prepare
 from flows.interruption import run_interruptibly
 from flows.leaderboard import EVERY
 from flows.own_server import started_for_this_run
@@ -175,6 +175,7 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
     from flows.cancellation import no_longer_watched, told_as_cancelled
     from flows.showing import keep_logs_short, tags_of
 
+    follow_no_redirects()
     keep_logs_short()
     if server is not None:
         await server.until_ready()

@@ -12,7 +12,10 @@ from tasks.rules.errors import UsageError
 
 _ANSWER_S = 10.0
 _REFUSALS = (401, 403)
-_NONE = "none is named (PREFECT_API_URL); runs and `prbench serve` start one of their own, which asks for a secret"
+_NONE = (
+    "none is named (PREFECT_API_URL); runs and `prbench serve` start one of their own, which asks for a secret; "
+    "Prefect's own commands would start an open one: set PREFECT_SERVER_EPHEMERAL_ENABLED=false for them"
+)
 _OPEN = (
     "{where} asks for no secret: whoever reaches it, a web page too, can have it run commands; start it with "
     "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"

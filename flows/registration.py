@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import shlex
 from typing import Any
+from urllib.parse import urlsplit
 
 from flows.asked import Asked
 from flows.config import DEFAULT_FILE, DEFAULT_WAREHOUSE
-from flows.environment import prepare
+from flows.environment import follow_no_redirects, prepare
+from flows.own_server import secret_path
 from tasks.progress import say
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
@@ -21,11 +24,12 @@ def run_deployments(job: Job, asked: Asked, name: str | None) -> None:
     prepare()
     from prefect import serve as serve_deployments
 
+    follow_no_redirects()
     deployments = _deployments(job, asked, name)
     asyncio.run(_refuse_others(deployments))
     nightly = job.settings.nightly
     say(f"nights begin at {nightly.cron!r} ({nightly.timezone})")
-    say(f"one by hand: prefect deployment run prbench-nightly/{deployments[0].name}")
+    say(f"one by hand: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
     with contextlib.suppress(KeyboardInterrupt):
         # A schedule that a restart pauses would stay so when the next start fails.
         serve_deployments(*deployments, pause_on_shutdown=False, print_starting_message=False)
@@ -67,9 +71,10 @@ async def _refuse_others(deployments: list[Any]) -> None:
                 continue
             theirs, ours = _served(found.parameters), _served(each.parameters)
             if theirs != ours:
+                delete = at_this_server(f"deployment delete {full_name}")
                 raise UsageError(
                     f"the deployment {full_name} of this Prefect server is for {theirs}, not for {ours}; "
-                    f"give these a --name of their own, or `prefect deployment delete {full_name}` if it is not needed"
+                    f"give these a --name of their own, or `{delete}` if it is not needed"
                 )
 
 
@@ -77,3 +82,15 @@ def _served(parameters: dict[str, Any]) -> str:
     """What deployments with these parameters are for."""
     warehouse = f"the warehouse {parameters.get('warehouse') or DEFAULT_WAREHOUSE}"
     return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse
+
+
+def at_this_server(command: str) -> str:
+    """A command of Prefect's that asks this server. Without an address it would start one that asks for no secret."""
+    from prefect.settings import get_current_settings
+
+    api = get_current_settings().api
+    secret = api.auth_string.get_secret_value() if api.auth_string else None
+    path = secret_path(urlsplit(api.url or "").port or 0)
+    is_own = secret is not None and path.is_file() and path.read_text() == secret
+    given = f'PREFECT_API_AUTH_STRING="$(cat {shlex.quote(str(path))})" ' if is_own else ""
+    return f"PREFECT_API_URL={api.url} {given}prefect {command}"

@@ -14,7 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from flows.environment import follow_no_redirects
 from flows.own_server import OwnServer
+from tests.faults.anything import AnyServer, Plain
 from tests.flows.conftest import PRBENCH
 from tests.flows.foreign_page import EVIL, attempts, basic, preflight, socket_ended
 from tests.flows.prefect_server import browser, take_database
@@ -260,3 +262,26 @@ def test_a_person_logs_in_to_the_pages_with_the_secret_and_sees_the_runs(lasting
         page.locator(".cm-content").fill("1")
         page.get_by_role("button", name="Create").click()
         page.get_by_text("from_the_page").first.wait_for()
+
+
+def test_prefects_clients_take_what_they_send_to_no_other_host(lasting: OwnServer) -> None:
+    from prefect import get_client
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    follow_no_redirects()
+    with AnyServer(Plain()) as elsewhere:
+        away = Plain(307, {"location": f"{elsewhere.address}/api/flows/"})
+        with (
+            AnyServer(away) as named,
+            get_client(sync_client=True, httpx_settings={"base_url": named.address}) as client,
+        ):
+            client._client.enable_csrf_support = False
+            with pytest.raises(PrefectHTTPStatusError, match="307"):
+                client._client.post("/flows/", json={"name": "a-flow"})
+        assert [(1, 0)] == [(len(named.seen), len(elsewhere.seen))]
+
+
+def test_a_hint_names_the_server_that_it_is_for(lasting: OwnServer) -> None:
+    from flows.registration import at_this_server
+
+    assert f"PREFECT_API_URL={lasting.url} prefect deployment run x/y" == at_this_server("deployment run x/y")
