@@ -12,6 +12,8 @@ _ESCAPED = re.compile(
     r"\\+u([0-9a-fA-F]{4})|\\+x([0-9a-fA-F]{2})|\\+(.)|((?:%(?:25)*[0-9a-fA-F]{2})+)|&#x0*([0-9a-fA-F]{1,6});|&#0*([0-9]{1,7});"
 )
 _HAS_ESCAPES = re.compile(r"[\\%]|&#")
+_WRAPPED = re.compile(r"[\w+/-]{40}(?:\\[rn]|\s)+[\w+/-]", re.ASCII)
+"""Base64 in lines, whose ends may stand anywhere in a secret."""
 
 
 def without(text: str, values: Sequence[str]) -> str:
@@ -20,6 +22,9 @@ def without(text: str, values: Sequence[str]) -> str:
         for form in _forms(value):
             if form in text:
                 text = text.replace(form, REDACTED)
+    if _WRAPPED.search(text):
+        for form in (form for value in values if len(value) >= SHORTEST for form in _forms(value)):
+            text = _in_lines(form).sub(REDACTED, text)
     if not _HAS_ESCAPES.search(text):
         return text
     plain = _unescaped(text)
@@ -50,6 +55,12 @@ def _inside_base64(data: bytes, offset: int) -> str:
     """
     encoded = base64.b64encode(b"\0" * offset + data).decode()
     return encoded[(0, 2, 3)[offset] : (offset + len(data)) * 8 // 6]
+
+
+@lru_cache(maxsize=256)
+def _in_lines(form: str) -> re.Pattern[str]:
+    """A text that may go on in the next line anywhere."""
+    return re.compile(r"(?:\\[rn]|\s)*".join(map(re.escape, form)))
 
 
 @lru_cache(maxsize=256)

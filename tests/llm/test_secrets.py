@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tasks.llm.disguises import without
 from tasks.llm.secrets import filled_in, redacted, safe
 from tasks.rules.errors import UsageError
 from tests.faults.answers import Behaviour
@@ -173,6 +174,15 @@ ROUTES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n"])
+def test_base64_in_lines_holds_no_secret_wherever_a_line_ends(end: str) -> None:
+    for n_before in range(60):
+        wrapped = base64.encodebytes(b"x" * n_before + SECRET.encode() + b"y" * 60).decode().replace("\n", end)
+        left = without(f"error: {wrapped}", [SECRET]).replace(end, "")
+        assert "[redacted]" in left
+        assert base64.b64encode(SECRET.encode()).decode()[4:-4] not in left
+
+
 @pytest.mark.parametrize("form", ["as it is", "base64 of 'user:', ''", "json of all", "percent", "hex"])
 def test_a_key_in_a_good_answer_is_not_stored(
     form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
