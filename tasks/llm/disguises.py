@@ -22,13 +22,16 @@ def without(text: str, values: Sequence[str]) -> str:
         for form in _forms(value):
             if form in text:
                 text = text.replace(form, REDACTED)
+    others = [form for value in values if len(value) >= SHORTEST for form in _forms(value)]
     if _WRAPPED.search(text):
-        for form in (form for value in values if len(value) >= SHORTEST for form in _forms(value)):
+        for form in others:
             text = _in_lines(form).sub(REDACTED, text)
-    if not _HAS_ESCAPES.search(text):
-        return text
+    return _without_escaped(text, others) if _HAS_ESCAPES.search(text) else text
+
+
+def _without_escaped(text: str, forms: Sequence[str]) -> str:
     plain = _unescaped(text)
-    for form in (form for value in values if len(value) >= SHORTEST for form in _forms(value)):
+    for form in forms:
         bare = form.replace("\\", "")
         if bare and bare in plain:
             text = _escaped(form).sub(REDACTED, text)
