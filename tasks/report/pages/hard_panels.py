@@ -114,13 +114,12 @@ def board(rows: Rows) -> list[Panel]:
     """Models with their intervals, a chart for each field and judge."""
     groups = dict.fromkeys((row["judging"], row["split"]) for row in rows)
     several = len({judging for judging, _ in groups}) > 1
-    return [
-        Panel(
-            f"{split}, judged by {judging}" if several else split,
-            charts.intervals(
-                [row for row in rows if (row["judging"], row["split"]) == (judging, split)], sort=[row["model"] for row in rows if (row["judging"], row["split"]) == (judging, split)],
-                domain=range_of([row for row in rows if row["judging"] == judging], "ci_low", "ci_high", "mean_score"),
-            ),
+    panels = []
+    for judging, split in groups:
+        of_judge = [row for row in rows if row["judging"] == judging]
+        drawn = [row for row in of_judge if row["split"] == split]
+        chart = charts.intervals(
+            drawn, sort=names_in_order(drawn, "model"), domain=range_of(of_judge, "ci_low", "ci_high", "mean_score")
         )
-        for judging, split in groups
-    ]  # fmt: skip
+        panels.append(Panel(f"{split}, judged by {judging}" if several else split, chart))
+    return panels
