@@ -4,6 +4,7 @@ from typing import Any
 
 from tasks.report.addresses import task_address
 from tasks.report.drawing import charts
+from tasks.report.drawing.panels import names_in_order
 from tasks.report.edition import Edition
 from tasks.report.figures import Column, Figure, Page, Panel, Row, Rows
 
