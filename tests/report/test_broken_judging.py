@@ -91,7 +91,9 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
     assert [(each["model"], each["mean_score"] is None) for each in edition.rows("leaderboard")] == [
         ("m1 base", False), ("m2", True),
     ]  # fmt: skip
-    stored = edition.reader.rows("select distinct model, is_judged from leaderboard where vintage = 'base' order by all")
+    stored = edition.reader.rows(
+        "select distinct model, is_judged from leaderboard where vintage = 'base' order by all"
+    )
     assert [(each["model"], each["is_judged"]) for each in stored] == [("m1", True), ("m2", False)]
 
 
