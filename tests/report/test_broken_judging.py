@@ -88,7 +88,13 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
     assert [each["entry"] for each in edition.entries] == ["m1 base", "m1 2026-10-01", "m2"]
     assert "Answers that nobody has judged, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
-    assert [each["model"] for each in edition.rows("leaderboard")] == ["m1 base"]
+    assert [(each["model"], each["mean_score"] is None) for each in edition.rows("leaderboard")] == [
+        ("m1 base", False), ("m2", True),
+    ]  # fmt: skip
+    stored = edition.reader.rows(
+        "select distinct model, is_judged from leaderboard where vintage = 'base' order by all"
+    )
+    assert [(each["model"], each["is_judged"]) for each in stored] == [("m1", True), ("m2", False)]
 
 
 def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:

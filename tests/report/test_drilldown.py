@@ -1,8 +1,9 @@
 """What the drill-down holds, against the stored rows themselves, put together in plain Python."""
 
 import string
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -165,23 +166,27 @@ def test_no_verdict_is_missing_from_the_list_of_all(held: dict[str, Any], stored
     assert expected == {series: number for series, number in listed.items() if number}
 
 
-def test_scores_are_the_means_over_the_trials_and_bounds_where_one_is_undecided(
+def test_scores_are_the_means_over_the_complete_trials_and_bounds_where_there_is_none(
     held: dict[str, Any], stored: Stored
 ) -> None:
     index = held["index"]
-    main = held[f"scores-{index['main']}"]["entries"]
-    n_bounds = 0
-    for entry in index["entries"]:
+    n_complete: Counter[str] = Counter()
+    for judging, entry in product((each["key"] for each in index["judgings"]), index["entries"]):
+        blank = {"values": [None] * len(index["tasks"]), "bounds": {}}
+        shown = held[f"scores-{judging}"]["entries"].get(entry["key"], blank)
         for place, task in enumerate(index["tasks"]):
-            values = [_score(stored, task["task_id"], entry["key"], trial, index["main"]) for trial in entry["trials"]]
-            if None in values:
-                assert main[entry["key"]]["values"][place] is None
-                low, high = main[entry["key"]]["bounds"][str(place)]
-                assert low < high
-                n_bounds += 1
+            scores = [_score(stored, task["task_id"], entry["key"], trial, judging) for trial in entry["trials"]]
+            complete = [score for score in scores if score is not None]
+            n_complete["all" if len(complete) == len(scores) else "some" if complete else "none"] += 1
+            if complete:
+                assert shown["values"][place] == pytest.approx(sum(complete) / len(complete), abs=1e-5)
+                assert str(place) not in shown["bounds"]
             else:
-                assert main[entry["key"]]["values"][place] == pytest.approx(sum(values) / len(values), abs=1e-5)
-    assert n_bounds > 2
+                assert shown["values"][place] is None
+                if shown is not blank:
+                    low, high = shown["bounds"][str(place)]
+                    assert low < high
+    assert min(n_complete[each] for each in ("all", "some", "none")) > 2
 
 
 def _score(stored: Stored, task_id: str, entry: str, trial: int, judging: str) -> float | None:

@@ -207,7 +207,8 @@ def test_agreement_with_people_is_told_for_each_grading_and_with_nobody_but_peop
 
 def test_a_judge_is_not_among_the_others_that_its_own_verdicts_are_compared_with(edition: Edition) -> None:
     figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_favours")
-    scores = edition.reader.rows("select * from scores where score_name = 'compliance'")
+    # What a person has not read to its end has no score, so the judge is compared with the other judge alone there.
+    scores = edition.reader.rows("select * from scores where score_name = 'compliance' and is_complete")
     values = {(r["judge"], r["grading"], r["response_id"]): r["value"] for r in scores}
 
     found = {(r["grader"], r["model"]): r["others_mean"] for r in rows_of(figure, edition)}
@@ -218,6 +219,7 @@ def test_a_judge_is_not_among_the_others_that_its_own_verdicts_are_compared_with
             [values[judge, "ternary", each] for judge in ("lenient", PERSON) if (judge, "ternary", each) in values]
             for each in ids
         ]
+        assert {len(each) for each in others} == {1, 2}
         assert found["careful", model] == pytest.approx(fmean(map(fmean, others)))
 
 

@@ -47,12 +47,24 @@ const charts = {
     const specification = JSON.parse(JSON.stringify(raw), (_, value) =>
       (typeof value === "string" ? this.harmless(value) : value));
     const rows = specification.data.values;
+    this.leaveOutEmpty(specification);
     this.orderModels(specification, [...new Set(rows.map((row) => row.model))]);
     const { line, lineHeight, domain } = specification.usermeta ?? {};
     if (domain) this.shareDomain(place, specification, domain);
     const lines = (name) => Math.max(1, new Set(rows.map((row) => row[name])).size);
     if (line) specification.height = [line].flat().reduce((height, name) => height * lines(name), lineHeight);
     return specification;
+  },
+
+  // A layer without a value on an axis of numbers, such as intervals where none is known, would look in vain for where
+  // that axis ends.
+  leaveOutEmpty(specification) {
+    const { data: { values: rows }, layer: layers } = specification;
+    if (!layers) return;
+    const hasValues = ({ field, type }) => type !== "quantitative" || field === undefined ||
+      rows.some((row) => typeof row[field] === "number");
+    specification.layer = layers.filter(({ encoding = {} }) =>
+      [encoding.x, encoding.y].filter(Boolean).every(hasValues));
   },
 
   // The charts of a figure have one axis, over what is chosen of all of them.

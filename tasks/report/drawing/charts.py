@@ -75,12 +75,15 @@ def intervals(
     """
     across = alt.Y(f"{name}:N", title=None, sort=list(sort) if sort else None, axis=name_axis())
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
-    along = alt.X(f"{low}:Q", title=title, scale=scale, axis=alt.Axis(format=".0%") if percent else alt.Undefined)
+    # In both layers, since one without a value that is chosen is left out on the page.
+    along: dict[str, Any] = {
+        "title": title, "scale": scale, "axis": alt.Axis(format=".0%") if percent else alt.Undefined,
+    }  # fmt: skip
     tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({value: title, low: "from", high: "to"}, percent)]
     chart = chart_of(rows)
     base = chart.encode(y=across)
-    rule = base.mark_rule(strokeWidth=2).encode(x=along, x2=f"{high}:Q")
-    dots = points(base.encode(x=alt.X(f"{value}:Q", title=title), tooltip=tips), hollow, 70)
+    rule = base.mark_rule(strokeWidth=2).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
+    dots = points(base.encode(x=alt.X(f"{value}:Q", **along), tooltip=tips), hollow, 70)
     nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
     return alt.layer(*nothing, rule, *dots).properties(usermeta=a_line_for(name))
 

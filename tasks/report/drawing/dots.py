@@ -40,11 +40,11 @@ def dots(
         yOffset=alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined),
         color=hue(name, names),
     )
-    rule = base.mark_rule(strokeWidth=1.5).encode(
-        x=alt.X(f"{low}:Q", title=title, scale=scale, axis=axis), x2=f"{high}:Q"
-    )
+    # In both layers, since one without a value that is chosen is left out on the page.
+    along: dict[str, Any] = {"title": title, "scale": scale, "axis": axis}
+    rule = base.mark_rule(strokeWidth=1.5).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
     marks = base.encode(
-        x=alt.X(f"{value}:Q", title=title),
+        x=alt.X(f"{value}:Q", **along),
         shape=sign(name, names),
         tooltip=[f"{label}:N", f"{name}:N", *number_tips({value: title, low: "from", high: "to"}, percent)],
     )

@@ -116,9 +116,10 @@ def board(rows: Rows) -> list[Panel]:
     several = len({judging for judging, _ in groups}) > 1
     panels = []
     for judging, split in groups:
-        judged = [row for row in rows if row["judging"] == judging]
-        shown = [row for row in judged if row["split"] == split]
-        domain = range_of(judged, "ci_low", "ci_high", "mean_score")
-        chart = charts.intervals(shown, sort=[row["model"] for row in shown], domain=domain)
+        of_judge = [row for row in rows if row["judging"] == judging]
+        drawn = [row for row in of_judge if row["split"] == split]
+        chart = charts.intervals(
+            drawn, sort=names_in_order(drawn, "model"), domain=range_of(of_judge, "ci_low", "ci_high", "mean_score")
+        )
         panels.append(Panel(f"{split}, judged by {judging}" if several else split, chart))
     return panels

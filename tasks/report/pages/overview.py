@@ -4,6 +4,7 @@ from typing import Any
 
 from tasks.report.addresses import task_address
 from tasks.report.drawing import charts
+from tasks.report.drawing.panels import names_in_order
 from tasks.report.edition import Edition
 from tasks.report.figures import Column, Figure, Page, Panel, Row, Rows
 
@@ -39,17 +40,11 @@ def by_split(rows: Rows) -> list[Panel]:
     splits = dict.fromkeys((row["split"], row["is_own_hard"]) for row in rows)
     values = [row[bound] for row in rows for bound in ("ci_low", "ci_high", "mean_score") if row[bound] is not None]
     domain = (min(values), max(values)) if values else None
-    return [
-        Panel(
-            split,
-            charts.intervals(
-                [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)],
-                domain=domain,
-                sort=[row["model"] for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)],
-            ),
-        )
-        for split, is_own_hard in splits  # an own selection says in its name that it is one
-    ]  # fmt: skip
+    panels = []
+    for split, is_own_hard in splits:  # an own selection says in its name that it is one
+        drawn = [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)]
+        panels.append(Panel(split, charts.intervals(drawn, domain=domain, sort=names_in_order(drawn, "model"))))
+    return panels
 
 
 _CHANGES = (
