@@ -7,7 +7,7 @@ with judged_trials as (
         responses.model_config_hash,
         responses.vintage,
         decided_parts.judging_id,
-        list_sort(list(distinct responses.trial)) as trials,
+        list_sort(list(distinct responses.trial)) as judged,
         min(responses.created_at) as first_answered_at
     from decided_parts
     inner join responses using (response_id)
@@ -22,7 +22,7 @@ answered_trials as (
         responses.model,
         responses.model_config_hash,
         responses.vintage,
-        list_sort(list(distinct responses.trial)) as trials
+        list_sort(list(distinct responses.trial)) as answered
     from responses
     inner join tasks using (benchmark, dataset_revision, task_id)
     where tasks.is_admitted
@@ -54,9 +54,7 @@ final as (
         judged_trials.model_config_hash,
         -- A judge is wanted on every trial that was sampled, also where all answers
         -- failed; people and other imported graders on those that they began.
-        if(
-            judgings.is_imported, judged_trials.trials, answered_trials.trials
-        ) as trials,
+        if(judgings.is_imported, judged, answered) as trials,
         len(trials) as n_trials,
         judged_trials.first_answered_at,
         row_number() over (
