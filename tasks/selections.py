@@ -61,8 +61,8 @@ def _figures_on_selections() -> str:
                 or ($vintage::varchar is null and series.is_latest)
             )
         order by
-            split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage, raw_mean_score desc nulls last,
-            model
+            split, judge, judge_config_hash, template_hash, judge_trial, grading, vintage,
+            raw_mean_score desc nulls last, model
     """
 
 

@@ -118,7 +118,8 @@ def board(rows: Rows) -> list[Panel]:
         Panel(
             f"{split}, judged by {judging}" if several else split,
             charts.intervals(
-                [row for row in rows if (row["judging"], row["split"]) == (judging, split)], sort=[row["model"] for row in rows if (row["judging"], row["split"]) == (judging, split)],
+                of_group := [row for row in rows if (row["judging"], row["split"]) == (judging, split)],
+                sort=[row["model"] for row in of_group],
                 domain=range_of([row for row in rows if row["judging"] == judging], "ci_low", "ci_high", "mean_score"),
             ),
         )
