@@ -1,5 +1,5 @@
--- How far do judges agree with people, taking imported graders for people (table 3 of the paper)? A pair counts by its
--- decisions; `prbench judges --people` pools the decisions themselves and gives intervals.
+-- How far do judges agree with people, taking imported graders for people (table 3 of the paper)?
+-- A pair counts by its decisions; `prbench judges --people` pools the decisions themselves and gives intervals.
 with sides as (
     select kind_a, kind_b, grader_a as judge, kappa, macro_f1, n
     from judge_agreement

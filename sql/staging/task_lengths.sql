@@ -1,4 +1,5 @@
--- The length of a series' answers to a task, the mean over its trials.
+-- The length of a series' answers to a task, the mean over the trials that its
+-- score rests on.
 select
     response_parts.series_id,
     response_parts.task_id,
@@ -6,5 +7,8 @@ select
     avg(responses.completion_tokens) as mean_completion_tokens
 from response_parts
 inner join responses using (response_id)
-where response_parts.cut = 'all' and responses.status = 'ok'
+where
+    response_parts.cut = 'all'
+    and responses.status = 'ok'
+    and response_parts.n_decided = response_parts.n_wanted
 group by all

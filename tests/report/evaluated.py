@@ -48,6 +48,15 @@ class Evaluated:
         return {each["judging"]: tuple(each[name] for name in _JUDGING) for each in self.edition.judgings}
 
     @cached_property
+    def made_here(self) -> set[tuple[Any, ...]]:
+        """The judgings of which any verdict was not imported."""
+        return {
+            key[:-1]
+            for key, decided in self.decisions.items()
+            if any(each["source"] != "imported" for each in decided.values())
+        }
+
+    @cached_property
     def entries(self) -> dict[str, tuple[Any, ...]]:
         """Label -> model with its configuration and vintage."""
         return {each["entry"]: tuple(each[name] for name in _ENTRY) for each in self.edition.entries}
@@ -57,10 +66,13 @@ class Evaluated:
         return [self.tasks[each["task_id"]] for each in self.splits[split,] if each["task_id"] not in self.refused]
 
     def judged(self, judging: str, entry: str) -> dict[str, list[Row]]:
-        """Task -> its answers in the trials of which the judge has seen any."""
+        """Task -> its answers in all trials that were sampled, or, where people judge, in those that they began."""
         answers = self.answers[self.entries[entry]]
+        wants_all = self.judgings[judging] in self.made_here
         trials = {
-            each["trial"] for each in answers if self.verdicts(judging, each) and each["task_id"] not in self.refused
+            each["trial"]
+            for each in answers
+            if each["task_id"] not in self.refused and (wants_all or self.verdicts(judging, each))
         }
         found: dict[str, list[Row]] = defaultdict(list)
         for each in answers:

@@ -84,10 +84,10 @@ def test_a_models_length_stands_beside_its_score(edition: Edition, evaluated: Ev
 
 
 def lengths_and_scores(evaluated: Evaluated, judging: str, entry: str, tasks: list[Row]) -> list[tuple[float, float]]:
-    """The mean length and the score of each task that counts."""
+    """The mean length of the answers that are decided, and the score, of each task that counts."""
     judged = evaluated.judged(judging, entry)
     return [
-        (fmean(each["chars_alnum"] for each in judged[task] if each["status"] == "ok"), score)
+        (fmean(each["chars_alnum"] for each in judged[task] if evaluated.value(judging, each) is not None), score)
         for task, score in evaluated.task_means(judging, entry, tasks).items()
     ]
 

@@ -114,14 +114,14 @@ def score(world: World, judge: str, cell: Cell, name: str, category: str | None 
     return Score(known[0] if n_decided == len(rubric) else None, known[0], known[-1], n_decided, len(rubric))
 
 
-def trials_of(world: World, judge: str, model: str) -> list[int]:
-    """The trials that a judge has begun for a model."""
-    return sorted({cell[2] for cell, _ in world.decisions[judge] if cell[1] == model})
+def trials_of(world: World, model: str) -> list[int]:
+    """The trials that were sampled of a model, also where no answer is usable; every judge is wanted on all of them."""
+    return sorted({cell[2] for cell in world.responses if cell[1] == model})
 
 
 def trial_values(world: World, judge: str, model: str, task: str, name: str) -> list[Fraction]:
     """The values in the trials that are complete for the task."""
-    cells = [(task, model, trial) for trial in trials_of(world, judge, model)]
+    cells = [(task, model, trial) for trial in trials_of(world, model)]
     found = [score(world, judge, cell, name) for cell in cells if cell in world.responses]
     return [each.value for each in found if each is not None and each.value is not None]
 
@@ -153,7 +153,7 @@ def board(world: World, judge: str, name: str) -> dict[str, BoardRow]:
     return {
         model: BoardRow(
             n_tasks=len(of_model),
-            n_tasks_full=sum(len(found) == len(trials_of(world, judge, model)) for found in by_trial[model].values()),
+            n_tasks_full=sum(len(found) == len(trials_of(world, model)) for found in by_trial[model].values()),
             mean_score=model_mean(of_model.values(), name),
             raw_mean_score=sum(of_model.values(), Fraction(0)) / len(of_model) if of_model else None,
             coverage=_coverage(world, judge, model),
@@ -184,4 +184,4 @@ def _ranks(values: Mapping[str, Mapping[str, Fraction]]) -> tuple[dict[str, int]
 def _coverage(world: World, judge: str, model: str) -> Fraction:
     n_decided = sum(value is not None for (cell, _), value in world.decisions[judge].items() if cell[1] == model)
     n_criteria = sum(map(len, world.rubrics.values()))
-    return Fraction(n_decided, n_criteria * len(trials_of(world, judge, model)))
+    return Fraction(n_decided, n_criteria * len(trials_of(world, model)))

@@ -173,6 +173,7 @@ def test_a_night_that_was_killed_before_its_rows_were_written_pays_nothing_twice
     night(server, job, "2026-11-20")
     for part in (job.warehouse / "parts/control_verdicts").iterdir():
         part.unlink()
+    forget_parts(Warehouse(job.warehouse))
     Warehouse(job.warehouse).publish()
     again = night(server, job, "2026-11-20")
 

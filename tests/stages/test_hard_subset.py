@@ -32,6 +32,7 @@ from tests.stages.hard_world import (
     with_rule,
     without,
 )
+from tests.warehouse.parts import forget_parts
 from warehouse import Warehouse
 
 
@@ -162,6 +163,7 @@ def test_a_selection_that_has_no_stability_yet_is_given_it(selected: tuple[Job, 
     before = {table: read(again, f"from {table} order by all") for table in TABLES}
     for lost in ("hard_stability", "hard_overlaps"):
         shutil.rmtree(again.warehouse / "parts" / lost)
+    forget_parts(Warehouse(again.warehouse))
     Warehouse(again.warehouse).publish()
     report = select_hard(again)
 

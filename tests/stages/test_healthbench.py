@@ -109,11 +109,15 @@ def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader
         for number, points in enumerate(POINTS)
     }
     scores = {int(r["task_id"][1:]): r["value"] for r in reader.rows("from scores where judge = 'reader'")}
-    board = reader.rows("from leaderboard where judge = 'reader'")
+    board = reader.rows("from leaderboard where judge = 'reader' order by n_tasks desc")
     by_theme = reader.rows("from cut_leaderboard where judge = 'reader' and cut = 'theme' and not is_own_hard")
 
     assert scores == pytest.approx(expected)
-    assert [(row["score_name"], row["n_tasks"]) for row in board] == [("score", 4)]
+    assert [(row["score_name"], row["n_tasks"], row["mean_score"] is None) for row in board] == [
+        ("score", 4, False),
+        # It was sampled, and no verdict of this judge is on it.
+        ("score", 0, True),
+    ]
     assert board[0]["mean_score"] == pytest.approx(mean(list(expected.values())))
     assert {row["label"]: row["mean_score"] for row in by_theme} == pytest.approx(
         {theme: mean([expected[number] for number in range(4) if THEMES[number % 2] == theme]) for theme in THEMES}

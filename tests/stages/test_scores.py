@@ -10,7 +10,7 @@ import pytest
 
 import sql
 from tasks.aggregate import aggregate
-from tests.builders import admitted, criterion, job_on, response, verdict
+from tests.builders import admitted, criterion, job_on, response, row, verdict
 from tests.stages.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
 from warehouse import Reader, Warehouse
 
@@ -56,11 +56,11 @@ def _are_close(wanted: list[float | None] | None, actual: list[float | None] | N
 
 
 def judged_cells(world: World) -> Iterable[tuple[str, tuple[str, str, int]]]:
-    """Every response in every trial that a judge has begun for its model."""
+    """Every response of a model that a judge has begun, also in trials that it has not."""
     for judge in JUDGES:
-        begun = {(cell[1], cell[2]) for cell, _ in world.decisions[judge]}
+        begun = {cell[1] for cell, _ in world.decisions[judge]}
         for cell in world.responses:
-            if (cell[1], cell[2]) in begun:
+            if cell[1] in begun:
                 yield judge, cell
 
 
@@ -262,6 +262,45 @@ def test_a_task_counts_with_the_trials_that_are_complete(published: Callable[[Ro
     assert [(0.75, 2), (1.0, 1)] == [tuple(row.values()) for row in values]
 
 
+def of_two_trials(status: str, source: str) -> Rows:
+    """Two tasks with an answer each that a judge decided on, and a second trial of which it has decided nothing."""
+    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
+    tables["verdicts"] = [each | {"source": source} for each in tables["verdicts"]]
+    tables["responses"] += [response(task, trial=2, status=status) for task in "ab"]
+    return tables
+
+
+_OF_TRIALS = ("n_tasks", "n_tasks_full", "n_trials", "mean_score", "mean_lower", "mean_upper", "coverage")
+
+
+@pytest.mark.parametrize("status", ["timeout", "ok"])
+def test_a_trial_whose_answers_all_failed_or_wait_is_wanted_and_lowers_the_coverage(
+    published: Callable[[Rows], Reader], status: str
+) -> None:
+    reader = published(of_two_trials(status, "judged"))
+
+    # Nothing is known of the second trial: it could be all unmet or all met.
+    assert [2, 0, 2, 0.75, 0.375, 0.875, 0.5] == [value_of(reader, name) for name in _OF_TRIALS]
+    trials = reader.rows("select task_id, n_trials_complete from task_scores where score_name = 'score' order by all")
+    assert [{"task_id": task, "n_trials_complete": 1} for task in "ab"] == trials
+
+
+@pytest.mark.parametrize("status", ["timeout", "ok"])
+def test_people_are_wanted_on_the_trials_that_they_began(published: Callable[[Rows], Reader], status: str) -> None:
+    reader = published(of_two_trials(status, "imported"))
+
+    assert [2, 2, 1, 0.75, 0.75, 0.75, 1.0] == [value_of(reader, name) for name in _OF_TRIALS]
+
+
+def test_a_trial_of_a_refused_task_alone_is_not_wanted(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0]}, trial=1)
+    tables["refusals"] = [row("refusals", task_id="b", check_name="weight_range", severity="quarantine", detail="bad")]
+    tables["responses"] += [response("b", trial=2)]
+    reader = published(tables)
+
+    assert [1, 1, 1, 0.5, 0.5, 0.5, 1.0] == [value_of(reader, name) for name in _OF_TRIALS]
+
+
 def test_verdicts_under_another_template_are_another_row(published: Callable[[Rows], Reader]) -> None:
     tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]})
     other = [v | {"verdict_id": v["verdict_id"] + "/other", "template_hash": "other", "value": 1.0, "status": "met"}
@@ -453,9 +492,9 @@ def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(
     # Ranks compare the means before clipping.
     assert [("worse", 1, 0.0), ("bad", 2, 0.0)] == [(r["model"], r["rank"], r["mean_score"]) for r in rows]
     assert raw == [row["raw_mean_score"] for row in rows]
-    for row in rows:
-        assert 0.0 == row["ci_low"] == row["ci_high"]
-        assert row["raw_ci_low"] < row["raw_mean_score"] < row["raw_ci_high"] < 0
+    for each in rows:
+        assert 0.0 == each["ci_low"] == each["ci_high"]
+        assert each["raw_ci_low"] < each["raw_mean_score"] < each["raw_ci_high"] < 0
     assert all(row["raw_mean_score"] == row["mean_score"] and row["raw_ci_low"] == row["ci_low"] for row in unclipped)
     assert [(0.0, raw[1]), (0.0, raw[0])] == of_trials
 

@@ -97,6 +97,20 @@ def test_the_history_sets_a_vintage_beside_the_one_before(
         assert of_model[0]["change"] is None
 
 
+def test_a_change_below_zero_is_seen_in_the_history(published: Callable[[Rows], Reader]) -> None:
+    fault = [criterion("t0", 0, 4.0), criterion("t0", 1, -1.0), criterion("t0", 2, -2.0)]
+    decided = {"base": (0.0, 0.0, 1.0), "2026-11-20": (0.0, 1.0, 0.0)}
+    rows: Rows = {**admitted(["t0"], n_criteria=3), "criteria": fault, "responses": [], "verdicts": []}
+    for vintage, values in decided.items():
+        answer = response("t0", vintage=vintage, created_at=at(BEGUN[vintage])) | {"response_id": vintage}
+        rows["responses"].append(answer)
+        rows["verdicts"] += [verdict(answer, c, value) for c, value in zip(fault, values, strict=True)]
+    found = published(rows).rows(
+        "select mean_score, change from score_history where is_primary order by first_answered_at"
+    )
+    assert [(0.0, None), (0.0, 0.25)] == [tuple(row.values()) for row in found]
+
+
 def test_where_all_are_of_one_vintage_both_ranks_are_the_same(published: Callable[[Rows], Reader]) -> None:
     of_task = [criterion("t0", i, 5.0) for i in range(2)]
     answers = [response("t0", model) for model in ("a", "b")]
