@@ -119,6 +119,7 @@ def _of_killed(job: Job) -> list[Alert]:
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing():
         warehouse.verify()
+        warehouse.publish()  # the first night of all begins with an empty database
         killed = tell_of_killed(job)
     return [
         failure(f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)")
