@@ -146,6 +146,9 @@ def test_swapping_the_models_turns_the_signs_and_keeps_the_p_value(values: np.nd
     assert there.difference == pytest.approx(-(back.difference or 0), abs=1e-12)
     if there.p_value is None or abs(there.difference or 0) < 1e-9:
         assert (there.p_value is None) == (back.p_value is None)
+    elif there.ci_low is None:  # nearly all tasks change by the same amount
+        assert (None, None, None) == (there.ci_high, back.ci_low, back.ci_high)
+        assert there.p_value == pytest.approx(back.p_value)
     else:
         ends = (-(back.ci_high or 0), -(back.ci_low or 0))
         assert (there.ci_low, there.ci_high) == pytest.approx(ends, abs=1e-9)
