@@ -2,11 +2,11 @@
 
 import contextlib
 import io
-import logging
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
+from tasks.log_records import rewrite_log_records
 from tasks.rules.visible import visible
 
 
@@ -78,21 +78,4 @@ def exact(stream: TextIO) -> TextIO:
 
 def guard_log_records() -> None:
     """Make every log record of this process visible, also where other programs will show it."""
-    make = logging.getLogRecordFactory()
-    if getattr(make, "is_visible", False):
-        return
-
-    def guarded(*arguments: Any, **named: Any) -> logging.LogRecord:
-        record = make(*arguments, **named)
-        try:
-            message = record.getMessage()
-        except (TypeError, ValueError):
-            return record  # a message that does not fit its arguments; logging says so itself
-        trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
-        shown = visible(message), visible(trace)
-        if shown != (message, trace):
-            record.msg, record.args, record.exc_info = "\n".join(filter(None, shown)), (), None
-        return record
-
-    vars(guarded).update(vars(make), is_visible=True)  # what it is told apart by stays known
-    logging.setLogRecordFactory(guarded)
+    rewrite_log_records("is_visible", visible)

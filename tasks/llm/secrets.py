@@ -1,6 +1,5 @@
 """Secrets come from the environment, are put in at the moment of the call, and are taken out of whatever is kept."""
 
-import logging
 import os
 import re
 from collections.abc import Mapping
@@ -8,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from tasks.llm.disguises import REDACTED, SHORTEST, without
+from tasks.log_records import rewrite_log_records
 from tasks.rules.errors import UsageError
 from tasks.rules.secrecy import REFERENCE, is_secret_name
 from tasks.rules.text import one_line, storable
@@ -86,21 +86,4 @@ def safe(message: str) -> str:
 
 def guard_logs() -> None:
     """Take secrets out of every log record of this process, whoever makes it and at whatever level."""
-    make = logging.getLogRecordFactory()
-    if getattr(make, "is_guard", False):
-        return
-
-    def guarded(*arguments: Any, **named: Any) -> logging.LogRecord:
-        record = make(*arguments, **named)
-        try:
-            message = record.getMessage()
-        except (TypeError, ValueError):
-            return record  # a message that does not fit its arguments; logging says so itself
-        trace = logging.Formatter().formatException(record.exc_info) if record.exc_info else ""
-        if redacted(message) != message or redacted(trace) != trace:
-            record.msg, record.args = "\n".join(filter(None, (redacted(message), redacted(trace)))), ()
-            record.exc_info = None
-        return record
-
-    guarded.is_guard = True  # type: ignore[attr-defined]
-    logging.setLogRecordFactory(guarded)
+    rewrite_log_records("is_guard", redacted)
