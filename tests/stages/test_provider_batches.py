@@ -162,7 +162,7 @@ def test_a_batch_that_goes_on_leaves_a_live_judge_to_stop_at_the_cap_of_both(
     batched = job.settings.judges[0]
     live = batched.model_copy(update={"label": "live", "mode": "live"})
     capped = job.settings.model_copy(
-        update={"judges": (batched, live), "limits": Limits(max_tokens=400_000, batch_wait_s=0.5)}
+        update={"judges": (batched, live), "limits": Limits(max_tokens=350_000, batch_wait_s=0.5)}
     )
     report = judged(job.model_copy(update={"settings": capped}))
     assert report.is_at_budget

@@ -52,7 +52,7 @@ def test_a_part_that_was_rewritten_is_not_missing_and_nothing_of_it_is_restored(
     filled.compact(grace_s=0.0)
     filled.verify()
 
-    assert [] == take_notices()
+    assert [] == take_notices(filled.root)
     assert [] == filled.losses()
     assert {"t1": 0.0, "t2": 1.0} == standing(filled)
 
