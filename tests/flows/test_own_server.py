@@ -175,8 +175,14 @@ def test_nobody_sees_a_secret_in_the_list_of_processes_and_it_ends_with_the_run(
     run.kill()
     run.wait()
     # Its end closes the pipe, and the server's end the connection.
+    with pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
+        keep_asking(server)
+
+
+def keep_asking(server: OwnServer) -> None:
+    """Ask a server whether it is there until it is not, for five minutes at most."""
     deadline_s = time.monotonic() + 300
-    with httpx.Client(timeout=60) as client, pytest.raises((httpx.NetworkError, httpx.RemoteProtocolError)):
+    with httpx.Client(timeout=60) as client:
         while time.monotonic() < deadline_s:
             client.get(f"{server.url}/health")
             time.sleep(0.2)
