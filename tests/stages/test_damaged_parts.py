@@ -95,10 +95,13 @@ def victim(job: Job, table: str) -> Path:
     return Warehouse(job.warehouse).store.standing(table)[0].path
 
 
-@pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
 @pytest.mark.parametrize(
-    "table", ["task_rows", "criteria", "message_rows", "responses", "verdicts", "checks", "intervals"]
-)
+    ("table", "what"),
+    [
+        ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("responses", "a flipped bit"),
+        ("verdicts", "deleted"), ("intervals", "a flipped bit"),
+    ],
+)  # fmt: skip
 def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,8 +118,7 @@ def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     assert 0 == calls(server)
 
 
-@pytest.mark.parametrize("what", ["a flipped bit", "deleted"])
-@pytest.mark.parametrize("table", ["responses", "verdicts"])
+@pytest.mark.parametrize(("table", "what"), [("responses", "a flipped bit"), ("verdicts", "deleted")])
 def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -46,22 +46,26 @@ def rows_of(job: Job, table: str) -> list[dict[str, Any]]:
 def test_a_response_that_failed_so_is_a_row_that_only_retry_failed_asks_for_again(
     answer: Answer, status: str, server: FaultServer, tmp_path: Path
 ) -> None:
-    server.behaviour = lambda _request, _number: answer
+    def first_fails(request: Request, number: int) -> Answer:
+        is_first = not failed
+        failed.extend([1] * is_first)
+        return answer if is_first else well_behaved(request, number)
+
+    failed: list[int] = []
+    server.behaviour = first_fails
     job = job_at(server, tmp_path)
     sampled(job)
-    rows, asked = rows_of(job, "responses"), len(server.book)
-    assert {(row["status"], row["attempts"]) for row in rows} == {(status, 1)}
-    assert asked == len(rows)
+    sampled(job)  # a redirect stops the model for its run, so the others come now
+    n_asked = len(server.book)
+    (row,) = [row for row in rows_of(job, "responses") if row["status"] != "ok"]
+    assert (row["status"], row["attempts"]) == (status, 1)
     if answer is AWAY:
-        assert "HTTP 307" in rows[0]["error"]
-        assert "elsewhere.example" in rows[0]["error"]
-    server.behaviour = well_behaved
-    n_wanted = sampled(job).rows + len(rows)
-    assert {row["status"] for row in rows_of(job, "responses")} == (
-        {"ok", status} if n_wanted > len(rows) else {status}
-    )
-    assert len(server.book) == n_wanted
+        assert "HTTP 307" in row["error"]
+        assert "elsewhere.example" in row["error"]
+    sampled(job)
+    assert len(server.book) == n_asked
     sampled(job, retry_failed=True)
+    assert len(server.book) == n_asked + 1
     assert {row["status"] for row in rows_of(job, "responses")} == {"ok"}
 
 
