@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A law holds or does not; how long an example takes on a shared machine says nothing about it.
-settings.register_profile("shared-machine", deadline=None)
-settings.load_profile("shared-machine")
+# A law holds or does not; how long an example takes on a shared machine says nothing about it. The same examples every
+# time, so that what passes once passes again; `HYPOTHESIS_PROFILE=search` looks for new ones.
+settings.register_profile("shared-machine", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
 
 # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C; some tests type it.
 if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
