@@ -83,7 +83,8 @@ stepped as (
     select
         *,
         coalesce(place - lag(place) over alike = 1, false) as is_continued,
-        if(is_continued, mean_score - lag(mean_score) over alike, null)
+        -- Of the means before clipping, which hides how one of 0 goes on.
+        if(is_continued, raw_mean_score - lag(raw_mean_score) over alike, null)
             as change,
         concat_ws(
             ', ',
@@ -167,6 +168,11 @@ select
     mean_score,
     ci_low,
     ci_high,
+    -- Told only where clipping hides it.
+    if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null)
+        as raw_mean_score,
+    if(raw_ci_low < ci_low, raw_ci_low, null) as raw_ci_low,
+    if(raw_ci_low < ci_low, raw_ci_high, null) as raw_ci_high,
     is_small,
     change,
     changed,

@@ -31,6 +31,16 @@ class Column:
     group: str = ""
 
 
+INTERVAL = (
+    Column("ci_low", "from", "score", "95 % interval"),
+    Column("ci_high", "to", "score", "95 % interval"),
+    Column("raw_mean_score", "mean", "score", "Before clipping"),
+    Column("raw_ci_low", "from", "score", "Before clipping"),
+    Column("raw_ci_high", "to", "score", "Before clipping"),
+)
+"""What stands beside a mean score: its interval, and both without the clipping where that hides something."""
+
+
 @dataclass(frozen=True)
 class Panel:
     """One chart of a figure, with the heading that tells it from the others beside it."""

@@ -251,3 +251,19 @@ def test_a_criterion_of_an_unknown_severity_is_listed_last_and_is_no_mistake(tmp
     ]  # fmt: skip
     panels = FIGURES["severities"].panels(rows)  # type: ignore[misc]
     assert ["Criteria met, finance", "Mistakes made, finance"] == [panel.title for panel in panels]
+
+
+def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path: Path) -> None:
+    rubric = [criterion("t1", 0, 5.0), criterion("t1", 1, -10.0)]
+    bad, good = response("t1", "bad"), response("t1", "good")
+    edition = edition_of(tmp_path, {
+        **admitted(["t1"], n_criteria=2, topic="Tax"), "severities": severity_rows(), "criteria": rubric,
+        "responses": [bad, good],
+        "verdicts": [verdict(bad, each, float(each["weight"] < 0)) for each in rubric]
+        + [verdict(good, each, float(each["weight"] > 0)) for each in rubric],
+    })  # fmt: skip
+
+    found = {
+        each["model"]: (each["mean_score"], each["raw_mean_score"]) for each in rows_of(FIGURES["topics"], edition)
+    }
+    assert found == {"bad": (0.0, -2.0), "good": (1.0, None)}

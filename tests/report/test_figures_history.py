@@ -262,3 +262,14 @@ def test_a_night_costs_what_its_calls_cost_and_nothing_that_nobody_knows(kept: E
     assert [tuple(each[name] for name in columns) for each in rows] == [
         ("n1", "judge", 0.75, 15, 2, 2, 20), ("n1", "sample", None, 4, 1, 4, 10), ("n2", "drift", 0.125, 1, 1, 0, 10),
     ]  # fmt: skip
+
+
+def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
+    tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
+    for each in tables["criteria"]:
+        each["weight"] = 5.0 if each["position"] else -10.0
+    edition = edition_of(tmp_path, tables)
+
+    first, second = rows_of(FIGURES["history"], edition)
+    assert [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)] == [(0.0, -1.0), (0.0, -2.0)]
+    assert second["change"] == -1.0

@@ -7,7 +7,7 @@ import altair as alt
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Cut, Figure, Page, Panel, Rows
+from tasks.report.figures import INTERVAL, Column, Cut, Figure, Page, Panel, Rows
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
 from tasks.report.wording import score_word
 
@@ -33,8 +33,7 @@ def _columns(label: str) -> tuple[Column, ...]:
         Column("rank", "Rank", "count"),
         Column("model", "Model"),
         Column("mean_score", "Score", "score"),
-        Column("ci_low", "from", "score", "95 % interval"),
-        Column("ci_high", "to", "score", "95 % interval"),
+        *INTERVAL,
         Column("is_small", "Few", "yes"),
         Column("n_tasks", "Tasks", "count"),
         Column("n_tasks_wanted", "Wanted", "count"),

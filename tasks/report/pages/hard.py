@@ -1,6 +1,6 @@
 """The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
 
-from tasks.report.figures import Column, Figure, Page
+from tasks.report.figures import INTERVAL, Column, Figure, Page
 from tasks.report.pages.hard_panels import (
     around_border,
     board,
@@ -66,11 +66,7 @@ _BOARD = Figure(
         Column("rank", "Rank", "count"),
         Column("model", "Model"),
         Column("mean_score", "Score", "score"),
-        Column("ci_low", "from", "score", "95 % interval"),
-        Column("ci_high", "to", "score", "95 % interval"),
-        Column("raw_mean_score", "mean", "score", "Before clipping"),
-        Column("raw_ci_low", "from", "score", "Before clipping"),
-        Column("raw_ci_high", "to", "score", "Before clipping"),
+        *INTERVAL,
         Column("rank_low", "from", "count", "Possible ranks"),
         Column("rank_high", "to", "count", "Possible ranks"),
         Column("mean_lower", "at least", "score", "Could be"),

@@ -4,7 +4,7 @@ from typing import Any
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.time_charts import over_time
-from tasks.report.figures import Column, Figure, Page, Panel, Rows
+from tasks.report.figures import INTERVAL, Column, Figure, Page, Panel, Rows
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""
@@ -76,8 +76,7 @@ _HISTORY = Figure(
         Column("answered_at", "Answered (UTC)", "time"),
         Column("vintage", "Sampling"),
         Column("mean_score", "Score", "score"),
-        Column("ci_low", "from", "score", "95 % interval"),
-        Column("ci_high", "to", "score", "95 % interval"),
+        *INTERVAL,
         Column("change", "Change", "signed"),
         Column("changed", "Changed before it"),
         Column("is_drifted", "Judge out of control", "yes"),

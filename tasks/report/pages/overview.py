@@ -6,7 +6,7 @@ from tasks.report.addresses import task_address
 from tasks.report.drawing import charts
 from tasks.report.drawing.panels import names_in_order
 from tasks.report.edition import Edition
-from tasks.report.figures import Column, Figure, Page, Panel, Row, Rows
+from tasks.report.figures import INTERVAL, Column, Figure, Page, Panel, Row, Rows
 
 _BOARD = (
     Column("judging", "Judge"),
@@ -14,11 +14,7 @@ _BOARD = (
     Column("rank", "Rank", "count"),
     Column("model", "Model"),
     Column("mean_score", "Score", "score"),
-    Column("ci_low", "from", "score", "95 % interval"),
-    Column("ci_high", "to", "score", "95 % interval"),
-    Column("raw_mean_score", "mean", "score", "Before clipping"),
-    Column("raw_ci_low", "from", "score", "Before clipping"),
-    Column("raw_ci_high", "to", "score", "Before clipping"),
+    *INTERVAL,
     Column("rank_low", "from", "count", "Possible ranks"),
     Column("rank_high", "to", "count", "Possible ranks"),
     Column("mean_lower", "at least", "score", "Could be"),
