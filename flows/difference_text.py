@@ -1,6 +1,6 @@
 """Differences in words and tables, for people."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -106,9 +106,17 @@ def show(reader: Reader, answer: Answer, n_flips: int) -> None:
         click.echo(
             "Intervals and p are those of each comparison alone; only `p corrected` allows for all of them (Holm)."
         )
-    own = [note for difference in answer.differences for note in difference.notes]
-    for note in dict.fromkeys([*answer.notes, *own]):
+    for note in dict.fromkeys([*answer.notes, *_own_notes(answer)]):
         click.echo(note)
+
+
+def _own_notes(answer: Answer) -> Iterator[str]:
+    """What is to be known of single differences; with its split where it does not hold for all splits."""
+    splits = {difference.split for difference in answer.differences}
+    for difference in answer.differences:
+        for note in difference.notes:
+            is_general = splits == {each.split for each in answer.differences if note in each.notes}
+            yield note if is_general else f"{difference.split}: {note}"
 
 
 def _table(answer: Answer) -> tuple[list[str], list[list[Any]]]:

@@ -111,6 +111,22 @@ def test_what_nearly_all_tasks_lose_alike_is_more_than_chance_though_nothing_tel
     ) in capsys.readouterr().out
 
 
+def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    good = {task: [1, 0.0] for task in MANY}
+    mixed = good | {name: [0, 0.0] for name in list(MANY)[:10]} | {next(iter(MANY)): [1, 1.0]}
+    rows = together(tasks_of(MANY), judged(good, "good", rubrics=MANY), judged(mixed, "mixed", rubrics=MANY))
+    rows["split_members"] += [{**row, "split": "half"} for row in rows["split_members"][: N_TASKS // 2]]
+    warehouse = Warehouse(tmp_path)
+    for table_name, of_table in rows.items():
+        warehouse.write(table_name, of_table)
+    warehouse.publish()
+
+    assert _diff(tmp_path, "good", "mixed") == 0
+    shown = capsys.readouterr().out
+    assert f"half: The figures rest on {N_TASKS // 2} tasks" in shown
+    assert f"finance: The figures rest on {N_TASKS} tasks" in shown
+
+
 def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
