@@ -137,7 +137,7 @@ def test_a_disk_that_is_full_for_the_ledger_ends_a_run_with_one_line_and_costs_n
         assert run.wait() == 1
         assert_one_line(run, "calls-0.sqlite: cannot be written", "make room")
         n_recorded = recorded(data).total()
-        assert 10 < n_recorded < N_CALLS
+        assert 0 < n_recorded < N_CALLS
         lost = len(server.paid) - n_recorded
         assert lost <= 2 * 8  # those in flight, and those that began before all batches knew
         if not is_resumed_at_once:  # the disk is still full
