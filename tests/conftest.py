@@ -29,3 +29,10 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = folder
     sys.dont_write_bytecode = False
+
+
+@pytest.fixture(autouse=True)
+def _told_of_no_other_warehouse() -> None:
+    """What a test before this one found damaged is not told by this one's commands."""
+    if "warehouse.damage" in sys.modules:
+        sys.modules["warehouse.damage"].take_notices()

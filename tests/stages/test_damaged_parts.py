@@ -19,17 +19,10 @@ from tests.builders import job_on, write_jsonl
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
-from warehouse import Warehouse, take_notices
+from warehouse import Warehouse
 
 _OF_RUNS = {"runs", "spend"}
 """Tables that every run adds to."""
-
-
-@pytest.fixture(autouse=True)
-def _nothing_to_tell() -> Iterator[None]:
-    take_notices()
-    yield
-    take_notices()
 
 
 @pytest.fixture(scope="module")

@@ -27,13 +27,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     without_models(monkeypatch)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_to_tell() -> Iterator[None]:
-    take_notices()
-    yield
-    take_notices()
-
-
 def flip(path: Path, place: int | None = None, *, bit: int = 0) -> None:
     """Change one bit of a file."""
     content = bytearray(path.read_bytes())
