@@ -168,7 +168,7 @@ select
     mean_score,
     ci_low,
     ci_high,
-    -- Told only where clipping hides it.
+    -- Only where clipping hides it.
     if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null)
         as raw_mean_score,
     if(raw_ci_low < ci_low, raw_ci_low, null) as raw_ci_low,

@@ -35,7 +35,7 @@ select
     ci_low,
     ci_high,
     is_small,
-    -- Told only where clipping hides it.
+    -- Only where clipping hides it.
     if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null)
         as raw_mean_score,
     if(raw_ci_low < ci_low, raw_ci_low, null) as raw_ci_low,
