@@ -32,7 +32,7 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
 
 
 @pytest.fixture(autouse=True)
-def _told_of_no_other_warehouse() -> None:
-    """What a test before this one found damaged is not told by this one's commands."""
+def _no_earlier_damage_notices() -> None:
+    """Commands of this test report no damage that an earlier test found."""
     if "warehouse.damage" in sys.modules:
         sys.modules["warehouse.damage"].take_notices()

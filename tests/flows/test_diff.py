@@ -19,6 +19,15 @@ N_TASKS = 40
 MANY = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
 
 
+def published(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> Path:
+    """A warehouse folder with these rows by table."""
+    warehouse = Warehouse(folder)
+    for table_name, of_table in rows.items():
+        warehouse.write(table_name, of_table)
+    warehouse.publish()
+    return folder
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Forty tasks of two criteria: `good` has all, `risky` misses Risk in ten, `odd` wins and loses one each, `mixed`
@@ -39,11 +48,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged({"t2": ALL_MET["t2"]}, "lonely"),
     )  # fmt: skip
     rows["split_members"][-1]["split"] = "legal"
-    warehouse = Warehouse(folder)
-    for table_name, of_table in rows.items():
-        warehouse.write(table_name, of_table)
-    warehouse.publish()
-    return folder
+    return published(folder, rows)
 
 
 def _diff(folder: Path, *arguments: str) -> int:
@@ -116,10 +121,7 @@ def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.
     mixed = good | {name: [0, 0.0] for name in list(MANY)[:10]} | {next(iter(MANY)): [1, 1.0]}
     rows = together(tasks_of(MANY), judged(good, "good", rubrics=MANY), judged(mixed, "mixed", rubrics=MANY))
     rows["split_members"] += [{**row, "split": "half"} for row in rows["split_members"][: N_TASKS // 2]]
-    warehouse = Warehouse(tmp_path)
-    for table_name, of_table in rows.items():
-        warehouse.write(table_name, of_table)
-    warehouse.publish()
+    published(tmp_path, rows)
 
     assert _diff(tmp_path, "good", "mixed") == 0
     shown = capsys.readouterr().out

@@ -91,10 +91,22 @@ def victim(job: Job, table: str) -> Path:
 @pytest.mark.parametrize(
     ("table", "what"),
     [
-        ("task_rows", "a flipped bit"), ("criteria", "deleted"), ("responses", "a flipped bit"),
-        ("verdicts", "deleted"), ("intervals", "a flipped bit"),
+        ("task_rows", "a flipped bit"),
+        pytest.param("task_rows", "deleted", marks=pytest.mark.long),
+        pytest.param("criteria", "a flipped bit", marks=pytest.mark.long),
+        ("criteria", "deleted"),
+        pytest.param("message_rows", "a flipped bit", marks=pytest.mark.long),
+        pytest.param("message_rows", "deleted", marks=pytest.mark.long),
+        ("responses", "a flipped bit"),
+        pytest.param("responses", "deleted", marks=pytest.mark.long),
+        pytest.param("verdicts", "a flipped bit", marks=pytest.mark.long),
+        ("verdicts", "deleted"),
+        pytest.param("checks", "a flipped bit", marks=pytest.mark.long),
+        pytest.param("checks", "deleted", marks=pytest.mark.long),
+        ("intervals", "a flipped bit"),
+        pytest.param("intervals", "deleted", marks=pytest.mark.long),
     ],
-)  # fmt: skip
+)
 def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -111,7 +123,15 @@ def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
     assert 0 == calls(server)
 
 
-@pytest.mark.parametrize(("table", "what"), [("responses", "a flipped bit"), ("verdicts", "deleted")])
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("responses", "a flipped bit"),
+        pytest.param("responses", "deleted", marks=pytest.mark.long),
+        pytest.param("verdicts", "a flipped bit", marks=pytest.mark.long),
+        ("verdicts", "deleted"),
+    ],
+)
 def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
     job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

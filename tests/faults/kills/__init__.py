@@ -4,12 +4,13 @@
 from one process that has imported everything.
 """
 
-from tests.faults.kills.killing import MOST_COLD_GAP_S, Killing, provider
+from tests.faults.kills.killing import MOST_COLD_GAP_S, MOST_GAP_S, Killing, provider
 from tests.faults.kills.outcome import recorded, tables
 from tests.faults.kills.starting import Run, Stages, command_started, configured, started_stages
 
 __all__ = [
     "MOST_COLD_GAP_S",
+    "MOST_GAP_S",
     "Killing",
     "Run",
     "Stages",
