@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from expectations.rendering import Section
-from warehouse.files import write_atomically
+from warehouse.files.atomic import write_atomically
 
 INDEX = "index.html"
 _TEMPLATES = Path(__file__).parent / "pages"

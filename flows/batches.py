@@ -8,16 +8,16 @@ from typing import Any
 from prefect import State, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.cancellation import cancellable
-from flows.showing import progress_shown, told
-from tasks.check import check
-from tasks.crew import crew_for, crew_of
-from tasks.desk import calling
-from tasks.progress import progress
-from tasks.reports import StageReport
+from flows.artifacts import progress_shown, told
+from flows.run.cancellation import cancellable
+from tasks.check.check import check
+from tasks.config.settings import Job
+from tasks.console.progress import progress
 from tasks.rules.errors import PipelineError
-from tasks.settings import Job
-from tasks.workers import Batch, WorkerLost
+from tasks.run.crew import crew_for, crew_of
+from tasks.run.run_context import calling
+from tasks.run.stage_report import StageReport
+from tasks.run.workers import Batch, WorkerLost
 from warehouse import Warehouse, WarehouseError
 
 _BATCHES_IN_HAND = 4

@@ -13,16 +13,16 @@ from prefect import State, flow
 from prefect.runtime import flow_run
 from prefect.states import Cancelled, Completed, Failed
 
-from flows.asked import Asked
-from flows.cancellation import STOPPED
-from flows.config import load_job
+from flows.artifacts import keep_logs_short
 from flows.execution import DONE, Execution, execute_flow
-from flows.nights import run_night, skip_night
-from flows.record import FAILED, INTERRUPTED
-from flows.schedule import night_of
-from flows.showing import keep_logs_short
+from flows.nightly import run_night, skip_night
+from flows.run.arguments import Asked
+from flows.run.cancellation import STOPPED
+from flows.run.config import load_job
+from flows.run.nightly_schedule import night_of
+from flows.run.run_record import FAILED, INTERRUPTED
+from tasks.config.settings import Job
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
 
 
 def _mute() -> None:

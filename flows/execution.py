@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows.environment import follow_no_redirects, prepare
-from flows.interruption import run_interruptibly
-from flows.leaderboard import EVERY
-from flows.own_server import started_for_this_run
-from flows.record import FAILED, INTERRUPTED, RUNNING, run_row, tell_of_killed
-from tasks.desk import refuse_unready
-from tasks.progress import say
-from tasks.reports import StageReport
-from tasks.reread import reread
+from flows.run.run_record import FAILED, INTERRUPTED, RUNNING, run_row, tell_of_killed
+from flows.run.signals import run_interruptibly
+from flows.server.own_server import started_for_this_run
+from flows.server.prefect_environment import follow_no_redirects, prepare
+from tasks.compare.leaderboard import EVERY
+from tasks.config.settings import Job
+from tasks.console.progress import say
+from tasks.maintain.reread import reread
+from tasks.maintain.spend import store_spend
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
-from tasks.spending import store_spend
+from tasks.run.run_context import refuse_unready
+from tasks.run.stage_report import StageReport
 from warehouse import Warehouse, lines_on, take_notices
 
 DONE, BELOW_BAR, SKIPPED = "done", "below_bar", "skipped"
@@ -131,7 +131,7 @@ def _outcome(reports: Sequence[StageReport]) -> str:
 def execute_flow(
     job: Job, flow_name: str, *, is_verbose: bool, replace_lost: bool = False, **options: bool
 ) -> Execution:
-    """Run one of the flows of `flows.evaluate` or `flows.stages` as the work of an execution."""
+    """Run one of the flows of `flows.pipeline` or `flows.stages` as the work of an execution."""
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown and flow_name in _JUDGING:
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
@@ -171,9 +171,9 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
         say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
     from prefect import tags
 
-    from flows import evaluate, stages
-    from flows.cancellation import no_longer_watched, told_as_cancelled
-    from flows.showing import keep_logs_short, tags_of
+    from flows import pipeline, stages
+    from flows.artifacts import keep_logs_short, tags_of
+    from flows.run.cancellation import no_longer_watched, told_as_cancelled
 
     follow_no_redirects()
     keep_logs_short()
@@ -182,7 +182,7 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
     try:
         with tags(*tags_of(job)):
             if flow_name in {"evaluate", "night", "backfill"}:
-                found: list[StageReport] = await getattr(evaluate, flow_name)(job, **options)
+                found: list[StageReport] = await getattr(pipeline, flow_name)(job, **options)
                 return found
             report = await getattr(stages, f"{flow_name}_flow")(job, **options)
     except asyncio.CancelledError:
@@ -190,4 +190,4 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
         raise
     finally:
         no_longer_watched(job)
-    return [report, *([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])]
+    return [report, *([pipeline.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])]

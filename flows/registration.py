@@ -6,13 +6,13 @@ import shlex
 from typing import Any
 from urllib.parse import urlsplit
 
-from flows.asked import Asked
-from flows.config import DEFAULT_FILE, DEFAULT_WAREHOUSE
-from flows.environment import follow_no_redirects, prepare
-from flows.own_server import secret_path
-from tasks.progress import say
+from flows.run.arguments import Asked
+from flows.run.config import DEFAULT_FILE, DEFAULT_WAREHOUSE
+from flows.server.own_server import secret_path
+from flows.server.prefect_environment import follow_no_redirects, prepare
+from tasks.config.settings import Job
+from tasks.console.progress import say
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
 
 
 def run_deployments(job: Job, asked: Asked, name: str | None) -> None:

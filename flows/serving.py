@@ -5,13 +5,13 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
-from flows.asked import Asked
-from flows.environment import prepare
-from flows.own_server import lasting_server, named_server, secret_path
 from flows.registration import run_deployments
-from flows.supervision import supervise
-from tasks.progress import say
-from tasks.settings import Job
+from flows.run.arguments import Asked
+from flows.server.own_server import lasting_server, named_server, secret_path
+from flows.server.prefect_environment import prepare
+from flows.supervisor import supervise
+from tasks.config.settings import Job
+from tasks.console.progress import say
 
 
 def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | None = None) -> int:

@@ -9,25 +9,25 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import acreate_link_artifact
 
+from flows.artifacts import run_name, told
 from flows.batches import Batches, called
-from flows.explaining import explained
-from flows.showing import run_name, told
+from flows.run.errors import explained
 from tasks.aggregate import aggregate
-from tasks.assemble import assemble
-from tasks.check import SUITES, check
-from tasks.crew import n_processes
-from tasks.derive import derive
+from tasks.assemble.assemble import assemble
+from tasks.check.check import SUITES, check
+from tasks.config.settings import Job
+from tasks.console.progress import say
 from tasks.drift import choose_control_set, judge_control_set
-from tasks.former_templates import tell_of_templates
 from tasks.hard_subset import select_hard
-from tasks.ingest import ingest
+from tasks.ingest.ingest import ingest
 from tasks.judge import judge_batch, look_after_batches, plan_verdicts
-from tasks.progress import say
-from tasks.reports import StageReport
-from tasks.sample import plan_samples, sample_batch
-from tasks.scope import Owed
-from tasks.settings import Job
-from tasks.tidying import tidy
+from tasks.judge.rubric_variants import derive
+from tasks.maintain.compact import tidy
+from tasks.plan.former_templates import tell_of_templates
+from tasks.run.crew import n_processes
+from tasks.run.missing_work import Owed
+from tasks.run.stage_report import StageReport
+from tasks.sample.sample import plan_samples, sample_batch
 
 _SAMPLES_A_BATCH = 200
 _VERDICTS_A_BATCH = 1_000
@@ -143,7 +143,7 @@ async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it; one that cannot be written is told and takes nothing from the run."""
 
     def work() -> StageReport:
-        from flows.reporting import link_to, report_of_run  # imports what draws, which takes seconds
+        from flows.report import link_to, report_of_run  # imports what draws, which takes seconds
 
         try:
             written = report_of_run(job)

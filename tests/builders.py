@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.prbench import SCORES
+from tasks.config.settings import Job, Settings
 from tasks.rules.identity import criterion_hash
-from tasks.settings import Job, Settings
 from tests.hub.rows import hub_criterion, hub_row
-from warehouse.contracts import TABLES
+from warehouse.contracts.tables import TABLES
 
 SHARED_DATA = Path(__file__).parents[1] / "../shared/data"
 """Real data beside the checkout, where there is any; never part of the project."""

@@ -34,5 +34,5 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
 @pytest.fixture(autouse=True)
 def _no_earlier_damage_notices() -> None:
     """Commands of this test report no damage that an earlier test found."""
-    if "warehouse.damage" in sys.modules:
-        sys.modules["warehouse.damage"].take_notices()
+    if "warehouse.files.damage" in sys.modules:
+        sys.modules["warehouse.files.damage"].take_notices()

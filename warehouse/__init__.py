@@ -3,10 +3,10 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
-from warehouse.damage import take_notices
-from warehouse.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
-from warehouse.losses import lines_on
-from warehouse.reader import Reader
+from warehouse.database.losses import lines_on
+from warehouse.database.reader import Reader
+from warehouse.files.damage import take_notices
+from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
 from warehouse.warehouse import Compaction, Warehouse
 
 __all__ = [

@@ -10,16 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from warehouse.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
-from warehouse.contracts import TABLES
-from warehouse.damage import note
-from warehouse.errors import WarehouseOutdated
-from warehouse.increments import missing_in
-from warehouse.living import gives_life_sign, life_sign, processes_at_work
-from warehouse.locks import file_lock
-from warehouse.losses import Loss, mend_losses, read_losses, write_losses
-from warehouse.mending import damage_of, mend_manifests
-from warehouse.migrations import (
+from warehouse.contracts.tables import TABLES
+from warehouse.database.damage_report import damage_of, mend_manifests
+from warehouse.database.free_space import WASTEFUL, times_larger_than_needed
+from warehouse.database.increments import missing_in
+from warehouse.database.losses import Loss, mend_losses, read_losses, write_losses
+from warehouse.database.publish import is_damaged, publish, stamp, stamp_of, what_is_published
+from warehouse.database.reader import DATABASE, Reader
+from warehouse.database.recovery import listing_of
+from warehouse.files.activity import gives_life_sign, life_sign, processes_at_work
+from warehouse.files.damage import note
+from warehouse.files.errors import WarehouseOutdated
+from warehouse.files.locks import file_lock
+from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
+from warehouse.parts.migrations import (
     Migration,
     begin,
     is_old,
@@ -29,13 +33,9 @@ from warehouse.migrations import (
     parser_of,
     refuse_newer,
 )
-from warehouse.publish import is_damaged, publish, stamp, stamp_of, what_is_published
-from warehouse.reader import DATABASE, Reader
-from warehouse.recovery import listing_of
-from warehouse.removal import clean, responses_where
-from warehouse.rewriting import Changes, StoredRows, rewrite, stored_rows
-from warehouse.space import WASTEFUL, times_larger_than_needed
-from warehouse.store import PartStore
+from warehouse.parts.removal import clean, responses_where
+from warehouse.parts.rewriting import Changes, StoredRows, rewrite, stored_rows
+from warehouse.parts.store import PartStore
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 from tasks.aggregate.agreement import stale_agreement, stale_reliability
 from tasks.aggregate.intervals import stale_intervals
-from tasks.reports import StageReport
-from tasks.settings import Job
+from tasks.config.settings import Job
+from tasks.run.stage_report import StageReport
 from warehouse import Reader, Warehouse
 
 __all__ = ["aggregate"]

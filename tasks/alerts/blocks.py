@@ -5,8 +5,8 @@ import inspect
 from typing import Any
 
 from tasks.alerts.causes import NotDelivered, of_connection
-from tasks.llm.watching import watched
-from tasks.llm.wire import Redirected
+from tasks.llm.transport.watching import watched
+from tasks.llm.transport.wire import Redirected
 
 
 async def notify(name: str, body: str, subject: str) -> None:

@@ -12,8 +12,8 @@ from tasks.alerts import blocks, mail, web
 from tasks.alerts.alert import Alert
 from tasks.alerts.causes import NotDelivered
 from tasks.alerts.message import Message, Night
-from tasks.llm.secrets import safe
-from tasks.operations import Alerts, Receiver
+from tasks.config.operations import Alerts, Receiver
+from tasks.llm.redaction import safe
 from tasks.rules.errors import UsageError
 
 PING = "ping"

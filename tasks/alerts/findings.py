@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from tasks.alerts.alert import Alert, Kind
-from tasks.reports import StageReport
 from tasks.rules.comparison import holm
 from tasks.rules.control import Drifted
+from tasks.run.stage_report import StageReport
 
 _TOLD = 3
 """So many findings of a stage are told in the line; all are in the facts."""

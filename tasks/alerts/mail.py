@@ -14,8 +14,8 @@ from typing import Any
 
 from tasks.alerts.causes import NotDelivered, of_connection
 from tasks.alerts.message import Message
-from tasks.llm.secrets import filled_in
-from tasks.operations import Email
+from tasks.config.operations import Email
+from tasks.llm.redaction import filled_in
 
 _ENHANCED = re.compile(rb"[245]\.\d{1,3}\.\d{1,3}")
 """A status of RFC 3463, which says more than the code, and nothing about anyone."""

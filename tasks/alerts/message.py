@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import Any, Self
 
 from tasks.alerts.alert import KINDS, Alert, Kind
+from tasks.config.settings import Job
 from tasks.rules.text import one_line
 from tasks.rules.visible import visible
-from tasks.settings import Job
 
 _MOST_LINES = 100
 _MOST_SECTIONS = 40

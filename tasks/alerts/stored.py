@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from tasks.alerts.alert import Alert
 from tasks.alerts.delivery import Delivery
+from tasks.config.settings import Job
 from tasks.rules.identity import digest
-from tasks.settings import Job
 from warehouse import Warehouse
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.alerts.causes import NotDelivered, of_connection
 from tasks.llm.failures import retry_after_s
-from tasks.llm.secrets import filled_in
+from tasks.llm.redaction import filled_in
 
 if TYPE_CHECKING:
     import httpx

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
+from tasks.config.settings import Job
 from tasks.drift.sets import control_sets
-from tasks.reports import StageReport
 from tasks.rules.identity import digest
-from tasks.scope import Judging, Scope, open_scope
-from tasks.settings import Job
+from tasks.run.missing_work import Judging, Scope, open_scope
+from tasks.run.stage_report import StageReport
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2

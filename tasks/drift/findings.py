@@ -1,9 +1,9 @@
 """Which judges decide otherwise than they did."""
 
+from tasks.config.settings import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.control import Drifted
-from tasks.scope import open_scope
-from tasks.settings import Job
+from tasks.run.missing_work import open_scope
 from warehouse import Warehouse
 
 

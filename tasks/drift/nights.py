@@ -8,22 +8,22 @@ from functools import partial
 from typing import Any
 
 import sql
-from tasks.asking import Asking
-from tasks.calls import PartWriter, judge_target
-from tasks.conversations import Conversation, conversations_of
-from tasks.desk import RunDesk, calling
+from tasks.config.settings import Job
+from tasks.console.progress import progress
 from tasks.drift.expectations import changed_limits
 from tasks.drift.findings import drifted
 from tasks.drift.sets import control_sets
-from tasks.judging import Bench, evidence_columns, id_of, verdict_columns
-from tasks.llm.library import warm_up
+from tasks.judge.criteria import Bench, evidence_columns, id_of, verdict_columns
+from tasks.judge.judge_call import Asking
+from tasks.judge.long_answers import Criterion
+from tasks.llm.litellm_setup import warm_up
 from tasks.llm.replies import Reply
-from tasks.parts import Criterion
-from tasks.progress import progress
-from tasks.reports import StageReport
 from tasks.rules.verdict import Verdict
-from tasks.scope import PASSING, Judging, Scope, open_scope
-from tasks.settings import Job
+from tasks.run.conversations import Conversation, conversations_of
+from tasks.run.missing_work import PASSING, Judging, Scope, open_scope
+from tasks.run.part_writer import PartWriter, judge_target
+from tasks.run.run_context import RunDesk, calling
+from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
 LOST = "lost"

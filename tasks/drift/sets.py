@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.scope import Judging, Scope, judgings
-from tasks.settings import Job
+from tasks.config.settings import Job
+from tasks.run.missing_work import Judging, Scope, judgings
 from warehouse import Reader
 
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.benchmarks.base import Benchmark
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.hard_subset.stability import in_words, overlap_rows, stability_rows
 from tasks.hard_subset.universe import Panel, Universe, admitted_tasks, read_panel, universe_of
-from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError
 from tasks.rules.hardness import HardSubsetError, Selected, select_hardest, selection_id, wanted_size
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.stage_report import StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

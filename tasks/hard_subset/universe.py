@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.benchmarks.base import Benchmark
+from tasks.config.settings import Job, Settings
 from tasks.rules.hardness import HardSubsetError
-from tasks.scope import judgings
-from tasks.settings import Job, Settings
+from tasks.run.missing_work import judgings
 from warehouse import Reader
 
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from tasks.benchmarks.rows import as_text
+from tasks.config.settings import Job
 from tasks.imports.files import Given, ImportRefused, number_of, required_text, vintage_in
 from tasks.rules.cells import readings, shows
 from tasks.rules.text import is_blank
-from tasks.settings import Job
 from warehouse import Reader, Warehouse
 
 Answer = dict[str, Any]

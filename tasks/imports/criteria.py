@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tasks.benchmarks.rows import as_text
-from tasks.endpoints import ORIGINAL
+from tasks.config.models import ORIGINAL
 from tasks.imports.files import Given, ImportRefused, NotHere, number_of, required_text
 from tasks.rules.cells import readings
 from tasks.rules.text import is_blank

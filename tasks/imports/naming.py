@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from tasks.documents import SUFFIXES
+from tasks.imports.documents import SUFFIXES
 from tasks.rules.errors import UsageError
 
 FIELDS = ("task", "model", "trial", "vintage")

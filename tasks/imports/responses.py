@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.rows import as_text
-from tasks.calls import NO_CALL
-from tasks.documents import Converted, convert, converters
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
+from tasks.imports.documents import Converted, convert, converters
 from tasks.imports.files import (
     ImportRefused,
     NotHere,
@@ -20,11 +21,10 @@ from tasks.imports.files import (
 )
 from tasks.imports.offers import Offered, offer_of
 from tasks.llm.replies import EMPTY, OK
-from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text import count_alphanumeric, shows_nothing
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.part_writer import NO_CALL
+from tasks.run.stage_report import StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

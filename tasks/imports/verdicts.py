@@ -7,8 +7,9 @@ from typing import Any
 
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
-from tasks.calls import NO_CALL
-from tasks.endpoints import ORIGINAL
+from tasks.config.models import ORIGINAL
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.imports.answers import Answers
 from tasks.imports.criteria import Asked, Criteria
 from tasks.imports.files import (
@@ -22,12 +23,11 @@ from tasks.imports.files import (
     refuse_conflict,
     store,
 )
-from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.part_writer import NO_CALL
+from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
 _NAMED_CHARS = 60

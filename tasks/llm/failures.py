@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from tasks.llm.bodies import TooLarge
+from tasks.llm.redaction import safe
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, REDIRECTED, REFUSED, TIMEOUT, TOO_LARGE
-from tasks.llm.secrets import safe
-from tasks.llm.wire import Redirected
+from tasks.llm.transport.bodies import TooLarge
+from tasks.llm.transport.wire import Redirected
 from tasks.rules.errors import PipelineError
 
 

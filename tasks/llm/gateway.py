@@ -8,15 +8,15 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tasks.llm.budget import NotCalled
-from tasks.llm.entries import Entry, History, as_text, total_usd
 from tasks.llm.failures import Failure, is_final, may_pass
-from tasks.llm.ledger import Ledger
-from tasks.llm.permits import Ask, Outcome, Permits
+from tasks.llm.ledger.entries import Entry, History, as_text, total_usd
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.admission import Ask, Outcome, Permits
+from tasks.llm.limits.budget import NotCalled
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
+from tasks.llm.request import Call
 from tasks.llm.sending import send
-from tasks.llm.targets import Call
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4

@@ -4,9 +4,9 @@ import asyncio
 import itertools
 from collections.abc import Mapping
 
-from tasks.llm.budget import NotCalled
 from tasks.llm.channel import Channel
-from tasks.llm.permits import Ask, Lease, Outcome, Permits
+from tasks.llm.limits.admission import Ask, Lease, Outcome, Permits
+from tasks.llm.limits.budget import NotCalled
 
 ACQUIRE, GRANT, RELEASE = "acquire", "grant", "release"
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.llm.bodies import Body
-from tasks.llm.secrets import redacted, safe
-from tasks.llm.targets import NO_PRICES, Prices
+from tasks.llm.redaction import redacted, safe
+from tasks.llm.request import NO_PRICES, Prices
+from tasks.llm.transport.bodies import Body
 from tasks.rules.text import one_line, storable
 
 OK = "ok"

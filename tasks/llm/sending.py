@@ -8,12 +8,12 @@ from typing import Any
 
 from tasks.llm import embedded
 from tasks.llm.failures import Failure, failure_of
-from tasks.llm.library import litellm, make_known
+from tasks.llm.litellm_setup import litellm, make_known
 from tasks.llm.prices import cost_usd, prices_of
+from tasks.llm.redaction import filled_in, filled_in_secrets
 from tasks.llm.replies import Reply, from_chat, from_response
-from tasks.llm.secrets import filled_in, filled_in_secrets
-from tasks.llm.targets import Call, Prices, Target
-from tasks.llm.watching import watched
+from tasks.llm.request import Call, Prices, Target
+from tasks.llm.transport.watching import watched
 
 RESPONSES = "responses"
 

@@ -6,6 +6,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from tasks.config.settings import Job
 from tasks.report.assets import charts_script, copy_assets
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.edition import Edition, open_edition
@@ -15,7 +16,6 @@ from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.rendering import figures_of, render
 from tasks.report.shelf import REVISION, benchmarks_of, write_shelf
 from tasks.report.site import Site
-from tasks.settings import Job
 from warehouse import Warehouse
 
 
@@ -37,7 +37,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         job: whose benchmark, data-set revision, models, judges and splits are shown.
         folder: the report folder, where to.
         vintage: which sampling is shown; None: the latest of each model; `all`.
-        changes: the latest samplings compared with earlier ones (`flows.night_changes.changes`).
+        changes: the latest samplings compared with earlier ones (`flows.nightly_changes.changes`).
 
     Raises:
         UsageError: the folder holds something else.

@@ -9,12 +9,12 @@ from typing import Any
 
 from expectations import described
 from tasks.benchmarks.base import Benchmark
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.report.figures import Cut
 from tasks.report.queries import Rows, Subquery, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
-from tasks.scope import judgings
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.missing_work import judgings
 from warehouse import Reader
 
 

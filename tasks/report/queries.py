@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sql
-from warehouse.reader import quoted
+from warehouse.parts.engine import quoted
 
 
 @dataclass(frozen=True)

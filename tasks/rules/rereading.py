@@ -9,7 +9,8 @@ from tasks.rules.text import shows_nothing
 from tasks.rules.verdict import Verdict, VerdictError
 
 PARSER_VERSION = 2
-"""How replies are read, judges' and candidates'; with a new number, what is stored is read again (tasks/reread.py).
+"""How replies are read, judges' and candidates'; with a new number, what is stored is read again
+(tasks/maintain/reread.py).
 
 Version 2 leaves thinking out only where a reply starts with it, takes a decision only where nothing else stands, and
 calls an answer empty in which a reader sees nothing.

@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from tasks.alerts import Alert, Backoff, Night
-from tasks.operations import Alerts
+from tasks.config.operations import Alerts
 from tests.alerts.servers import Hook, serving_hook
 
 NIGHT = Night("2026-11-22", "a-run", "prbench", "warehouse/data")

@@ -16,8 +16,8 @@ from tasks.alerts import (
     failure,
     skipped,
 )
-from tasks.reports import StageReport
 from tasks.rules.control import Drifted
+from tasks.run.stage_report import StageReport
 
 FELL = {
     "model": "a-model", "judge": "a-judge", "split": "finance", "score": "score",

@@ -12,7 +12,7 @@ import pytest
 from tenacity import AsyncRetrying, RetryCallState
 
 from tasks.alerts import Backoff, Delivery, deliver, ping
-from tasks.llm.secrets import guard_logs
+from tasks.llm.redaction import guard_logs
 from tests.alerts.conftest import DRIFT, DROP, NIGHT, QUICK, Trust, alerts_to
 from tests.alerts.servers import Hook, Reply, closed_port, dripping, serving_hook
 

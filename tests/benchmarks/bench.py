@@ -12,15 +12,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tasks.crew import crew_for, crew_of, n_processes
-from tasks.desk import calling
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.judge import judge_batch, plan_verdicts
 from tasks.prompts import load_template
-from tasks.reports import StageReport
 from tasks.rules.quoting import judge_prompt
-from tasks.scope import Judging
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.crew import crew_for, crew_of, n_processes
+from tasks.run.missing_work import Judging
+from tasks.run.run_context import calling
+from tasks.run.stage_report import StageReport
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse
 
@@ -192,7 +192,7 @@ async def loop(send: Callable[[str], Awaitable[object]], texts: Iterable[str], a
 
 async def bare_litellm(model: str, api_base: str, texts: Iterable[str], at_once: int) -> Figures:
     """A loop of `litellm.acompletion`."""
-    from tasks.llm.library import litellm
+    from tasks.llm.litellm_setup import litellm
 
     library = litellm()
 

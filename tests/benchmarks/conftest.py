@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tasks.benchmarks.prbench import parse_row
+from tasks.dataset.source import read_rows
 from tasks.rules.records import Task
-from tasks.sources import read_rows
 from tests.builders import SHARED_DATA
 
 

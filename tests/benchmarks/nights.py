@@ -21,15 +21,15 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from flows import nights
+from flows import nightly
 from flows.execution import Execution, execute
-from tasks import tidying
 from tasks.aggregate import aggregate
-from tasks.desk import LEDGER
+from tasks.config.settings import Job
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
-from tasks.reports import StageReport
-from tasks.settings import Job
+from tasks.maintain import compact
+from tasks.run.run_context import LEDGER
+from tasks.run.stage_report import StageReport
 from tests.benchmarks.bench import table
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
@@ -131,9 +131,9 @@ def configured(folder: Path, api_base: str, size: Size) -> Job:
 
 
 def _stages(job: Job) -> list[StageReport]:
-    """The stages of `flows.evaluate.night`."""
+    """The stages of `flows.pipeline.night`."""
     reports = [sampled(prepared(job)), judged(job), choose_control_set(job), asyncio.run(judge_control_set(job))]
-    return [*reports, aggregate(job), select_hard(job, must_select=False), tidying.tidy(job, only_if_needed=True)]
+    return [*reports, aggregate(job), select_hard(job, must_select=False), compact.tidy(job, only_if_needed=True)]
 
 
 @contextmanager
@@ -142,9 +142,9 @@ def _without_prefect_and_soon(many_parts: int) -> Iterator[None]:
         return execute(job, lambda: _stages(job))
 
     with (
-        patch.object(nights, "execute_flow", run),
-        patch.object(tidying, "_MANY_PARTS", many_parts),
-        patch.object(tidying, "_DAY_S", _KEPT_S),
+        patch.object(nightly, "execute_flow", run),
+        patch.object(compact, "_MANY_PARTS", many_parts),
+        patch.object(compact, "_DAY_S", _KEPT_S),
         patch.object(Warehouse, "compact", partialmethod(Warehouse.compact, grace_s=0.0)),
     ):
         yield
@@ -159,7 +159,7 @@ def simulated(folder: Path, size: Size) -> Iterator[Night]:
             provider.night = f"{_FIRST + timedelta(days=number)}"
             before, began_s, began_cpu_s = provider.calls, time.monotonic(), time.process_time()
             tonight = job.model_copy(update={"night": provider.night, "run_id": f"run-{number:03d}"})
-            nights.run_night(tonight, is_verbose=False)
+            nightly.run_night(tonight, is_verbose=False)
             took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
             yield _seen(tonight, provider.calls - before, took_s, cpu_s)
 

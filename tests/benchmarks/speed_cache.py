@@ -11,14 +11,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasks.calls import judge_target
-from tasks.crew import crew_for, crew_of
-from tasks.desk import RunDesk, calling
+from tasks.config.settings import Job
 from tasks.judge import judge_batch, plan_verdicts
 from tasks.llm.embedded import MODEL
-from tasks.llm.targets import Call
+from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
-from tasks.settings import Job
+from tasks.run.crew import crew_for, crew_of
+from tasks.run.part_writer import judge_target
+from tasks.run.run_context import RunDesk, calling
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
 
 JUDGE = {"name": MODEL, "label": "embedded", "temperature": 0.0, "max_tokens": 60, "explanation_chars": 40}

@@ -15,8 +15,8 @@ import duckdb
 from playwright.sync_api import Browser
 
 from tasks.aggregate import aggregate
+from tasks.config.settings import Job
 from tasks.report import build
-from tasks.settings import Job
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
 from tests.builders import job_on

@@ -15,18 +15,18 @@ from typing import Any
 
 import duckdb
 
-from flows.evaluate import coverage_report
 from flows.execution import execute
+from flows.pipeline import coverage_report
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
-from tasks.calls import target_of
-from tasks.desk import calling
+from tasks.config.settings import Job, Settings
 from tasks.hard_subset import select_hard
 from tasks.judge import plan_verdicts
-from tasks.reports import StageReport
-from tasks.sample import plan_samples
-from tasks.scope import judgings
-from tasks.settings import Job, Settings
+from tasks.run.missing_work import judgings
+from tasks.run.part_writer import target_of
+from tasks.run.run_context import calling
+from tasks.run.stage_report import StageReport
+from tasks.sample.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.synthetic import copy_rows
 from tests.builders import good_row

@@ -14,7 +14,7 @@ import duckdb
 from tasks.benchmarks.prbench import SCORES, SEVERITIES
 from tests.builders import row
 from warehouse import Warehouse
-from warehouse.contracts import COLUMNS, TABLES
+from warehouse.contracts.tables import COLUMNS, TABLES
 
 FIELDS = {"Finance": ("finance", 600, 10_264), "Legal": ("legal", 500, 9_092)}
 """Field -> split, tasks and criteria, as in the paper's table 1."""

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.asked import Asked
-from flows.cli import main
-from flows.config import load_job
+from flows.cli.main import main
+from flows.run.arguments import Asked
+from flows.run.config import load_job
 from tasks import benchmarks
 from tasks.aggregate import aggregate
+from tasks.config.settings import Job
 from tasks.imports import import_verdicts
-from tasks.settings import Job
 from tests.builders import write_jsonl
 from tests.faults.answers import Answer
 from tests.faults.content import Request, prompt_of

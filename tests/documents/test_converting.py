@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.documents import DocumentRefused, convert, converters, converting
+from tasks.imports.documents import DocumentRefused, convert, converters, converting
 from tests.documents.making import body, write_docx, write_pdf
 
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}

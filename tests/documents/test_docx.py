@@ -9,10 +9,10 @@ import pytest
 from docx import Document
 from PIL import Image
 
-from tasks.documents import docx
-from tasks.documents.__main__ import outcome
-from tasks.documents.converted import DocumentRefused
-from tasks.documents.docx import docx_to_markdown
+from tasks.imports.documents import docx
+from tasks.imports.documents.__main__ import outcome
+from tasks.imports.documents.converted import DocumentRefused
+from tasks.imports.documents.docx import docx_to_markdown
 from tests.documents.making import add_formula, add_link, write_docx
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from reportlab.platypus import PageBreak
 
-from tasks.documents.__main__ import outcome
-from tasks.documents.converted import DocumentRefused
-from tasks.documents.pdf import pdf_to_markdown
+from tasks.imports.documents.__main__ import outcome
+from tasks.imports.documents.converted import DocumentRefused
+from tasks.imports.documents.pdf import pdf_to_markdown
 from tests.documents.making import (
     body,
     canvas,

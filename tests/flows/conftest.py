@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.cli import main
+from flows.cli.main import main
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.sharing import shared_folder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import httpx
 import websockets
 
-from flows.own_server import OwnServer
+from flows.server.own_server import OwnServer
 
 EVIL = "http://evil.example"
 _PATCH = '{"pull_steps": [{"prefect.deployments.steps.run_shell_script": {"script": "touch pwned"}}]}'

@@ -16,8 +16,8 @@ from typing import TextIO
 
 import httpx
 
-from flows.own_server import OwnServer, _made
-from warehouse.locks import file_lock
+from flows.server.own_server import OwnServer, _made
+from warehouse.files.locks import file_lock
 
 _DATABASE = "prefect.db"
 _UNUSED = (
@@ -56,11 +56,11 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[OwnServer]:
 
 
 def _started(home: Path, environment: dict[str, str], log: TextIO) -> OwnServer:
-    """As `flows.own_server` does it, which would import Prefect here, before it is told where its home is."""
+    """As `flows.server.own_server` does it, which would import Prefect here, before it is told where its home is."""
     with (home / "secret").open("w+b", buffering=0) as file, socket.create_server(("127.0.0.1", 0)) as listening:
         secret = _made(file)
         given = (listening.fileno(), file.fileno())
-        command = [sys.executable, "-P", "-m", "flows.server_process", *map(str, given)]
+        command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given)]
         process = subprocess.Popen(command, env=environment, pass_fds=given, stdout=log, stderr=log)
         return OwnServer(f"http://127.0.0.1:{listening.getsockname()[1]}/api", secret, process)
 

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from flows.supervision import Patience, supervise
+from flows.supervisor import Patience, supervise
 from tasks.rules.errors import PipelineError, UsageError
 
 ENGINE = """

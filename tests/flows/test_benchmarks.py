@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.asked import Asked
-from flows.cli import main
-from flows.config import load_job
-from flows.leaderboard import Choice, leaderboard
+from flows.cli.main import main
+from flows.run.arguments import Asked
+from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
+from tasks.compare.leaderboard import Choice, leaderboard
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
-from tasks.sources import source_of
 from tests.stages.test_cookbook import small_world
 from warehouse import Warehouse
 

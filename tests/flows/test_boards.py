@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from flows.cli import main
+from flows.cli.main import main
 from tasks.aggregate import aggregate
-from tasks.sources import source_of
+from tasks.dataset.source import source_of
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.test_cookbook import small_world
 from warehouse import Warehouse

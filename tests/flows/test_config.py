@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.asked import Asked
-from flows.config import load_job
+from flows.run.arguments import Asked
+from flows.run.config import load_job
 from tasks.rules.errors import UsageError
 
 MODEL = "models: [{name: openai/x%s}]"
@@ -117,7 +117,7 @@ def test_token_limits_are_no_secrets(tmp_path: Path) -> None:
 
 
 def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path) -> None:
-    from flows.doctor import examine
+    from flows.cli.operate.doctor_checks import examine
 
     file = tmp_path / "night.yaml"
     headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
@@ -141,8 +141,8 @@ def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch:
 
 def test_the_revision_of_a_folder_does_not_depend_on_the_splits_that_are_chosen(tmp_path: Path) -> None:
     from tasks.benchmarks import load_benchmark
-    from tasks.settings import Dataset
-    from tasks.sources import open_source
+    from tasks.config.settings import Dataset
+    from tasks.dataset.source import open_source
 
     for split in ("finance", "legal"):
         (tmp_path / f"{split}.jsonl").write_text(f'{{"task": "{split}"}}\n')

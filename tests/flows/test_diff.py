@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from flows.cli import main
+from flows.cli.main import main
 from tests.flows.conftest import PROJECT
 from tests.stages.comparisons import ALL_MET, RUBRICS, judged, tasks_of, together
 from warehouse import Warehouse
@@ -231,7 +231,7 @@ def test_an_empty_warehouse_is_told_in_one_line(tmp_path: Path, capsys: pytest.C
 
 def test_comparing_imports_nothing_heavy_and_asking_for_help_no_arithmetic(folder: Path) -> None:
     code = (
-        "import sys; from flows.cli import main; main(sys.argv[1:]); "
+        "import sys; from flows.cli.main import main; main(sys.argv[1:]); "
         "print({'prefect', 'litellm', 'great_expectations', 'datasets', 'numpy', 'scipy', 'pandas'} "
         "& set(sys.modules), file=sys.stderr)"
     )

@@ -10,16 +10,16 @@ from typing import Any
 import click
 import pytest
 
-from flows.cli import main
-from flows.cli_status import since_moment
-from flows.doctor import examine
+from flows.cli.look.status import since_moment
+from flows.cli.main import main
+from flows.cli.operate.doctor_checks import examine
 from flows.execution import Execution
-from tasks.accounts import latest_runs, spent
-from tasks.llm.entries import Entry
-from tasks.llm.ledger import Ledger
+from tasks.config.settings import Job
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.reports import StageReport
-from tasks.settings import Job
+from tasks.maintain.run_history import latest_runs, spent
+from tasks.run.stage_report import StageReport
 from tests.builders import at, job_on, response, row
 from warehouse import Warehouse
 

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 import pytest
 
-from flows import own_server
-from flows.own_server import OwnServer, lasting_server
+from flows.server import own_server
+from flows.server.own_server import OwnServer, lasting_server
 from tasks.rules.errors import PipelineError, UsageError
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from flows.asked import Asked
-from flows.config import load_job
 from flows.execution import refuse_unknown_models
-from flows.nights import as_night, run_night
-from flows.record import run_row
+from flows.nightly import as_night, run_night
+from flows.run.arguments import Asked
+from flows.run.config import load_job
+from flows.run.run_record import run_row
+from tasks.config.settings import Job
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
 from tests.builders import at, job_on
 from warehouse import Warehouse
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from flows.environment import follow_no_redirects
-from flows.own_server import OwnServer
+from flows.server.own_server import OwnServer
+from flows.server.prefect_environment import follow_no_redirects
 from tests.faults.anything import AnyServer, Plain
 from tests.flows.conftest import PRBENCH
 from tests.flows.foreign_page import EVIL, attempts, basic, preflight, socket_ended
@@ -100,8 +100,8 @@ def of_a_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[OwnServ
 
 _A_RUN = """
 import asyncio, json, os, sys
-from flows.environment import prepare
-from flows.own_server import started_for_this_run
+from flows.server.prefect_environment import prepare
+from flows.server.own_server import started_for_this_run
 prepare()
 server = started_for_this_run()
 asyncio.run(server.until_ready())
@@ -168,7 +168,7 @@ def test_nobody_sees_a_secret_in_the_list_of_processes_and_it_ends_with_the_run(
     secret = server.secret.partition(":")[2]
     shown = subprocess.run(["ps", "-eww", "-o", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     (own,) = [line for line in shown.splitlines() if line.split()[1] == str(run.pid)]
-    assert "flows.server_process" in own
+    assert "flows.server.server_process" in own
     assert secret not in shown
     assert secret.encode() not in Path(f"/proc/{own.split()[0]}/environ").read_bytes()
 
@@ -212,8 +212,8 @@ def test_serve_starts_a_server_that_obeys_its_user_alone_and_names_the_file_with
 
 
 _NAMED = """
-from flows.environment import prepare
-from flows.own_server import named_server, started_for_this_run
+from flows.server.prefect_environment import prepare
+from flows.server.own_server import named_server, started_for_this_run
 prepare()
 assert started_for_this_run() is None
 from prefect.settings import get_current_settings

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flows.doctor import examine
-from flows.prefect_check import check_server
+from flows.cli.operate.doctor_checks import examine
+from flows.server.prefect_check import check_server
 from tests.builders import job_on
 
 SECRET = "prbench:a-long-secret"

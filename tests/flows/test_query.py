@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from flows.cli import main
+from flows.cli.main import main
 from tests.builders import row
 from tests.flows.conftest import PRBENCH, PROJECT
 from warehouse import Warehouse
@@ -92,7 +92,7 @@ def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> No
 )
 def test_commands_that_only_read_import_nothing_heavy(folder: Path, arguments: list[str]) -> None:
     code = (
-        "import sys; from flows.cli import main; main(sys.argv[1:]); "
+        "import sys; from flows.cli.main import main; main(sys.argv[1:]); "
         "print({'prefect', 'litellm', 'great_expectations', 'datasets'} & set(sys.modules), file=sys.stderr)"
     )
     where = [] if "--help" in arguments else ["--warehouse", str(folder)]

@@ -7,9 +7,9 @@ import shutil
 import pytest
 import yaml
 
-from flows.asked import Asked
-from flows.cli import cli
-from flows.config import load_job
+from flows.cli.main import cli
+from flows.run.arguments import Asked
+from flows.run.config import load_job
 from tests.flows.conftest import PROJECT, Command
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

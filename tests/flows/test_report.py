@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.reporting import link_to
+from flows.report import link_to
 from tasks.aggregate import aggregate
 from tasks.imports import import_responses, import_verdicts
 from tasks.report import Written

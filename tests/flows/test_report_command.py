@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-import flows.reporting
-from flows.cli import main
-from flows.reporting import _Pages, _Server
+import flows.report
+from flows.cli.main import main
+from flows.report import _Pages, _Server
+from tasks.config.settings import Job
 from tasks.report import Written
-from tasks.settings import Job
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
         jobs.append(job)
         return Written(tmp_path / "index.html", 0)
 
-    monkeypatch.setattr(flows.reporting, "write_report", note)
+    monkeypatch.setattr(flows.report, "write_report", note)
     monkeypatch.chdir(tmp_path)
     dataset = {"source": "sample", "splits": ["finance"]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": dataset}), encoding="utf-8")
@@ -46,7 +46,7 @@ def test_the_command_narrows_to_splits_and_the_configuration_does_not(
 
 def test_a_run_and_the_command_report_of_the_same_splits(asked: list[Job]) -> None:
     main(["report"])
-    flows.reporting.report_of_run(asked[0])
+    flows.report.report_of_run(asked[0])
 
     assert asked[0].settings.dataset == asked[1].settings.dataset
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from flows.record import RUNNING, run_row, tell_of_killed
-from tasks.accounts import latest_runs, run_cost, spent, total_cost_usd
-from tasks.llm.entries import Entry
-from tasks.llm.ledger import Ledger
+from flows.run.run_record import RUNNING, run_row, tell_of_killed
+from tasks.config.settings import Job
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
+from tasks.maintain.run_history import latest_runs, run_cost, spent, total_cost_usd
+from tasks.maintain.spend import store_spend
 from tasks.report.queries import filled
-from tasks.settings import Job
-from tasks.spending import store_spend
 from tests.builders import at, row
 from tests.flows.test_keeping import folder, job, write
 from warehouse import Warehouse
@@ -57,15 +57,15 @@ def begun(folder: Path, run_id: str, second: float = 1.0) -> dict[str, Any]:
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, prefect_api: str) -> dict[str, list[dict[str, Any]]]:
     """The tables that Prefect's UI gets."""
-    from flows import results  # imports Prefect, which has to find the tests' server
+    from flows import result_tables  # imports Prefect, which has to find the tests' server
 
     tables: dict[str, list[dict[str, Any]]] = {}
 
     async def show(key: str, _title: str, rows: Any) -> None:
         tables[key] = list(rows)
 
-    monkeypatch.setattr(results, "table_shown", show)
-    monkeypatch.setattr(results, "leaderboard", lambda *_: type("Board", (), {"records": []}))
+    monkeypatch.setattr(result_tables, "table_shown", show)
+    monkeypatch.setattr(result_tables, "leaderboard", lambda *_: type("Board", (), {"records": []}))
     return tables
 
 
@@ -76,7 +76,7 @@ def summed(rows: list[dict[str, Any]]) -> float:
 def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
 ) -> None:
-    from flows.results import results_shown
+    from flows.result_tables import results_shown
 
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
     write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.schedule import night_of, stop_time
-from tasks.operations import Nightly
+from flows.run.nightly_schedule import night_of, stop_time
+from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import sql
-from flows.cli import main
-from flows.output import show_table
+from flows.cli.common.output import show_table
+from flows.cli.main import main
 from sql.cookbook import recipes
 from tests.builders import row
 from warehouse import Warehouse
-from warehouse.contracts import COLUMNS, TABLES
+from warehouse.contracts.tables import COLUMNS, TABLES
 
 
 @pytest.fixture(scope="module")

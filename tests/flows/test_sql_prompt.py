@@ -19,15 +19,15 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from flows.cli import main
-from flows.query import MOST_COUNTED
-from flows.sql_completion import SqlCompleter
-from flows.sql_describe import read_catalogue
-from flows.sql_prompt import COMMANDS, ROWS_SHOWN, SqlPrompt
+from flows.cli.look.sql_completion import SqlCompleter
+from flows.cli.look.sql_describe import read_catalogue
+from flows.cli.look.sql_query import MOST_COUNTED
+from flows.cli.look.sql_shell import COMMANDS, ROWS_SHOWN, SqlPrompt
+from flows.cli.main import main
 from tests.builders import row
 from tests.flows.conftest import PRBENCH, PROJECT
 from warehouse import Warehouse
-from warehouse.contracts import COLUMNS, TABLES
+from warehouse.contracts.tables import COLUMNS, TABLES
 
 Ask = Callable[[str], tuple[str, str]]
 
@@ -190,7 +190,7 @@ def test_an_offer_says_what_it_means_and_nothing_pops_up_after_a_blank(folder: P
 
 def test_only_the_prompt_loads_what_a_prompt_needs(folder: Path) -> None:
     code = (
-        "import sys; from flows.cli import main; main(sys.argv[1:]); "
+        "import sys; from flows.cli.main import main; main(sys.argv[1:]); "
         "print({'prompt_toolkit', 'prefect'} & set(sys.modules), file=sys.stderr)"
     )
     for arguments in (["select 1"], ["--describe", "runs"], ["--cookbook"]):

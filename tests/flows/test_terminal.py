@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 from prompt_toolkit.layout.screen import Char
 
-from flows.cli import main
-from flows.output import show, show_table
+from flows.cli.common.output import show, show_table
+from flows.cli.main import main
 from tasks.alerts.alert import Alert
 from tasks.alerts.mail import mail_of
 from tasks.alerts.message import Message, Night
-from tasks.operations import Email
-from tasks.progress import Tally, advance, progress, say
+from tasks.config.operations import Email
+from tasks.console.progress import Tally, advance, progress, say
+from tasks.console.terminal import guard_log_records, shown_visibly
 from tasks.rules.visible import visible
-from tasks.terminal import guard_log_records, shown_visibly
 from tests.builders import row
 from tests.flows.conftest import PRBENCH
 from warehouse import Warehouse
@@ -215,7 +215,7 @@ def test_log_records_are_text_whoever_shows_them() -> None:
 
 
 def test_the_prompt_shows_what_is_pasted_and_what_stands_in_its_history() -> None:
-    import flows.sql_prompt  # noqa: F401 - which teaches the screen
+    import flows.cli.look.sql_shell  # noqa: F401 - which teaches the screen
 
     shown = "".join(Char(character, "").char for character in EVIL)
     assert commands_in(shown) == []

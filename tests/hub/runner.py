@@ -1,4 +1,4 @@
-"""Runs calls of `tasks.hub` in a process with its own environment and prints how they ended.
+"""Runs calls of `tasks.dataset.hub` in a process with its own environment and prints how they ended.
 
 The libraries read their settings when they are imported, so each environment needs a new process.
 `python -m tests.hub.runner '[["load_split", "id", "revision", "split"], ...]'` prints a JSON list
@@ -10,10 +10,10 @@ import sys
 import time
 from typing import Any
 
-from tasks import hub
 from tasks.benchmarks import load_benchmark
-from tasks.settings import Dataset
-from tasks.sources import open_source
+from tasks.config.settings import Dataset
+from tasks.dataset.source import open_source
+from tasks.ingest.ingest import hub
 
 
 def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:

@@ -8,9 +8,9 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.researchrubrics import parse_row
-from tasks.hub import resolve_revision
-from tasks.settings import Dataset
-from tasks.sources import open_source
+from tasks.config.settings import Dataset
+from tasks.dataset.hub import resolve_revision
+from tasks.dataset.source import open_source
 from tests.hub.rows import HUB_SCHEMA
 from tests.hub.server import data_file
 from tests.hub.sessions import (

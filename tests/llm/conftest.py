@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
-from tasks.llm.ledger import Ledger
-from tasks.llm.library import litellm
-from tasks.llm.limits import Limiter
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.litellm_setup import litellm
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Call, Target
+from tasks.llm.request import Call, Target
 from tests.faults.server import Answer, FaultServer
 
 CONVERSATION = [{"role": "user", "content": "What is a bond?"}]
@@ -109,7 +109,7 @@ def _provider_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between attempts that are too short to notice."""
     monkeypatch.setattr("tasks.llm.gateway._FIRST_BACKOFF_S", 0.01)
-    monkeypatch.setattr("tasks.llm.lanes._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("tasks.llm.limits.endpoint_health._FIRST_PAUSE_S", 0.01)
 
 
 @pytest.fixture

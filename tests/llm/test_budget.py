@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.budget import Budget, BudgetSpent, NotCalled, Usage
-from tasks.llm.limits import Limiter
-from tasks.llm.permits import Ask, Outcome
+from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.budget import Budget, BudgetSpent, NotCalled, Usage
+from tasks.llm.limits.limiter import Limiter
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Prices
+from tasks.llm.request import Prices
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to, failed, then

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.budget import Budget
-from tasks.llm.claims import Claims
 from tasks.llm.gateway import Gateway
-from tasks.llm.ledger import Ledger
-from tasks.llm.limits import Limiter
-from tasks.llm.permits import Ask, Outcome
+from tasks.llm.ledger.call_locks import Claims
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.limiter import Limiter
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Call
+from tasks.llm.request import Call
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to, failed, then
@@ -30,7 +30,7 @@ Serve = Callable[[Behaviour | Answer], FaultServer]
 HOLDER = """
 import sys
 from pathlib import Path
-from tasks.llm.claims import Claims
+from tasks.llm.ledger.call_locks import Claims
 with Claims(Path(sys.argv[1])).holding("a call") as is_claimed:
     print(is_claimed, flush=True)
     sys.stdin.readline()

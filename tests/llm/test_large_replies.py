@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batching import Batching, Merged
-from tasks.llm.bodies import EventBody, TooLarge
-from tasks.llm.budget import Budget
+from tasks.llm.batches.runner import Batching, Merged
 from tasks.llm.gateway import Gateway
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.budget import Budget
 from tasks.llm.replies import MOST_TEXT_BYTES
-from tasks.llm.wire import MOST_BYTES
+from tasks.llm.transport.bodies import EventBody, TooLarge
+from tasks.llm.transport.wire import MOST_BYTES
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.llm.conftest import Calling, call_to
 

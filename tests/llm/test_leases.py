@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.budget import Budget, BudgetSpent, Usage
 from tasks.llm.channel import Channel
 from tasks.llm.failures import Failure, Kind
 from tasks.llm.leases import ACQUIRE, GRANT, RELEASE, LeasedPermits, Lessor
-from tasks.llm.limits import Limiter, ModelStopped
-from tasks.llm.permits import Ask, Lease, Outcome
+from tasks.llm.limits.admission import Ask, Lease, Outcome
+from tasks.llm.limits.budget import Budget, BudgetSpent, Usage
+from tasks.llm.limits.limiter import Limiter, ModelStopped
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,7 +127,7 @@ HOLDER = """
 import asyncio, json, socket, sys
 from tasks.llm.channel import Channel
 from tasks.llm.leases import LeasedPermits
-from tasks.llm.limits import Ask
+from tasks.llm.limits.limiter import Ask
 
 async def main(number):
     channel = await Channel.over(socket.socket(fileno=number))

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tasks.llm.gateway import Gateway
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Prices
+from tasks.llm.request import Prices
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to, failed, then

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from tasks.llm import ledger_files
-from tasks.llm.entries import COLUMNS, Entry
-from tasks.llm.ledger import Ledger, Statement
+from tasks.llm.batches.records import Submissions, SubmittedCall
+from tasks.llm.ledger import files
+from tasks.llm.ledger.entries import COLUMNS, Entry
+from tasks.llm.ledger.ledger import Ledger, Statement
 from tasks.llm.replies import Reply
-from tasks.llm.submissions import Submissions, SubmittedCall
-from tasks.llm.targets import Prices
+from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -237,9 +237,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
 
     with monkeypatch.context() as patched:
         if after == "the new file":
-            patched.setattr(
-                ledger_files, "_finish_repair", lambda p: killed() if ledger_files._repaired(p).exists() else None
-            )
+            patched.setattr(files, "_finish_repair", lambda p: killed() if files._repaired(p).exists() else None)
         else:
             rename = Path.rename
             patched.setattr(Path, "rename", lambda p, to: killed() if p.name.startswith("repaired-") else rename(p, to))
@@ -298,7 +296,7 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
 ) -> None:
     """A file too large to be looked through at each opening is looked through when reading it has failed."""
     path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
-    monkeypatch.setattr(ledger_files, "_MOST_CHECKED_BYTES", 0)
+    monkeypatch.setattr(files, "_MOST_CHECKED_BYTES", 0)
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute(
             "select rootpage from sqlite_master where name = 'sqlite_autoindex_calls_1'"

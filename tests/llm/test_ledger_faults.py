@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.entries import Entry
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
@@ -27,8 +27,8 @@ Serve = Callable[[Behaviour | Answer], FaultServer]
 RUN = """
 import asyncio, resource, sys
 from pathlib import Path
-from tasks.llm.entries import Entry
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.budget import Budget
 from tasks.llm.failures import Failure, Kind
-from tasks.llm.lanes import Lane
-from tasks.llm.limits import Limiter
-from tasks.llm.meter import Meter
-from tasks.llm.permits import Ask, Lease, Outcome
+from tasks.llm.limits.admission import Ask, Lease, Outcome
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.endpoint_health import Lane
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.limits.token_bucket import Meter
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Call
+from tasks.llm.request import Call
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to, failed

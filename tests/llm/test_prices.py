@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasks.llm.prices import cost_usd, count_tokens, most_answer_tokens, most_prompt_tokens, most_usd, prices_of
-from tasks.llm.targets import NO_PRICES, Prices, Target
+from tasks.llm.request import NO_PRICES, Prices, Target
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to
 

@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.entries import Entry
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.pruning import Pruned, Stored, prune
+from tasks.llm.ledger.spend import spend_in
 from tasks.llm.replies import Reply
-from tasks.llm.retention import Pruned, Stored, prune
-from tasks.llm.spend import spend_in
 
 ROOT = Path(__file__).parents[2]
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.llm import retention
-retention._AT_ONCE = 50
+from tasks.llm.ledger import pruning
+pruning._AT_ONCE = 50
 asked = []
 
 def stored(cells):
@@ -32,7 +32,7 @@ def stored(cells):
         os.kill(os.getpid(), signal.SIGKILL)
     return dict.fromkeys(cells, True)
 
-retention.prune(Path(sys.argv[1]), 1e12, stored)
+pruning.prune(Path(sys.argv[1]), 1e12, stored)
 """
 
 
@@ -73,7 +73,7 @@ def size_of(folder: Path) -> int:
 def test_only_what_ended_before_the_moment_and_has_its_row_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tasks.llm.retention._AT_ONCE", 7)
+    monkeypatch.setattr("tasks.llm.ledger.pruning._AT_ONCE", 7)
     draw = random.Random(5)
     entries = [
         entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)

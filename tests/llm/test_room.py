@@ -5,9 +5,9 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.llm.context_window import room_of
 from tasks.llm.prices import count_tokens
-from tasks.llm.room import room_of
-from tasks.llm.targets import Call, Target
+from tasks.llm.request import Call, Target
 from tests.llm.conftest import Calling
 
 MIXED = "Figures: 1.234 \u20ac, \u6771\u4eac\u306e\u5831\u544a, na\u00efve words. " * 20

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.disguises import without
-from tasks.llm.secrets import filled_in, redacted, safe
+from tasks.llm.redaction import filled_in, redacted, safe
+from tasks.llm.transport.disguises import without
 from tasks.rules.errors import UsageError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

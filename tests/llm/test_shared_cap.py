@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.batching import Batching, Merged
-from tasks.llm.budget import Budget, NotCalled, Usage
+from tasks.llm.batches.runner import Batching, Merged
 from tasks.llm.gateway import Gateway, Tries
-from tasks.llm.ledger import Ledger
-from tasks.llm.limits import Limiter
-from tasks.llm.permits import Ask, Outcome
-from tasks.llm.set_aside import SetAside
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.set_aside import SetAside
+from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.budget import Budget, NotCalled, Usage
+from tasks.llm.limits.limiter import Limiter
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import call_to

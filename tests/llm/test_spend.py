@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.ledger import Ledger
-from tasks.llm.spend import spend_in
-from tasks.llm.targets import Prices
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.spend import spend_in
+from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from tasks.desk import calling as desk_for
-from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.leases import LeasedPermits
-from tasks.llm.ledger import Ledger
-from tasks.llm.limits import Limiter, TimeIsUp
-from tasks.llm.permits import Ask, Outcome
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.spend import spend_in
+from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.limiter import Limiter, TimeIsUp
 from tasks.llm.replies import Reply
-from tasks.llm.spend import spend_in
-from tasks.reports import StageReport
+from tasks.run.run_context import calling as desk_for
+from tasks.run.stage_report import StageReport
 from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

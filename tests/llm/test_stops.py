@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
-from tasks.llm.budget import NotCalled
 from tasks.llm.failures import Failure, Kind
 from tasks.llm.gateway import Gateway
-from tasks.llm.lanes import Lane
-from tasks.llm.ledger import Ledger
-from tasks.llm.limits import ModelStopped
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.budget import NotCalled
+from tasks.llm.limits.endpoint_health import Lane
+from tasks.llm.limits.limiter import ModelStopped
 from tasks.llm.replies import Reply
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

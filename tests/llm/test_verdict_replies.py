@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tasks.asking import Asking
-from tasks.endpoints import Judge
+from tasks.config.models import Judge
+from tasks.judge.judge_call import Asking
 from tasks.llm.gateway import Gateway
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Prices
+from tasks.llm.request import Prices
 from tasks.rules.verdict import Verdict, reminder
-from tasks.scope import Judging
+from tasks.run.missing_work import Judging
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Behaviour, Calling, call_to, failed, then
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from flows.reporting import write_report
-from tasks.settings import Job
+from flows.report import write_report
+from tasks.config.settings import Job
 from tests.report.browser import browsing
 from tests.report.drilled import drill
 from tests.report.research import research_job as research_job_in
 from tests.report.world import report_world
 from tests.sharing import shared_folder
-from warehouse.locks import file_lock
+from warehouse.files.locks import file_lock
 
 
 @pytest.fixture(scope="session")

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.report.assets import copy_assets
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.drilldown.chunks import Renewed
 from tasks.report.drilldown.packing import handed_over, unpacked
 from tasks.report.edition import Edition, open_edition
 from tasks.report.site import Site
-from tasks.settings import Job
-from tasks.sources import source_of
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Reader, Warehouse
 

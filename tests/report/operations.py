@@ -8,7 +8,7 @@ from datetime import datetime
 from expectations import described
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.check import rules_of
+from tasks.check.check import rules_of
 from tasks.rules.control import METHOD, Night, limits
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task

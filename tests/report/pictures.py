@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
-from flows.reporting import write_report
+from flows.report import write_report
 from tasks.report.drilldown import NAVIGATED
 from tasks.report.drilldown.pages import TASK
 from tasks.report.pages import PAGES

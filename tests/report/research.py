@@ -12,17 +12,17 @@ from typing import Any
 from unittest.mock import patch
 
 from tasks.aggregate import aggregate
-from tasks.assemble import assemble
+from tasks.assemble.assemble import assemble
 from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.hard_subset import select_hard
-from tasks.ingest import ingest
+from tasks.ingest.ingest import ingest
 from tasks.rules.identity import IMPORTED
 from tasks.rules.records import Criterion, Task
 from tasks.rules.statistics import draws
 from tasks.rules.text import count_alphanumeric
-from tasks.scope import judgings, model_hashes
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.missing_work import judgings, model_hashes
 from tests.builders import at, job_on, row, write_jsonl
 from tests.report.attacks import Taint
 from tests.report.drilled import tiny_job

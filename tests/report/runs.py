@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tasks.settings import Settings
+from tasks.config.settings import Settings
 from tests.builders import row
 from tests.report.attacks import Taint
 from tests.report.contenders import NIGHTS, run_of

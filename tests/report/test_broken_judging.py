@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from flows.night_changes import changes
-from flows.reporting import write_report
+from flows.nightly_changes import changes
+from flows.report import write_report
+from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.notices import Notice, notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.rules.cells import as_before
-from tasks.settings import Job
 from tests.builders import at, row
 from tests.report.browser import visiting
 from tests.report.drilled import answered, data, store, tiny_job

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.report.addresses import criterion_key, entry_key, judging_key, task_key
-from tasks.settings import Job
-from tasks.sources import source_of
 from tests.report.contenders import DROPPING, NIGHTS, PEOPLE
 from tests.report.drilled import Row, data, files
 from tests.report.texts import CANARY

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator
 
+from tasks.config.settings import Job
 from tasks.report.addresses import task_key
-from tasks.settings import Job
 from tests.report.browser import PHONE, Visit, visiting
 from tests.report.contenders import DROPPING, NIGHTS
 from tests.report.drilled import data

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
+from tasks.config.settings import Job
 from tasks.report.addresses import criterion_key, entry_key, task_address, task_key
 from tasks.report.drilldown import chunks
 from tasks.report.drilldown.chunks import Renewed
-from tasks.settings import Job
 from tests.report.drilled import answered, data, drill, files, store, tiny_job
 
 TASKS = ("t1", "t2", "t3")

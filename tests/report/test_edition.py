@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.reporting import write_report
+from flows.report import write_report
+from tasks.config.settings import Job
 from tasks.report.edition import _labelled, open_edition
-from tasks.settings import Job
 from tests.report.contenders import NIGHTS
 from warehouse import Warehouse
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
+from tasks.config.settings import Job
 from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.categories import CATEGORIES as PAGE
-from tasks.settings import Job
 from tests.builders import admitted, at, criterion, response, verdict
 from tests.report.contenders import JUDGES
 from tests.report.editions import check_sources, edition_of, rows_of

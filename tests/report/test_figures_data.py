@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.ingest import ingest
+from tasks.config.settings import Job
+from tasks.ingest.ingest import ingest
 from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.data import DATA as PAGE
 from tasks.report.rendering import drawn, render
 from tasks.report.site import Site
-from tasks.settings import Job
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, row
 from tests.report.attacks import ATTACKS
 from tests.report.editions import check_sources, edition_of, rows_of

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.hard import HARD as PAGE
-from tasks.settings import Job
 from tests.builders import admitted, at, row
 from tests.report.contenders import JUDGES
 from tests.report.editions import check_sources, edition_of, rows_of

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tasks.config.settings import Job
 from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
 from tasks.report.figures import Panel
 from tasks.report.pages.history import HISTORY as PAGE
-from tasks.settings import Job
 from tests.builders import at, row
 from tests.report.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT
 from tests.report.editions import check_sources, edition_of, rows_of

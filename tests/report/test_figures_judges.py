@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.judges import JUDGES as PAGE
-from tasks.settings import Job
 from tests.report.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, PEOPLE
 from tests.report.editions import check_sources, rows_of
 from warehouse import Warehouse

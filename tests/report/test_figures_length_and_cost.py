@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tasks.config.settings import Job
 from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.lengths import LENGTHS as PAGE
-from tasks.settings import Job
 from tests.builders import admitted, at, criterion, response, row, verdict
 from tests.report.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE
 from tests.report.editions import check_sources, edition_of, rows_of

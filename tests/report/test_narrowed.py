@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from flows.reporting import write_report
+from flows.report import write_report
+from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import facts
-from tasks.settings import Job
 from tests.report.drilled import data
 from tests.report.evaluated import Evaluated
 from warehouse import Reader, Warehouse

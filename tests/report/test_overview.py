@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from flows.night_changes import changes
-from flows.reporting import write_report
+from flows.nightly_changes import changes
+from flows.report import write_report
+from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.notices import Notice, notices
 from tasks.report.pages.overview import facts
-from tasks.settings import Job
 from tests.builders import job_on
 from tests.report.contenders import DROP_NIGHT, DROPPING, NIGHTS
 from tests.report.drilled import files, tiny_job
@@ -99,8 +99,8 @@ def test_a_sampling_that_is_named_is_compared_with_the_one_before_it(
 def test_what_changed_is_computed_whichever_samplings_are_shown(
     world_job: Job, monkeypatch: pytest.MonkeyPatch, vintage: str | None, asked: str | None
 ) -> None:
-    monkeypatch.setattr("flows.reporting.changes", lambda job, vintage: [{"of": vintage}])
-    monkeypatch.setattr("flows.reporting.build", lambda job, folder, vintage, found: (vintage, found))
+    monkeypatch.setattr("flows.report.changes", lambda job, vintage: [{"of": vintage}])
+    monkeypatch.setattr("flows.report.build", lambda job, folder, vintage, found: (vintage, found))
 
     assert write_report(world_job, None, vintage) == (vintage, [{"of": asked}])
 

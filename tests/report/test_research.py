@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.base import Benchmark
+from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages import PAGES
 from tasks.report.pages.categories import CATEGORIES
@@ -18,7 +19,6 @@ from tasks.report.pages.judges import JUDGES as JUDGES_PAGE
 from tasks.report.rendering import as_csv
 from tasks.report.wording import formula, score_word, words
 from tasks.rules.records import ScoreDefinition
-from tasks.settings import Job
 from tests.report.drilled import data
 from tests.report.editions import rows_of
 from tests.report.research import JUDGES, MODELS, PERSON, VALUES

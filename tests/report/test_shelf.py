@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tasks.config.settings import Job
 from tasks.report.shelf import REVISION, write_shelf
-from tasks.settings import Job
 from tests.builders import admitted, criterion, job_on
 from tests.report.browser import PHONE, Visit, visiting
 from tests.report.drilled import files

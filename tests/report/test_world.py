@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.settings import Job
+from tasks.config.settings import Job
 from tests.report.attacks import ATTACKS
 from tests.report.contenders import CONTENDERS, DRIFT_NIGHT, DROP_NIGHT, DROPPING, IMPORTED_MODEL, JUDGES, NIGHTS
 from tests.report.results import CAUSES

@@ -10,21 +10,21 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from flows.night_changes import comparisons
+from flows.nightly_changes import comparisons
 from tasks.aggregate import aggregate
 from tasks.alerts import stored
 from tasks.alerts.alert import Alert
 from tasks.alerts.findings import drops
-from tasks.assemble import assemble
+from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tasks.drift import drifted
 from tasks.hard_subset import select_hard
-from tasks.ingest import ingest
+from tasks.ingest.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics import draws
-from tasks.scope import judgings, model_hashes
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.run.missing_work import judgings, model_hashes
 from tests.report.attacks import Taint
 from tests.report.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.report.data import Names, job_for, write_data

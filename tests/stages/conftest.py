@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tasks.check import check
-from tasks.ingest import ingest
-from tasks.reports import StageReport
+from tasks.check.check import check
+from tasks.ingest.ingest import ingest
+from tasks.run.stage_report import StageReport
 from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl
 from tests.stages.bad_rows import all_rows
 from tests.stages.scores_oracle import World, random_world

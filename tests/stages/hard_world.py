@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasks.settings import Job
-from tasks.sources import source_of
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Warehouse
 

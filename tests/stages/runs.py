@@ -2,15 +2,15 @@
 
 import asyncio
 
-from tasks.assemble import assemble
-from tasks.check import check
-from tasks.crew import crew_for, crew_of
-from tasks.desk import calling
-from tasks.ingest import ingest
+from tasks.assemble.assemble import assemble
+from tasks.check.check import check
+from tasks.config.settings import Job
+from tasks.ingest.ingest import ingest
 from tasks.judge import judge_batch, look_after_batches, plan_verdicts
-from tasks.reports import StageReport
-from tasks.sample import plan_samples, sample_batch
-from tasks.settings import Job
+from tasks.run.crew import crew_for, crew_of
+from tasks.run.run_context import calling
+from tasks.run.stage_report import StageReport
+from tasks.sample.sample import plan_samples, sample_batch
 from warehouse import Warehouse
 
 

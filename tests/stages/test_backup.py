@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tasks.backup import backup, restore
+from tasks.config.settings import Job
+from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.settings import Job
 from tests.builders import job_on, response
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled
@@ -284,7 +284,7 @@ def test_paths_that_lead_out_of_the_warehouse_are_refused(job: Job, folder: Path
 KILLING = """
 import json, os, shutil, signal, sys
 from pathlib import Path
-from tasks.backup import backup, restore
+from tasks.maintain.backup import backup, restore
 from tests.builders import job_on
 
 what, warehouse, folder, places = sys.argv[1], *map(Path, sys.argv[2:])

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import sql
-from tasks.assemble import assemble
-from tasks.check import check
-from tasks.ingest import ingest
-from tasks.reports import StageReport
+from tasks.assemble.assemble import assemble
+from tasks.check.check import check
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.run.stage_report import StageReport
 from tests.builders import REVISION, job_on, response, write_jsonl
 from tests.builders import admitted as tables_admitting
 from tests.stages.bad_rows import ADMITTED, EXPECTED, REFUSED, WARNED, spoiled

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from flows.cli import main
+from flows.cli.main import main
 from flows.execution import Execution, execute
 from tasks.aggregate import aggregate
-from tasks.backup import backup, restore
+from tasks.config.settings import Job
 from tasks.imports import import_verdicts
-from tasks.manifests import Damaged
-from tasks.reports import StageReport
-from tasks.settings import Job
+from tasks.maintain.backup import backup, restore
+from tasks.maintain.manifests import Damaged
+from tasks.run.stage_report import StageReport
 from tests.builders import job_on, write_jsonl
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.backup import backup, restore
-from tasks.check import check
-from tasks.ingest import ingest
-from tasks.reports import StageReport
+from tasks.check.check import check
+from tasks.ingest.ingest import ingest
+from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
+from tasks.run.stage_report import StageReport
 from tests.builders import job_on
 from tests.expectations.pages import read
 from tests.stages.bad_rows import EXPECTED

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.config.settings import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
-from tasks.reports import StageReport
 from tasks.rules.control import Drifted
-from tasks.settings import Job
+from tasks.run.stage_report import StageReport
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
 from tests.stages.runs import judged, prepared, sampled

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.exchange import export_tables, import_tables
-from tasks.ingest import ingest
+from tasks.config.settings import Job
+from tasks.exports import export_tables, import_tables
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.settings import Job
 from tests.builders import admitted, at, criterion, good_row, job_on, response, row, verdict, write_jsonl
 from tests.stages.conftest import rows_of
 from tests.stages.scores_oracle import random_world

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.ledger import Ledger
+from tasks.llm.ledger.ledger import Ledger
 from tests.builders import job_on
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled

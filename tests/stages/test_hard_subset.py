@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tasks.config.settings import Job
 from tasks.hard_subset import select_hard
 from tasks.hard_subset.stability import overlap_rows
 from tasks.hard_subset.universe import Universe
-from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError
-from tasks.settings import Job
+from tasks.run.stage_report import StageReport
 from tests.rules.panels_oracle import probabilities
 from tests.stages.hard_world import (
     OFFICIAL,

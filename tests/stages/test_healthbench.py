@@ -13,9 +13,9 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
+from tasks.config.settings import Dataset, Job, Settings
 from tasks.imports import import_responses, import_verdicts
 from tasks.rules.errors import PipelineError
-from tasks.settings import Dataset, Job, Settings
 from tests.builders import write_jsonl
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tasks.backup import backup, restore
-from tasks.documents import DocumentRefused, convert
-from tasks.exchange import export_tables, import_tables
+from tasks.config.settings import Job
+from tasks.exports import export_tables, import_tables
 from tasks.imports import import_responses
-from tasks.ingest import ingest
-from tasks.inside import NotInside, open_inside
+from tasks.imports.documents import DocumentRefused, convert
+from tasks.ingest.ingest import ingest
+from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
-from tasks.settings import Job
 from tests.builders import good_row, job_on, write_jsonl
 from warehouse import Warehouse
+from warehouse.files.inside import NotInside, open_inside
 
 SECRET = "root:x:0:0"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tasks.documents import converting
+from tasks.config.settings import Job
 from tasks.imports import import_responses, retract
+from tasks.imports.documents import converting
 from tasks.imports.naming import pattern_of
-from tasks.ingest import ingest
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.settings import Job
 from tests.builders import good_row, job_on, write_jsonl
 from tests.documents.making import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 from warehouse import Warehouse

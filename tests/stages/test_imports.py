@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.config.settings import Job
 from tasks.imports import import_responses, import_verdicts, retract
-from tasks.ingest import ingest
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError
-from tasks.settings import Job
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
 from warehouse import Warehouse
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tasks.coverage import coverage
+from tasks.config.settings import Job, Settings
 from tasks.rules.errors import UsageError
-from tasks.settings import Job, Settings
+from tasks.run.coverage import coverage
 from tests.builders import good_row, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request

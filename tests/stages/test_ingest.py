@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks import sources
 from tasks.benchmarks import load_benchmark
-from tasks.ingest import ingest
+from tasks.config.settings import Settings
+from tasks.ingest.ingest import ingest, sources
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
-from tasks.settings import Settings
 from tests.benchmarks.research import research_row
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
 from tests.hub.rows import HUB_SCHEMA

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.assemble import assemble
-from tasks.check import check
-from tasks.exchange import export_labelling
-from tasks.exchange.labelling import spread
+from tasks.assemble.assemble import assemble
+from tasks.check.check import check
+from tasks.config.settings import Job
+from tasks.exports import export_labelling
+from tasks.exports.labelling import spread
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest import ingest
+from tasks.ingest.ingest import ingest
 from tasks.rules.cells import as_before, defused, shows
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.settings import Job
 from tests.builders import good_row, job_on, write_jsonl
 from warehouse import Warehouse
 

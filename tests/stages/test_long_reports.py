@@ -14,21 +14,21 @@ import pytest
 import tiktoken
 
 from tasks.benchmarks import load_benchmark
-from tasks.calls import PartWriter
+from tasks.config.operations import Drift
+from tasks.config.settings import Job, Settings
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports import import_responses, retract
-from tasks.llm.ledger import Ledger
+from tasks.judge.long_answers import Search
+from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
-from tasks.llm.targets import Target
-from tasks.operations import Drift
-from tasks.parts import Search
-from tasks.plan import Planned, plan
-from tasks.reports import StageReport
-from tasks.reread import reread
+from tasks.llm.request import Target
+from tasks.maintain.reread import reread
+from tasks.plan.plan import Planned, plan
 from tasks.rules.identity import template_hash
-from tasks.scope import judgings
-from tasks.settings import Job, Settings
+from tasks.run.missing_work import judgings
+from tasks.run.part_writer import PartWriter
+from tasks.run.stage_report import StageReport
 from tests.benchmarks.research import research_row
 from tests.builders import row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from tasks.people import against_people
+from tasks.compare.people import against_people
 from tests.builders import REVISION, admitted, criterion, response, verdict
 from warehouse import Reader
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tasks.config.settings import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
-from tasks.settings import Job
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.stages.runs import judged, prepared, sampled

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from flows.cli import main
-from tasks.backup import backup, restore
-from tasks.exchange import export_tables, import_tables
-from tasks.removal import Choice, remove
+from flows.cli.main import main
+from tasks.config.settings import Job
+from tasks.exports import export_tables, import_tables
+from tasks.maintain.backup import backup, restore
+from tasks.maintain.compact import tidy
+from tasks.maintain.removal import Choice, remove
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
-from tasks.tidying import tidy
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.stages.runs import judged, prepared, sampled
@@ -110,7 +110,9 @@ def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_
     job: Job, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
-    monkeypatch.setattr("tasks.removal.forget", lambda *_: __import__("tasks.llm.retention").llm.retention.Pruned())
+    monkeypatch.setattr(
+        "tasks.maintain.removal.forget", lambda *_: __import__("tasks.llm.ledger.pruning").llm.ledger.pruning.Pruned()
+    )
     bad = longest(job)
     remove(job, Choice([bad["response_id"]]), "")
     assert in_ledger(job, "blah blah")
@@ -140,7 +142,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
     assert rows(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
-    monkeypatch.setattr("warehouse.compaction.GRACE_S", 0.0)
+    monkeypatch.setattr("warehouse.parts.compaction.GRACE_S", 0.0)
     tidy(job)
     tidy(job)
     assert rows(job, COUNTS) == [expected]
@@ -150,7 +152,7 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 
 
 def _without_grace(*given: Any, **named: Any) -> Any:
-    from warehouse.compaction import compact
+    from warehouse.parts.compaction import compact
 
     return compact(*given, **named | {"grace_s": 0.0})
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.retention import prune
-from tasks.reread import reread
+from tasks.config.settings import Job
+from tasks.llm.ledger.pruning import prune
+from tasks.maintain.reread import reread
 from tasks.rules import rereading
 from tasks.rules.rereading import may_differ
-from tasks.settings import Job
 from tests.builders import job_on
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request, is_judging
 from tests.stages.runs import judged, prepared, sampled
 from tests.stages.version_1 import read_by_version_1
 from warehouse import Warehouse
-from warehouse.contracts import TABLES
+from warehouse.contracts.tables import TABLES
 
 ROOT = Path(__file__).parents[2]
 NOT_MET = 'The criterion is not met. It only says: </think>{"criteria_met": true, "explanation": "so"}'
@@ -123,7 +123,7 @@ def test_it_is_done_once(world: World, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert not Warehouse(world.job.warehouse).publish()
 
     # A later parser looks again, and finds nothing to change.
-    monkeypatch.setattr("tasks.reread.PARSER_VERSION", rereading.PARSER_VERSION + 1)
+    monkeypatch.setattr("tasks.maintain.reread.PARSER_VERSION", rereading.PARSER_VERSION + 1)
     counted = world.counted()
     world.reread()
     assert "0 of " in capsys.readouterr().err
@@ -251,9 +251,9 @@ def test_a_configuration_that_omits_the_tag_reads_the_stored_replies_without_a_c
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.reread import reread
+from tasks.maintain.reread import reread
 from tests.builders import job_on
-import warehouse.rewriting as rewriting, warehouse.migrations as migrations, warehouse.files as files
+import warehouse.parts.rewriting as rewriting, warehouse.parts.migrations as migrations, warehouse.files.atomic as files
 at = int(sys.argv[2])
 seen = 0
 def counted(real):

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from flows.leaderboard import Choice, leaderboard
 from tasks.aggregate import aggregate
 from tasks.benchmarks.researchrubrics import graded_rows
-from tasks.check import check
+from tasks.check.check import check
 from tasks.compare import Question, compare
-from tasks.derive import derive
+from tasks.compare.leaderboard import Choice, leaderboard
+from tasks.compare.people import against_people
+from tasks.config.settings import Job, Settings
 from tasks.imports import import_responses, import_verdicts
-from tasks.ingest import ingest
-from tasks.people import against_people
-from tasks.plan import plan
+from tasks.ingest.ingest import ingest
+from tasks.judge.rubric_variants import derive
+from tasks.plan.plan import plan
 from tasks.rules.errors import PipelineError
-from tasks.settings import Job, Settings
 from tests.benchmarks.research import WEIGHTS, research_row
 from tests.builders import SHARED_DATA, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved

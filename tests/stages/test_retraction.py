@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tasks.config.settings import Job
 from tasks.imports import import_responses, import_verdicts, retract
 from tasks.rules.errors import UsageError
-from tasks.settings import Job
 from tests.builders import good_row, job_on, write_jsonl
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared

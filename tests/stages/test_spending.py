@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tasks.calls import judge_target
-from tasks.llm.batching import Batching, Merged
-from tasks.llm.budget import Budget
-from tasks.llm.entries import Entry
-from tasks.llm.ledger import Ledger
+from tasks.config.settings import Job
+from tasks.llm.batches.runner import Batching, Merged
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.spend import spend_in
+from tasks.llm.limits.budget import Budget
 from tasks.llm.replies import Reply
-from tasks.llm.spend import spend_in
-from tasks.llm.targets import Call
-from tasks.settings import Job
-from tasks.spending import store_spend
+from tasks.llm.request import Call
+from tasks.maintain.spend import store_spend
+from tasks.run.part_writer import judge_target
 from tests.builders import criterion, job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.stages.runs import judged, prepared, sampled

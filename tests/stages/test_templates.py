@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tasks.former_templates import tell_of_templates
-from tasks.plan import plan
-from tasks.scope import Judging, judgings
-from tasks.settings import Job
+from tasks.config.settings import Job
+from tasks.plan.former_templates import tell_of_templates
+from tasks.plan.plan import plan
+from tasks.run.missing_work import Judging, judgings
 from tests.builders import job_on
 from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled

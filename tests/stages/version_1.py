@@ -23,5 +23,5 @@ def read_by_version_1() -> Iterator[None]:
     """Whatever is sampled and judged meanwhile is read as it was then."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("tasks.rules.verdict.without_thinking", _judge_s)
-        patched.setattr("tasks.sample.final_text", _answer)
+        patched.setattr("tasks.sample.sample.final_text", _answer)
         yield

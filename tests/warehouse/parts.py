@@ -12,8 +12,8 @@ import pytest
 
 import sql
 from warehouse import Warehouse
-from warehouse.contracts import TABLES
-from warehouse.store import PartStore
+from warehouse.contracts.tables import TABLES
+from warehouse.parts.store import PartStore
 
 Row = dict[str, Any]
 

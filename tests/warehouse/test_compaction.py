@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from tests.builders import at, response, row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named, published, put, standing, stored, without_models
-from warehouse import Warehouse, WarehouseError, compaction
-from warehouse.building import build
-from warehouse.compaction import compact
-from warehouse.contracts import TABLES
-from warehouse.manifest import Part
-from warehouse.space import times_larger_than_needed
-from warehouse.store import PartStore
+from warehouse import Warehouse, WarehouseError
+from warehouse.contracts.tables import TABLES
+from warehouse.database.build import build
+from warehouse.database.free_space import times_larger_than_needed
+from warehouse.parts import compaction
+from warehouse.parts.compaction import compact
+from warehouse.parts.manifest import Part
+from warehouse.parts.store import PartStore
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def renewals(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         seen.append(is_copy)
         return build(*arguments, is_copy=is_copy)
 
-    monkeypatch.setattr("warehouse.publish.build", noting)
+    monkeypatch.setattr("warehouse.database.publish.build", noting)
     return seen
 
 
@@ -268,7 +269,7 @@ READ_FOR_EVER = """
 import json, pathlib, sys
 from collections import Counter
 import pyarrow.parquet as pq
-from warehouse.store import PartStore
+from warehouse.parts.store import PartStore
 
 root, stop, looks = map(pathlib.Path, sys.argv[1:])
 store, known, wrong = PartStore(root), set(), []
@@ -318,9 +319,9 @@ def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
 KILLED_AT_EVERY_STEP = """
 import os, pathlib, shutil, signal, sys
 import pandas  # which pyarrow imports where it can, in a second
-from warehouse.building import build
-from warehouse.compaction import compact
-from warehouse.store import PartStore
+from warehouse.database.build import build
+from warehouse.parts.compaction import compact
+from warehouse.parts.store import PartStore
 
 base, folder = map(pathlib.Path, sys.argv[1:])
 STEPS = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree"}

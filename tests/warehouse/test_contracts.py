@@ -8,7 +8,7 @@ import pytest
 import sql
 from tests.builders import SHARED_DATA, row
 from warehouse import Reader, Warehouse
-from warehouse.contracts import COLUMNS, TABLES
+from warehouse.contracts.tables import COLUMNS, TABLES
 
 PROMISED = {
     "tasks": "benchmark dataset_revision task_id field topic expert turns splits decision_types economic_pathways "

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.builders import at, response, row
 from tests.warehouse.parts import Row, as_facts, published, put, standing, stored, without_models
 from warehouse import Warehouse
-from warehouse.building import build
-from warehouse.compaction import compact
+from warehouse.database.build import build
+from warehouse.parts.compaction import compact
 
 BATCHES = ["import-1", "import-2"]
 
@@ -57,7 +57,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         copies.append(is_copy)
         return build(*arguments, is_copy=is_copy)
 
-    monkeypatch.setattr("warehouse.publish.build", noting)
+    monkeypatch.setattr("warehouse.database.publish.build", noting)
     return copies
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.warehouse.conftest import Start
 from warehouse import Warehouse
-from warehouse.errors import WarehouseBusy
-from warehouse.locks import file_lock
+from warehouse.files.errors import WarehouseBusy
+from warehouse.files.locks import file_lock
 
 HOLD = """
 import sys
@@ -26,7 +26,7 @@ A_RUN, ALONE, A_NIGHT, ALIVE = (
     HOLD.format(how=how)
     for how in (
         "warehouse.writing()", "warehouse.alone()", "warehouse.only_one('night', wait=False)",
-        "warehouse.living('a run/1')",
+        "warehouse.files.activity('a run/1')",
     )
 )  # fmt: skip
 Process = subprocess.Popen[str]

@@ -9,9 +9,10 @@ import pytest
 from tests.builders import row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import published, put
-from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated, migrations
-from warehouse.files import read_sealed
-from warehouse.migrations import Migration, known_version, version_of
+from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated
+from warehouse.files.atomic import read_sealed
+from warehouse.parts import migrations
+from warehouse.parts.migrations import Migration, known_version, version_of
 
 
 def note_version(root: Path, version: object) -> None:
@@ -74,8 +75,9 @@ def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse,
 
 STEPS = """
 import os, pathlib, signal, sys
-from warehouse import Warehouse, migrations
-from warehouse.migrations import Migration
+from warehouse import Warehouse
+from warehouse.parts import migrations
+from warehouse.parts.migrations import Migration
 
 def step(number):
     def apply(root):

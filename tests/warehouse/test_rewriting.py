@@ -7,7 +7,8 @@ import pytest
 
 from tests.builders import criterion, response, verdict
 from tests.warehouse.parts import published
-from warehouse import Warehouse, rewriting, take_notices
+from warehouse import Warehouse, take_notices
+from warehouse.parts import rewriting
 
 RESPONSES = [response("t1"), response("t2")]
 

@@ -24,9 +24,9 @@ _SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
 
 async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]], total: int) -> Any:
     """The batches of a stage, as `flows.stages` runs them."""
-    from tasks.crew import crew_for, crew_of
-    from tasks.reports import StageReport
-    from tasks.workers import WorkerLost
+    from tasks.run.crew import crew_for, crew_of
+    from tasks.run.stage_report import StageReport
+    from tasks.run.workers import WorkerLost
     from warehouse import Warehouse
 
     report = StageReport(stage)
@@ -48,7 +48,7 @@ async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]
 
 
 async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
-    from tasks.desk import calling
+    from tasks.run.run_context import calling
 
     with _file_bytes(order.get("file_bytes_at_desk")):
         async with calling(job) as desk:
@@ -58,7 +58,7 @@ async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
 
 
 async def _sample(job: Any, desk: Any) -> Any:
-    from tasks.sample import plan_samples, sample_batch
+    from tasks.sample.sample import plan_samples, sample_batch
 
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
@@ -101,7 +101,7 @@ def _cut(items: list[Any], size: int) -> list[list[Any]]:
 
 def _be_a_run(order: dict[str, Any]) -> None:
     """Be the run of an order; it ends this process."""
-    import flows.cli
+    import flows.cli.main
     import flows.execution
 
     def without_prefect(job: Any, _name: str, **_options: bool) -> Any:
@@ -117,14 +117,21 @@ def _be_a_run(order: dict[str, Any]) -> None:
     _shift_clock(order.get("clock_s", 0.0))
     flows.execution.execute_flow = without_prefect
     sys.argv = ["prbench", "run", "--config", order["config"], "--warehouse", order["warehouse"], "-q"]
-    flows.cli.entry()
+    flows.cli.main.entry()
 
 
 def be_the_stage() -> None:
     """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
-    for name in ("flows.cli", "flows.execution", "tasks.crew", "tasks.judge", "tasks.sample", "tasks.llm.library"):
+    for name in (
+        "flows.cli.main",
+        "flows.execution",
+        "tasks.run.crew",
+        "tasks.judge",
+        "tasks.sample.sample",
+        "tasks.llm.litellm_setup",
+    ):
         importlib.import_module(name)
-    sys.modules["tasks.llm.library"].litellm()
+    sys.modules["tasks.llm.litellm_setup"].litellm()
     assert threading.active_count() == 1
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:

@@ -1,0 +1,29 @@
+"""Running a flow for a command, and telling what came of it."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from flows.cli.common.options import Context
+from flows.cli.common.output import show_json
+
+if TYPE_CHECKING:
+    from flows.execution import Execution
+
+
+def run_flow(context: Context, name: str, **options: bool) -> "Execution":
+    """Run one of the flows as the command asks."""
+    from flows.execution import execute_flow
+
+    return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)
+
+
+def finish(context: Context, execution: "Execution") -> int:
+    """Show the result, and return the exit code."""
+    if context.as_json:
+        show_json(execution.as_json)
+    elif not context.asked.is_quiet:
+        for report in execution.reports:
+            if report.stage in {"import", "export"}:
+                click.echo(report.line)
+    return execution.exit_code

@@ -1,0 +1,1 @@
+"""Commands that bring data in, take it out, or save it."""

@@ -1,0 +1,158 @@
+"""The command `prbench sql`: a query, the description of the tables, the cookbook, or a prompt."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flows.cli.common.options import Context, examples, shared_options
+from flows.cli.common.output import FORMATS, show, show_json
+from tasks.console.terminal import exact
+
+if TYPE_CHECKING:
+    from sql.cookbook import Recipe
+
+_FILE = click.Path(path_type=Path)
+# An option whose value may be left out; given alone it is the empty text.
+_MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
+
+
+@click.command(epilog=examples(
+    "prbench sql \"select * from leaderboard\"", "prbench sql -f query.sql --format csv > rows.csv",
+    "prbench sql                         a prompt with history and completion; .help there tells more",
+    "prbench sql --describe              every table and view", "prbench sql --describe leaderboard",
+    "prbench sql --cookbook              questions with a query ready", "prbench sql --cookbook ranking",
+    "prbench sql --cookbook ranking --show > mine.sql",
+))  # fmt: skip
+@click.argument("query", required=False)
+@click.option("-f", "--file", type=_FILE, help="Read the query from a file.")
+@click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one.", **_MAY_BE_BARE)
+@click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one.", **_MAY_BE_BARE)
+@click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL instead.")
+@click.option("--format", "file_format", type=click.Choice(FORMATS), help="How to write the result.  [default: table]")
+@click.option("-o", "--output", type=_FILE, help="Write the result to a file.")
+@shared_options
+def sql(
+    context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
+    is_shown: bool, file_format: str | None, output: Path | None,
+) -> int:  # fmt: skip
+    """Ask the database in SQL, read-only. Without a query: a prompt, or all that comes through a pipe."""
+    _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
+    if is_shown and not cookbook:
+        raise click.UsageError("--show prints a recipe; name it with --cookbook NAME")
+    chosen = _format(context, file_format)
+    if describe is not None:
+        _describe(_database(context), describe, chosen, output)
+    elif cookbook is not None:
+        _cookbook(context, cookbook, chosen, output, is_shown=is_shown)
+    elif query is None and file is None and sys.stdin.isatty():
+        return _prompt(_database(context), chosen, output)
+    else:
+        _answer(_database(context), _given(query, file), chosen, output)
+    return 0
+
+
+def _refuse_two_questions(given: dict[str, str | Path | None]) -> None:
+    asked = [name for name, value in given.items() if value is not None]
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)} ask for two things; give one")
+
+
+def _format(context: Context, file_format: str | None) -> str:
+    if context.as_json and file_format not in {None, "json"}:
+        raise click.UsageError(f"--json and --format {file_format} ask for two formats; give one")
+    return file_format or ("json" if context.as_json else "table")
+
+
+def _given(query: str | None, file: Path | None) -> str:
+    if file is None:
+        return sys.stdin.read() if query is None else query
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"-f {file}: cannot be read as text ({getattr(error, 'strerror', error)})") from error
+
+
+def _answer(
+    database: Path, query: str, file_format: str, output: Path | None = None, *, is_cut: bool = True
+) -> None:  # fmt: skip
+    from flows.cli.look.sql_query import run_sql, write_parquet
+
+    if file_format == "parquet":
+        if output is None and sys.stdout.isatty():
+            raise click.UsageError("--format parquet: is not text; name a file with -o, or send it somewhere with >")
+        write_parquet(database, query, output or exact(sys.stdout).buffer)
+        return
+    table = run_sql(database, query)
+    show(table.columns, table.rows, file_format, output, is_cut=is_cut)
+
+
+def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
+    from flows.cli.look.sql_describe import columns_query, read_catalogue, tables_query
+
+    if not name:
+        _answer(database, tables_query(), file_format, output, is_cut=False)
+        return
+    table = read_catalogue(database)[name]
+    if file_format == "table" and output is None:
+        click.echo(f"{table.name}: {table.meaning}")
+    _answer(database, columns_query(table.name), file_format, output, is_cut=False)
+
+
+def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
+    from sql.cookbook import recipes
+
+    if not name:
+        if file_format == "parquet":
+            raise click.UsageError("--format parquet: the list of recipes is text")
+        rows = [(recipe.name, recipe.question) for recipe in recipes()]
+        show(["name", "question"], rows, file_format, output, is_cut=False)
+        return
+    recipe = _recipe(name)
+    if is_shown:
+        _show_recipe(recipe, output, as_json=file_format == "json")
+        return
+    if file_format == "table" and output is None:
+        click.echo(recipe.question)
+    _answer(_database(context), recipe.query, file_format, output)
+
+
+def _recipe(name: str) -> "Recipe":
+    from flows.cli.look.sql_describe import nearest
+    from sql.cookbook import recipes
+
+    known = {recipe.name: recipe for recipe in recipes()}
+    if name not in known:
+        raise click.UsageError(f"no recipe is called {name}; {nearest(name, known)}")
+    return known[name]
+
+
+def _show_recipe(recipe: "Recipe", output: Path | None, *, as_json: bool) -> None:
+    text = f"-- {recipe.question}\n{recipe.query};\n"
+    if output is not None:
+        output.write_text(text, encoding="utf-8")
+    elif as_json:
+        show_json({"name": recipe.name, "question": recipe.question, "query": recipe.query})
+    else:
+        click.echo(text, nl=False)
+
+
+def _prompt(database: Path, file_format: str, output: Path | None) -> int:
+    from flows.cli.look.sql_query import run_sql
+
+    if output is not None or file_format == "parquet":
+        raise click.UsageError("the prompt writes text to the terminal; with -o or --format parquet give a query too")
+    # Says at once where nothing is published, and loads what the first query needs.
+    run_sql(database, "select 1")
+    from flows.cli.look.sql_shell import SqlPrompt, on_terminal
+
+    with on_terminal():
+        SqlPrompt(database, file_format).run()
+    return 0
+
+
+def _database(context: Context) -> Path:
+    from warehouse import Warehouse
+
+    return Warehouse(context.job.warehouse).database

@@ -1,0 +1,89 @@
+"""What the published database says about itself: its tables, views and columns, with what they mean."""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sql
+from flows.cli.look.sql_query import run_sql
+from tasks.rules.errors import UsageError
+from warehouse.contracts.tables import TABLES
+
+_ALL = """
+    select table_name as name, column_count, comment from duckdb_tables() where not internal
+    union all
+    select view_name, column_count, comment from duckdb_views() where not internal
+"""
+
+
+@dataclass(frozen=True)
+class Described:
+    """A table or view: its name, what one row is, and its columns with their meaning."""
+
+    name: str
+    meaning: str
+    columns: dict[str, str] = field(default_factory=dict)
+
+
+class Catalogue(dict[str, Described]):
+    """Every table and view by its name in small letters, the publisher's own ones too."""
+
+    def __missing__(self, name: str) -> Described:
+        """Found whatever its case, as in SQL.
+
+        Raises:
+            UsageError: there is no such table; the message names the nearest ones.
+        """
+        if name.lower() in self:
+            return self[name.lower()]
+        listed = [listed for listed, _ in listed_names() if listed in self]
+        raise UsageError(f"no table or view is called {name}; {nearest(name, listed, also=self)}")
+
+
+def read_catalogue(database: Path) -> Catalogue:
+    """All tables and views that are published at this moment."""
+    rows = run_sql(
+        database,
+        f"select listed.name, coalesce(listed.comment, ''), columns.column_name, coalesce(columns.comment, '') "
+        f"from ({_ALL}) as listed inner join duckdb_columns() as columns on columns.table_name = listed.name "
+        "where not columns.internal order by listed.name, columns.column_index",
+    ).rows
+    found = Catalogue()
+    for name, meaning, column, column_meaning in rows:
+        found.setdefault(name.lower(), Described(name, meaning)).columns[column] = column_meaning
+    return found
+
+
+def listed_names() -> list[tuple[str, str]]:
+    """What a list of tables shows, and whether it is a `mart` or `stored`; helpers stay out."""
+    models = sql.schema()["models"]
+    marts = [(name, "mart") for name, model in models.items() if model["folder"] == "marts"]
+    return sorted(marts) + [(name, "stored") for name in sorted(TABLES) if name not in models]
+
+
+def tables_query() -> str:
+    """The query for the list of tables: marts first, then what is stored."""
+    listed = ", ".join(f"('{name}', '{origin}')" for name, origin in listed_names())
+    return f"""
+        select name as "table", origin, column_count as columns, comment as meaning
+        from ({_ALL}) inner join (values {listed}) as listed (name, origin) using (name)
+        order by origin, name
+    """
+
+
+def columns_query(name: str) -> str:
+    """The query for the columns of a table."""
+    return f"""
+        select column_name as "column", data_type as "type", comment as meaning
+        from duckdb_columns()
+        where not internal and table_name = '{name.replace("'", "''")}'
+        order by column_index
+    """
+
+
+def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
+    """What to say about a name that is not known: the nearest of all names, else those of a list."""
+    listed = list(listed)
+    found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
+    return f"did you mean {' or '.join(found)}?" if found else f"there are {', '.join(listed)}"

@@ -1,0 +1,190 @@
+"""The SQL prompt: queries over several lines, a history that stays, completion, and commands that begin with a dot."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import has_focus
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout.screen import Char
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import create_output
+from pygments.lexers.sql import SqlLexer
+
+from flows.cli.common.output import FORMATS, show
+from flows.cli.look.sql_completion import SqlCompleter
+from flows.cli.look.sql_describe import Catalogue, columns_query, nearest, read_catalogue, tables_query
+from flows.cli.look.sql_query import MOST_COUNTED, run_sql
+from tasks.console.terminal import exact
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.table import Table
+from tasks.rules.visible import always_shown, visible
+
+# What is typed, pasted or remembered is shown too; Prompt Toolkit itself shows the first 160 characters only.
+Char.display_mappings.update({character: visible(character) for character in always_shown() if ord(character) > 0xA0})
+ROWS_SHOWN = 50
+"""How many rows of a result the prompt shows as a table."""
+# Parquet is nothing to read on a terminal.
+_FORMATS = tuple(name for name in FORMATS if name != "parquet")
+COMMANDS = {
+    ".help": "What can be done here.",
+    ".tables": "Every table and view.",
+    ".describe": "The columns of a table: .describe NAME",
+    ".format": f"How results are written: .format {'|'.join(_FORMATS)}",
+    ".quit": "Leave; Ctrl-D does the same.",
+}
+
+
+class SqlPrompt:
+    """A conversation with the published database; each query sees what is published when it is asked."""
+
+    def __init__(self, database: Path, file_format: str) -> None:
+        self._database = database
+        self._format = file_format
+        self._known = Catalogue()
+        self._session: PromptSession[str] = PromptSession(
+            message="prbench> ",
+            prompt_continuation=lambda width, line, wraps: "... ".rjust(width),
+            multiline=True,
+            key_bindings=_keys(),
+            history=_history(),
+            lexer=PygmentsLexer(SqlLexer),
+            completer=SqlCompleter(lambda: self._known, COMMANDS, _FORMATS),
+            complete_while_typing=True,
+        )
+
+    def run(self) -> None:
+        """Ask and answer until `.quit` or the end of the input."""
+        click.echo(f"{self._database}, read-only. A query ends with ; and .help tells more.", err=True)
+        while True:
+            try:
+                self._look_again()
+                text = self._session.prompt().strip()
+                if text.rstrip(";").rstrip() in {".quit", ".exit"}:
+                    return
+                self._answer(text)
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                # The line that was being written is dropped, or the query that was running.
+                continue
+            except PipelineError as error:
+                click.echo(f"prbench: {error}", err=True)
+            except Exception as error:  # noqa: BLE001 - whatever a query brings up, the prompt goes on
+                click.echo(f"prbench: {type(error).__name__}: {' '.join(str(error).split())}", err=True)
+
+    def _look_again(self) -> None:
+        try:
+            self._known = read_catalogue(self._database)
+        except PipelineError:
+            # Completion does without; the query that comes will say what is wrong.
+            self._known = Catalogue()
+
+    def _answer(self, text: str) -> None:
+        if text.startswith("."):
+            command, _, name = text.rstrip("; ").partition(" ")
+            self._do(command, name.strip())
+        elif text.strip("; \n"):
+            is_cut = self._format == "table"
+            table = run_sql(self._database, text, ROWS_SHOWN if is_cut else None)
+            show(table.columns, table.rows, self._format)
+            _tell_what_is_missing(table)
+
+    def _do(self, command: str, name: str) -> None:
+        if command == ".help":
+            self._help()
+        elif command == ".tables" or (command == ".describe" and not name):
+            self._show_all(tables_query())
+        elif command == ".describe":
+            table = read_catalogue(self._database)[name]
+            click.echo(f"{table.name}: {table.meaning}")
+            self._show_all(columns_query(table.name))
+        elif command == ".format":
+            self._choose(name)
+        else:
+            raise UsageError(f"{command} is no command; {nearest(command, COMMANDS)}")
+
+    def _show_all(self, query: str) -> None:
+        table = run_sql(self._database, query)
+        show(table.columns, table.rows, self._format, is_cut=False)
+
+    def _choose(self, name: str) -> None:
+        if name and name not in _FORMATS:
+            raise UsageError(f".format {name}: a prompt writes {', '.join(_FORMATS)}")
+        self._format = name or self._format
+        click.echo(f"Results are written as {self._format}.")
+
+    def _help(self) -> None:
+        for command, meaning in COMMANDS.items():
+            click.echo(f"{command:<10}  {meaning}")
+        click.echo("Enter asks when the text ends with ;, else it begins a new line. Tab completes.")
+        click.echo("Up and Ctrl-R find what was asked before. Ctrl-C drops the text.")
+        click.echo(f"A table shows the first {ROWS_SHOWN} rows and cuts long texts; other formats show all.")
+
+
+@contextmanager
+def on_terminal() -> Iterator[None]:
+    """The prompt stands on the terminal, also where results go elsewhere."""
+    # Its own commands go to the terminal as they are.
+    terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), sys.stdout)
+    with create_app_session(output=create_output(exact(terminal))):
+        yield
+
+
+def _tell_what_is_missing(table: Table) -> None:
+    if table.n_more:
+        number = f"{table.n_more:,}" if table.n_more < MOST_COUNTED else f"at least {MOST_COUNTED:,}"
+        click.echo(f"... {number} more rows; `.format csv` shows all, `prbench sql -o FILE QUERY` writes them")
+
+
+def _is_finished(text: str) -> bool:
+    text = text.strip()
+    return not text or text.startswith(".") or text.endswith(";")
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("enter", filter=has_focus(DEFAULT_BUFFER))
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.complete_state and buffer.complete_state.current_completion:
+            # The chosen word stands in the text already.
+            buffer.complete_state = None
+        elif _is_finished(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.newline()
+
+    return keys
+
+
+def _history() -> History:
+    """What was asked before, in a file of the user's; in memory where that cannot be written."""
+    try:
+        state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+        path = Path(state).expanduser() / "prbench" / "sql_history"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        with path.open("ab"):
+            return _CarefulHistory(str(path))
+    except (OSError, RuntimeError) as error:
+        click.echo(f"prbench: history is not kept ({error})", err=True)
+        return InMemoryHistory()
+
+
+class _CarefulHistory(FileHistory):
+    """A history whose file may become unwritable: the prompt goes on without a word."""
+
+    def store_string(self, string: str) -> None:
+        try:
+            super().store_string(string)
+        except OSError:
+            return

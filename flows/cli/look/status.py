@@ -1,0 +1,143 @@
+"""The command `status`: what is there of what is wanted, what was spent, what ran, and what all of it takes up."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from flows.cli.common.options import Context, examples, shared_options
+from flows.cli.common.output import show_json, show_rows, show_table
+
+if TYPE_CHECKING:
+    from tasks.config.settings import Job
+
+_SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
+_LAST_DAYS = 7
+
+
+@click.command(epilog=examples(
+    "prbench status", "prbench status --json", "prbench status --spend --since 7d", "prbench status --runs --disk",
+))  # fmt: skip
+@click.option("--spend", "with_spend", is_flag=True, help="What was spent, by day (UTC) and model that was called.")
+@click.option("--runs", "with_runs", is_flag=True, help="The latest runs, and what they made.")
+@click.option("--disk", "with_disk", is_flag=True, help="What the warehouse takes up on the disk.")
+@click.option("--since", metavar="WHEN", help="Of --spend and --runs: the last 7d or 24h, or since a date (UTC).")
+@shared_options
+def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> int:
+    """Show what is wanted, done, failed and missing: model x trial x judge; or what was spent, ran, and is stored."""
+    if since is not None and not (with_spend or with_runs):
+        raise click.UsageError("--since narrows --spend and --runs; add one of them")
+    moment = None if since is None else since_moment(since, datetime.now(UTC))
+    job = context.job
+    asked: dict[str, list[dict[str, Any]]] = {}
+    if with_spend:
+        asked["spend"] = _spend(job, moment)
+    if with_runs:
+        asked["runs"] = _runs(job, moment)
+    if with_disk:
+        asked["disk"] = _disk(job)
+    if not asked:
+        return _matrix(context, job)
+    if context.as_json:
+        show_json(asked)
+    else:
+        _show_tables(asked)
+    return 0
+
+
+def _show_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
+    for name, rows in tables.items():
+        if rows:
+            show_table(list(rows[0]), [tuple(row.values()) for row in rows], title=_TITLES[name])
+        else:
+            click.echo(f"{_TITLES[name]}: nothing yet")
+
+
+_TITLES = {
+    "spend": "Spent, discarded attempts included; cost_usd is without the unpriced calls",
+    "runs": "Runs, the latest first",
+    "disk": "On the disk",
+}
+
+
+def since_moment(text: str, now: datetime) -> datetime:
+    """The moment that `7d`, `24h` or a date means; a date or time without a zone is in UTC.
+
+    Raises:
+        click.UsageError: it is none of these.
+    """
+    span = _SPAN.fullmatch(text)
+    if span:
+        return now - (timedelta(days=int(span[1])) if span[2] == "d" else timedelta(hours=int(span[1])))
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise click.UsageError(f"--since {text}: is neither 7d nor 24h nor a date such as 2026-11-01") from error
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _matrix(context: Context, job: "Job") -> int:
+    from tasks.run.coverage import coverage
+
+    columns = [
+        "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "failed", "share", "causes",
+    ]  # fmt: skip
+    rows = [
+        (
+            cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
+            cell.missing, sum(cell.failures.values()), cell.share,
+            ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
+        )
+        for cell in coverage(job)
+    ]  # fmt: skip
+    show_rows(context.as_json, columns, rows)
+    if not context.as_json:
+        click.echo(_disk_line(job))
+        click.echo(_spend_line(job))
+    return 0
+
+
+def _spend(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
+    from tasks.maintain.run_history import spent
+
+    return spent(job, since)
+
+
+def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
+    from tasks.maintain.run_history import latest_runs
+
+    return [
+        {**row, **{name: row[name] and f"{row[name].astimezone(UTC):%Y-%m-%d %H:%M:%S}" for name in _MOMENTS}}
+        for row in latest_runs(job, since)
+    ]
+
+
+_MOMENTS = ("started_at", "ended_at")
+
+
+def _disk(job: "Job") -> list[dict[str, Any]]:
+    from tasks.maintain.disk import disk_use
+
+    return [vars(used) for used in disk_use(job)]
+
+
+def _disk_line(job: "Job") -> str:
+    used = _disk(job)
+    in_all, n_files = (sum(row[name] for row in used) for name in ("n_bytes", "n_files"))
+    most = ", ".join(f"{row['what']} {row['n_bytes'] / 1e6:.1f}" for row in used[:3])
+    return f"Disk: {in_all / 1e6:.1f} MB in {n_files} files ({most}); --disk shows all"
+
+
+def _spend_line(job: "Job") -> str:
+    now = datetime.now(UTC)
+    week = _spend(job, now - timedelta(days=_LAST_DAYS - 1))
+    today = [row for row in week if row["day"] == now.date().isoformat()]
+    return f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows more"
+
+
+def _sum(rows: Sequence[dict[str, Any]]) -> str:
+    cost_usd, n_unpriced = sum(row["cost_usd"] or 0.0 for row in rows), sum(row["unpriced_calls"] for row in rows)
+    unknown = f"{n_unpriced} calls of unknown price" if n_unpriced else ""
+    return " and ".join(part for part in (f"{cost_usd:.4g} USD" if cost_usd or not unknown else "", unknown) if part)

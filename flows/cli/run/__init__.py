@@ -1,0 +1,1 @@
+"""Commands that run the pipeline or say what a run would do."""

@@ -1,0 +1,121 @@
+"""What changed since the last comparable night: every model that was sampled anew, paired by task."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import sql
+from tasks.alerts import Comparison
+from tasks.benchmarks import load_benchmark
+from tasks.compare import Difference, Question, compare
+from tasks.config.settings import Job
+from tasks.console.progress import say
+from tasks.dataset.source import source_of
+from tasks.rules.comparison import holm
+from tasks.rules.errors import PipelineError
+from warehouse import Reader, Warehouse
+
+_JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+"""What is the same on both sides of a comparison."""
+_LATEST = """
+    select distinct model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading, judge_trial
+    from leaderboard
+    where
+        benchmark = $benchmark and dataset_revision = $revision and if($vintage is null, is_latest, vintage = $vintage)
+    order by all
+"""
+
+
+def comparisons(job: Job) -> list[Comparison]:
+    """A comparison for each model of the night, split, and configured judge; none in the first night."""
+    benchmark, source = source_of(job)
+    models = {model.label for model in job.settings.models if model.resample == "nightly"}
+    judges = {judge.label for judge in job.settings.judges}
+    asked = {"benchmark": benchmark.name, "revision": source.revision, "night": job.night}
+    found: list[Comparison] = []
+    with Warehouse(job.warehouse).reader() as reader:
+        for row in reader.rows(sql.read("questions/night_pairs"), asked):
+            if row["model"] not in models or row["judge"] not in judges:
+                continue
+            if row["last_vintage"] is None:
+                say(f"{row['model']}, judged by {row['judge']}: no earlier night that it can be compared with")
+            else:
+                score = benchmark.primary_score.score_name
+                found += (_comparison(score, each) for each in _of_judging(job, reader, source.revision, asked | row))
+    return found
+
+
+def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
+    """What changed in each model's latest vintage since its last comparable one, under every judge, for the report.
+
+    With a `vintage` it is that one instead of the latest.
+
+    A row has the series that are compared, the split, and what can be said of the difference: the interval, and the
+    p-value corrected for all rows (Holm). Without a second vintage there is none.
+    """
+    benchmark, source = source_of(job)
+    asked = {"benchmark": benchmark.name, "revision": source.revision}
+    found: list[tuple[Mapping[str, Any], Difference]] = []
+    with Warehouse(job.warehouse).reader() as reader:
+        for latest in reader.rows(_LATEST, asked | {"vintage": vintage}):
+            pairs = reader.rows(sql.read("questions/night_pairs"), asked | {"night": latest["vintage"]})
+            for row in pairs:
+                if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
+                    given = asked | {"night": latest["vintage"]} | row
+                    found += ((given, each) for each in _of_judging(job, reader, source.revision, given))
+    adjusted = holm([each.paired.p_value for _, each in found])
+    return [_change(row, each, p) for (row, each), p in zip(found, adjusted, strict=True)]
+
+
+def _change(row: Mapping[str, Any], found: Difference, p_adjusted: float | None) -> dict[str, Any]:
+    return {name: row[name] for name in _JUDGING} | {
+        "first_vintage": row["last_vintage"],
+        "second_vintage": row["night"],
+        "split": found.split,
+        "ci_low": found.paired.ci_low,
+        "ci_high": found.paired.ci_high,
+        "p_adjusted": p_adjusted,
+    }
+
+
+def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any]) -> list[Difference]:
+    """The differences of one model's vintage (`night`) to the one before under one judging, by split."""
+    benchmark = load_benchmark(job.settings.benchmark)
+    score = benchmark.primary_score
+    question = Question(
+        benchmark=benchmark.name,
+        names=(row["last_vintage"], row["night"]),
+        kind="vintage",
+        revision=revision,
+        splits=job.settings.dataset.splits,
+        score=score.score_name,
+        clips_mean=score.clips_mean,
+        models=(row["model"],),
+        judges=(row["judge"],),
+    )
+    try:
+        found = compare(reader, question).differences
+    except PipelineError as error:
+        say(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
+        return []
+    return [each for each in found if all(getattr(each.pair.second.series, name) == row[name] for name in _JUDGING)]
+
+
+def _comparison(score: str, found: Difference) -> Comparison:
+    first, second = found.pair.first.series, found.pair.second.series
+    return Comparison(
+        model=second.model,
+        judge=second.judge,
+        judge_trial=second.judge_trial,
+        split=found.split,
+        score=score,
+        first_vintage=first.vintage,
+        second_vintage=second.vintage,
+        first_mean=found.first_mean,
+        second_mean=found.second_mean,
+        difference=found.difference,
+        ci_low=found.paired.ci_low,
+        ci_high=found.paired.ci_high,
+        p_value=found.paired.p_value,
+        n_tasks=len(found.tasks),
+        n_wanted=found.n_wanted,
+    )

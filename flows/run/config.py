@@ -1,0 +1,212 @@
+"""The configuration: `prbench.yaml`, or the embedded default, narrowed by what the command line asks for."""
+
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from flows.run.arguments import Asked
+from flows.run.nightly_schedule import stop_time
+from tasks.benchmarks import benchmark_names, load_benchmark
+from tasks.benchmarks.base import ANY_FIELD
+from tasks.check.check import rules_of, with_policies
+from tasks.config.models import Endpoint
+from tasks.config.settings import Job, Settings
+from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import BASE_VINTAGE
+from tasks.rules.json_text import refuse_deep
+from tasks.run.missing_work import template_of
+
+AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
+
+_PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
+"""How pydantic names the branches of a union, which no user wrote."""
+_OWN = "benchmarks"
+"""The key of settings that benchmarks have of their own."""
+_MOST_SETTINGS = 100_000
+DEFAULT_FILE = Path("prbench.yaml")
+DEFAULT_WAREHOUSE = Path(__file__).parents[2] / "warehouse" / "data"
+
+EMBEDDED_DEFAULT: dict[str, Any] = {
+    "benchmark": "prbench",
+    "dataset": {"source": "sample"},
+    "models": [
+        {
+            "name": EMBEDDED_MODEL,
+            "label": "smollm2-135m",
+            # Token 2 ends an answer; the bias towards it and the penalty keep a very small model from rambling on.
+            "params": {
+                "temperature": 0.2, "seed": 7, "max_tokens": 700, "logit_bias": {"2": 5},
+                "extra_body": {"repeat_penalty": 1.1},
+            },
+        }
+    ],
+    "judges": [
+        {
+            "name": EMBEDDED_MODEL,
+            "label": "smollm2-135m-judge",
+            "explanation_chars": 40,
+            "params": {"temperature": 0.0, "seed": 7, "max_tokens": 300},
+        }
+    ],
+    "trials": 1,
+    # The embedded server answers one call at a time; more at once would only wait there.
+    "limits": {"concurrency": 1},
+}  # fmt: skip
+
+
+def load_job(asked: Asked) -> Job:
+    """The job of one run.
+
+    Raises:
+        UsageError: the configuration is missing, broken or impossible, or names what it does not have.
+    """
+    document, where = _of_benchmark(*_document(asked.config), asked.benchmark)
+    if asked.splits:
+        document = {**document, "dataset": {**(document.get("dataset") or {}), "splits": list(asked.splits)}}
+    if asked.trials is not None:
+        document = {**document, "trials": asked.trials}
+    caps = {name: getattr(asked, name) for name in ("max_usd", "max_tokens") if getattr(asked, name) is not None}
+    if caps:
+        document = {**document, "limits": {**(document.get("limits") or {}), **caps}}
+    settings = _settings(document, where)
+    models = _chosen(settings.models, asked.models)
+    judges = _chosen(settings.judges, asked.judges)
+    now = datetime.now(UTC)
+    job = Job(
+        settings=settings.model_copy(update={"models": models, "judges": judges}),
+        warehouse=(asked.warehouse or DEFAULT_WAREHOUSE).absolute(),
+        run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
+        limit=asked.limit,
+        vintage=asked.vintage or BASE_VINTAGE,
+        named_models=asked.models or None,
+        named_judges=asked.judges or None,
+        named_tasks=asked.tasks or None,
+        named_trials=asked.trial_numbers or None,
+        night=asked.night,
+        stop_at=stop_time(asked.stop_at, now.astimezone()) if asked.stop_at else None,
+        is_quiet=asked.is_quiet,
+    )
+    if job.night == BASE_VINTAGE:
+        raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
+    _refuse_impossible(job, where)
+    return job
+
+
+def _refuse_impossible(job: Job, where: str) -> None:
+    """Refuse what only the benchmark can tell to be wrong: unknown checks and fields, templates that are not there."""
+    try:
+        benchmark = load_benchmark(job.settings.benchmark)
+        with_policies(job, rules_of(benchmark))
+        for judge in job.settings.judges:
+            template_of(judge, benchmark)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
+    share = job.settings.hard_subset.share
+    fields = [field for field in benchmark.vocabularies if field != ANY_FIELD]
+    unknown = sorted(set(share) - set(fields)) if isinstance(share, dict) and fields else []
+    if unknown:
+        raise UsageError(
+            f"{where}: hard_subset.share.{unknown[0]}: {benchmark.name} has the fields {', '.join(fields)}"
+        )
+
+
+def _of_benchmark(document: dict[str, Any], where: str, asked: str | None) -> tuple[dict[str, Any], str]:
+    """The document with what a benchmark has of its own in the place of what all have, and without the others' own."""
+    common = {key: value for key, value in document.items() if key != _OWN}
+    own = _own_settings(document, common, where)
+    configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
+    dataset = common.get("dataset")
+    # Every benchmark has a sample, but a data set is one benchmark's.
+    is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
+    if asked not in {None, configured} and not is_shared and "dataset" not in own.get(str(asked), {}):
+        raise UsageError(
+            f"--benchmark {asked}: the data set of {where} is that of {configured}; name one of {asked} there under "
+            f"{_OWN}.{asked}.dataset, or in a configuration of its own"
+        )
+    chosen = asked or configured
+    if asked is not None:
+        load_benchmark(asked)  # a name that is mistyped is the mistake, and not what is missing of it
+    named = {} if asked is None and chosen not in own else {"benchmark": chosen}
+    return {**common, **own.get(chosen, {}), **named}, where
+
+
+def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
+    """What benchmarks have of their own; looked at for all of them, so that a mistake is not found at night."""
+    own = document.get(_OWN) or {}
+    if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
+        raise UsageError(f"{where}: {_OWN}: gives settings by benchmark; see prbench.example.yaml")
+    known = benchmark_names() if own else []
+    for name, settings in own.items():
+        if name not in known:
+            raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark; known are {', '.join(known)}")
+        if "benchmark" in settings:
+            raise UsageError(f"{where}: {_OWN}.{name}.benchmark: there is no such key")
+        _settings({**common, **settings}, f"{where}: {_OWN}.{name}")
+    return own
+
+
+def _document(config: Path | None) -> tuple[dict[str, Any], str]:
+    path = config or DEFAULT_FILE
+    if config is None and not path.exists():
+        return EMBEDDED_DEFAULT, "the embedded default"
+    try:
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
+        # References may make a short text large, or lead in a circle.
+        refuse_deep(document, _MOST_SETTINGS)
+    except FileNotFoundError as error:
+        raise UsageError(f"{path}: no such file; copy prbench.example.yaml, or leave --config out") from error
+    except RecursionError as error:
+        raise UsageError(
+            f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
+        ) from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{path}: not YAML that can be read: {' '.join(str(error).split())}") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
+    return document, str(path)
+
+
+class _UniqueKeys(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error, and not the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for key in keys if keys.count(key) > 1]
+        if twice:
+            raise yaml.YAMLError(f"key {twice[0]!r} stands twice{node.start_mark}")
+        return super().construct_mapping(node, deep)
+
+
+def _settings(document: dict[str, Any], where: str) -> Settings:
+    try:
+        return Settings.model_validate(document)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        first = problems[0]
+        key = _path(first["loc"])
+        reason = {"extra_forbidden": "there is no such key", "missing": "is missing"}.get(first["type"], first["msg"])
+        reason = reason.replace("valid tuple", "list").replace("valid dictionary", "mapping")
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise UsageError(f"{where}: {key + ': ' if key else ''}{reason.removeprefix('Value error, ')}{more}") from error
+
+
+def _path(location: Sequence[int | str]) -> str:
+    """`models[0].timeout_s` from its parts."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part}]"
+        elif part != "policies" and not part.startswith(_PYDANTIC_WORDS):
+            path += f".{part}" if path else part
+    return path
+
+
+def _chosen(endpoints: tuple[AnyEndpoint, ...], labels: tuple[str, ...]) -> tuple[AnyEndpoint, ...]:
+    """The endpoints of the labels asked for; a label that is not configured may be one of imported rows."""
+    return tuple(endpoint for endpoint in endpoints if not labels or endpoint.label in labels)

@@ -1,0 +1,16 @@
+"""Every error in one line, and the exit code that goes with it."""
+
+
+def explained(error: BaseException) -> tuple[int, str]:
+    """The exit code of an error, and the line that says what, where and what to do."""
+    from tasks.llm.redaction import safe
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError
+
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, OSError) and error.filename is not None:
+        return 1, f"{error.filename}: {error.strerror}; is the path right, and may it be used?"
+    if isinstance(error, PipelineError | WarehouseError):
+        return getattr(error, "exit_code", 1), str(error)
+    return 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"

@@ -1,0 +1,1 @@
+"""Prefect's server, and serving deployments on it."""

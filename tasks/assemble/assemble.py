@@ -1,0 +1,54 @@
+"""Assemble: the conversations of admitted tasks, as they are sent to a model."""
+
+from itertools import groupby
+from typing import Any
+
+from tasks.config.settings import Job
+from tasks.rules.conversation import build_messages
+from tasks.rules.identity import conversation_id
+from tasks.rules.records import Turn
+from tasks.run.missing_work import open_scope
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+
+
+def assemble(job: Job) -> StageReport:
+    """Write the messages of every wanted task that has none yet, each user turn with its reference texts in front.
+
+    The scratchpad and the canary are not in the rows that this reads, and so cannot leave.
+    """
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        scope = open_scope(job, reader)
+        turns = reader.rows(
+            """
+            select conversation_turns.* from conversation_turns
+            inner join tasks using (benchmark, dataset_revision, task_id)
+            anti join message_rows using (benchmark, dataset_revision, task_id, conversation_id)
+            where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)
+            order by task_id, position
+            """,
+            [*scope.key.values(), list(scope.task_ids)],
+        )
+    rows: list[dict[str, Any]] = []
+    n_made = 0
+    for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
+        rows += _message_rows({**scope.key, "task_id": task_id}, [_turn(row) for row in of_task])
+        n_made += 1
+    warehouse.write("message_rows", rows)
+    warehouse.publish()
+    note = f"{n_made} conversations made, {len(scope.task_ids) - n_made} were there"
+    return StageReport("assemble", rows=n_made, notes=[note])
+
+
+def _turn(row: dict[str, Any]) -> Turn:
+    return Turn(row["prompt"], tuple(row["reference_texts"]), row["response"])
+
+
+def _message_rows(key: dict[str, str], conversation: list[Turn]) -> list[dict[str, Any]]:
+    messages = build_messages(conversation)
+    identity = conversation_id(messages)
+    return [
+        {**key, "conversation_id": identity, "position": position, "role": role, "content": content}
+        for position, (role, content) in enumerate(messages)
+    ]

@@ -1,0 +1,1 @@
+"""The checks after each stage."""

@@ -1,0 +1,164 @@
+"""What nights, alerts, the report and housekeeping are configured with."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from pydantic import Field, field_validator, model_validator
+
+from tasks.config.models import Size, Strict, refuse_secrets_in
+from tasks.rules.secrecy import REFERENCE
+
+Share = Annotated[float, Field(gt=0, le=1)]
+Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
+"""A time of day, such as 06:30."""
+
+
+class Nightly(Strict):
+    """When nights begin (`cron`, in the time zone), when they stop calling, and what happens where they meet.
+
+    With `overlap: skip` a night that finds another one at work does nothing, with `queue` it waits for it.
+    """
+
+    cron: str = "0 1 * * *"
+    timezone: str = "UTC"
+    overlap: Literal["skip", "queue"] = "skip"
+    stop_at: Clock | None = None
+
+    @field_validator("cron")
+    @classmethod
+    def _is_cron(cls, cron: str) -> str:
+        try:
+            next(CronSim(cron, datetime.now(UTC)))
+        except (CronSimError, StopIteration) as error:
+            raise ValueError(f"{cron!r} is no cron line (minute hour day month weekday): {error or 'never'}") from error
+        if len(cron.split()) != 5:
+            raise ValueError(f"{cron!r} does not have the five fields minute hour day month weekday")
+        return cron
+
+    @field_validator("timezone")
+    @classmethod
+    def _is_known(cls, timezone: str) -> str:
+        try:
+            ZoneInfo(timezone)
+        except (KeyError, ValueError, OSError) as error:
+            raise ValueError(f"{timezone!r} is no time zone; write one such as Europe/Berlin") from error
+        return timezone
+
+
+class Drift(Strict):
+    """The control set: how many stored verdicts of each judge are judged anew every night.
+
+    Their agreement with the first verdicts has control limits that follow from earlier nights; `min_agreement` is a
+    bar beside them, which also holds in the first nights.
+    """
+
+    verdicts: Annotated[int, Field(ge=0, strict=True)] = 0
+    min_agreement: Share | None = None
+
+
+class Email(Strict):
+    """A mail over SMTP. `user` and `password` refer to the environment as `${NAME}`."""
+
+    to: Annotated[tuple[str, ...], Field(min_length=1)]
+    sender: str
+    host: str
+    port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    user: str | None = None
+    password: str | None = None
+
+    @model_validator(mode="after")
+    def _holds_no_secret(self) -> Self:
+        if self.password is not None and not REFERENCE.fullmatch(self.password):
+            raise ValueError("`password` is a secret; put it in the environment and write ${NAME} here")
+        if (self.user is None) != (self.password is None):
+            raise ValueError("`user` and `password` belong together")
+        if self.user is not None and self.security == "none":
+            raise ValueError("a password is not sent over a line that is not encrypted; set `security`")
+        return self
+
+
+_SECRET_PLACES = ("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/", ".office.com/")
+"""Services whose addresses are secrets."""
+
+
+def _refuse_secrets_of_webhook(address: str) -> None:
+    refuse_secrets_in(address, "webhook")
+    if any(place in address for place in _SECRET_PLACES) and not REFERENCE.search(address):
+        raise ValueError("`webhook`: the address is a secret; put it in the environment and write ${NAME} here")
+
+
+class Receiver(Strict):
+    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a block of Prefect's (`type/name`).
+
+    A Slack address is a secret and refers to the environment as `${NAME}`; the other addresses may.
+    """
+
+    webhook: str | None = None
+    slack: str | None = None
+    email: Email | None = None
+    prefect: str | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        given = [name for name in ("webhook", "slack", "email", "prefect") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"is one of webhook, slack, email or prefect, not {' and '.join(given) or 'none'}")
+        if self.slack is not None and not REFERENCE.search(self.slack):
+            raise ValueError("`slack`: the address is a secret; put it in the environment and write ${NAME} here")
+        if self.webhook is not None:
+            _refuse_secrets_of_webhook(self.webhook)
+        if self.prefect is not None and self.prefect.count("/") != 1:
+            raise ValueError(f"`prefect`: {self.prefect!r} is not `type/name` of a block, such as slack-webhook/evals")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """webhook, slack, email or prefect."""
+        return next(name for name in ("webhook", "slack", "email", "prefect") if getattr(self, name) is not None)
+
+
+class Alerts(Strict):
+    """What is worth an alert after a night, and who gets it.
+
+    A drop counts when it is at least `least_drop` and significant at `alpha`, corrected for all comparisons of the
+    night. `ping` is the address of a dead-man's switch, which is called when a night has come to its end.
+    """
+
+    least_drop: Annotated[float, Field(ge=0)] = 0.01
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    to: tuple[Receiver, ...] = ()
+    ping: str | None = None
+    attempts: Size = 4
+    timeout_s: Annotated[float, Field(gt=0)] = 10.0
+
+    @model_validator(mode="after")
+    def _holds_no_secret(self) -> Self:
+        refuse_secrets_in(self.ping or "", "ping")
+        return self
+
+
+class Report(Strict):
+    """The report that a run ends with: whether there is one, and where (null: `report/` in the warehouse).
+
+    Each benchmark has a folder of its own in it. `url` is the address under which somebody serves the folder; with it,
+    the links in Prefect's UI and in alerts lead to the benchmark's page there.
+    """
+
+    enabled: bool = True
+    folder: Path | None = None
+    url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
+
+
+class Retention(Strict):
+    """How long what is no result is kept, in days; null: for ever.
+
+    `replies_days` is for raw replies in the ledger that have become rows, `prefect_days` for runs in the database of a
+    Prefect server that `prbench serve` starts.
+    """
+
+    replies_days: Size | None = None
+    prefect_days: Size | None = 30

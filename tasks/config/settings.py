@@ -1,0 +1,227 @@
+"""What a run is asked to do: the configuration file's shape, and a run's own choices beside it.
+
+Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
+under LiteLLM's own names.
+"""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tasks.config.models import Judge, Model, Size, Strict
+from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
+from tasks.rules.identity import BASE_VINTAGE
+from tasks.rules.variants import AUGMENTED
+
+Policy = Literal["quarantine", "warn", "fail"]
+
+
+class Dataset(Strict):
+    """Where the tasks come from: the hub, the sample that ships, or a path to Parquet or JSON Lines.
+
+    `files` names a file of the hub's repository for each split, where the repository's own splits do not fit.
+    `prompts` is a file of lines `id<TAB>prompt` for rows that hold none; in a folder a `.tsv` file is found by itself.
+    """
+
+    source: str = Field(default="hub", min_length=1)
+    id: str | None = None
+    revision: str | None = None
+    files: dict[str, str] = Field(default_factory=dict)
+    prompts: str | None = None
+    splits: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_pinned(self) -> Self:
+        if self.source == "hub" and not (self.revision and (self.splits or self.files)):
+            raise ValueError("source hub needs `revision` (a commit) and `splits` (or `files`)")
+        if self.source != "hub" and self.files:
+            raise ValueError("`files` belongs to source hub; elsewhere each file of a folder is a split")
+        if self.files and (strange := set(self.splits) - set(self.files)):
+            raise ValueError(f"`splits` names {min(strange)!r}, for which `files` has no file")
+        if self.source != "hub" and self.revision:
+            raise ValueError("`revision` belongs to source hub; a file's revision is its content")
+        if self.source in {"hub", "sample"} and self.prompts:
+            raise ValueError("`prompts` belongs to files; the rows of the hub and of the sample have theirs")
+        return self
+
+
+class Rates(Strict):
+    """How many calls at once, and how many requests and tokens a minute; null: no limit, or that of the candidates."""
+
+    concurrency: Size | None = None
+    rpm: Annotated[float, Field(gt=0)] | None = None
+    tpm: Annotated[float, Field(gt=0)] | None = None
+
+
+class Limits(Strict):
+    """Bounds on the calls of one run.
+
+    `concurrency`, `rpm` and `tpm` hold for candidates and for judges, each counted apart; `judge` gives judges other
+    ones. `attempts` and `deadline_s` (over all attempts) bound one answer; an endpoint that gives no answer for
+    `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `processes` is how many make calls
+    (null: as many as help); `batch_wait_s` is how long a run waits for provider batches.
+    """
+
+    concurrency: Size = 64
+    rpm: Annotated[float, Field(gt=0)] | None = None
+    tpm: Annotated[float, Field(gt=0)] | None = None
+    judge: Rates = Rates()
+    attempts: Size = 5
+    deadline_s: Annotated[float, Field(gt=0)] | None = None
+    outage_s: Annotated[float, Field(gt=0)] = 60.0
+    max_usd: Annotated[float, Field(gt=0)] | None = None
+    max_tokens: Size | None = None
+    processes: Size | None = None
+    batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
+
+    def rates(self, role: str) -> Rates:
+        """The limits of a role, `sample` or `judge`."""
+        own = self.judge if role == "judge" else Rates()
+        return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
+
+
+class Quality(BaseModel):
+    """Policies by check name, beside the task ids whose quarantine is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    policies: dict[str, Policy] = {}
+    accepted: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_check(cls, data: Any) -> Any:
+        """Take the configuration's flat form: check names beside `accepted`."""
+        if not isinstance(data, dict) or "policies" in data:
+            return data
+        policies = {name: policy for name, policy in data.items() if name != "accepted"}
+        return {"policies": policies, "accepted": data.get("accepted") or ()}
+
+
+class Coverage(Strict):
+    """The bar under which a run is not good enough."""
+
+    min: Annotated[float, Field(ge=0, le=1)] = 0.99
+
+
+class HardSubset(Strict):
+    """How the hard subset is selected: a share of each field's tasks or a number by field, and whose scores count.
+
+    `min_coverage` is the share of a field's tasks that must be complete for the whole panel; null: `coverage.min`.
+    """
+
+    share: Share | dict[str, Size] = 0.5
+    panel: Literal["all"] | tuple[str, ...] = "all"
+    min_coverage: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbers_stand_under_share(cls, data: Any) -> Any:
+        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
+        if unknown:
+            raise ValueError(
+                f"there is no key {unknown[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field stand under "
+                "`share`, such as `share: {Finance: 300, Legal: 250}`)"
+            )
+        return data
+
+
+class Settings(Strict):
+    """The configuration.
+
+    `majorities` name sets of at least three judges whose majority vote is a grader of its own. `rubric_writer` is the
+    model that words criteria anew for judges with `rubric: augmented`.
+    """
+
+    benchmark: str = "prbench"
+    dataset: Dataset
+    models: tuple[Model, ...] = ()
+    judges: tuple[Judge, ...] = ()
+    rubric_writer: Model | None = None
+    trials: Size = 1
+    limits: Limits = Limits()
+    quality: Quality = Quality()
+    coverage: Coverage = Coverage()
+    hard_subset: HardSubset = HardSubset()
+    majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(default_factory=dict)
+    nightly: Nightly = Nightly()
+    drift: Drift = Drift()
+    alerts: Alerts = Alerts()
+    report: Report = Report()
+    retention: Retention = Retention()
+
+    @model_validator(mode="after")
+    def _rubrics_can_be_made(self) -> Self:
+        if self.rubric_writer is None and any(judge.rubric == AUGMENTED for judge in self.judges):
+            raise ValueError(
+                f"a judge has `rubric: {AUGMENTED}`, so `rubric_writer` has to name the model that writes it"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _labels_are_unique(self) -> Self:
+        for kind, endpoints in (("models", self.models), ("judges", self.judges)):
+            labels = [endpoint.label for endpoint in endpoints]
+            twice = sorted({label for label in labels if labels.count(label) > 1})
+            if twice:
+                raise ValueError(f"{kind}: label {twice[0]!r} stands twice; give each a `label` of its own")
+        return self
+
+
+class Job(Strict):
+    """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
+
+    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
+    and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
+    `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
+    every model that is sampled anew each night; all others are of `vintage`. No call begins after `stop_at`.
+    """
+
+    settings: Settings
+    warehouse: Path
+    run_id: str
+    limit: Size | None = None
+    vintage: str = BASE_VINTAGE
+    named_models: tuple[str, ...] | None = None
+    named_judges: tuple[str, ...] | None = None
+    named_tasks: tuple[str, ...] | None = None
+    named_trials: tuple[Size, ...] | None = None
+    night: str | None = None
+    stop_at: datetime | None = None
+    is_quiet: bool = False
+
+    @property
+    def report_folder(self) -> Path:
+        """Where the reports are, each in a folder of its benchmark's name."""
+        return self.settings.report.folder or self.warehouse / "report"
+
+    @property
+    def report_index(self) -> Path:
+        """The first page of the benchmark's report."""
+        return self.report_folder / self.settings.benchmark / "index.html"
+
+    @property
+    def report_url(self) -> str | None:
+        """The address of that page, where the report folder is served."""
+        url = self.settings.report.url
+        return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
+
+    def vintage_of(self, model: Model) -> str:
+        """Which sampling of a model the run is about."""
+        return self.night if self.night is not None and model.resample == "nightly" else self.vintage
+
+    def vintage_named(self, label: str) -> str:
+        """Which sampling of the model with a label the run is about; one that is not configured is of `vintage`."""
+        return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
+
+    @property
+    def trials(self) -> tuple[int, ...]:
+        """The trials that are wanted."""
+        return self.named_trials or tuple(range(1, self.settings.trials + 1))
+
+    @property
+    def vintages(self) -> list[str]:
+        """All samplings that the run is about."""
+        return list(dict.fromkeys((self.vintage, *map(self.vintage_of, self.settings.models))))

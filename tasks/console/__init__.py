@@ -1,0 +1,1 @@
+"""Text for terminals and logs."""

@@ -1,0 +1,27 @@
+"""Drawing on a terminal: Rich's own commands reach it, and those in texts are shown."""
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from tasks.console.terminal import exact
+from tasks.rules.visible import visible
+
+
+class VisibleConsole(Console):
+    """A console on standard output or standard error.
+
+    Texts are best made visible before they are given to it, so that they are as wide as they look; what was not, is
+    here.
+    """
+
+    def __init__(self, *, stderr: bool = False, **options: Any) -> None:
+        super().__init__(file=exact(sys.stderr if stderr else sys.stdout), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of something, with visible text."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)

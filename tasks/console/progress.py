@@ -1,0 +1,126 @@
+"""Telling people how far long work has come: bars on a terminal, a line now and then elsewhere, on standard error."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.console.terminal import shown_visibly
+from tasks.rules.visible import visible
+
+_LINE_EVERY_S = 20.0
+
+
+@dataclass
+class Tally:
+    """How far the work of a stage on one model has come."""
+
+    what: str
+    label: str
+    total: int
+    done: int = 0
+    failed: int = 0
+    said_at_s: float = field(default_factory=time.monotonic)
+
+    @property
+    def name(self) -> str:
+        """The stage and the model."""
+        return f"{self.what} {self.label}".rstrip()
+
+
+class _Lines:
+    """Shown where nobody watches: a line now and then, and one at the end."""
+
+    def add(self, tally: Tally) -> None:
+        pass
+
+    def show(self, tally: Tally) -> None:
+        if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
+            tally.said_at_s = time.monotonic()
+            say(f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else ""))
+
+    def close(self) -> None:
+        pass
+
+
+class _Bars:
+    """Shown on a terminal: a bar each."""
+
+    def __init__(self) -> None:
+        from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from tasks.console.printing import VisibleConsole
+
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = VisibleConsole(stderr=True)
+        self._bars = Progress(*columns, TextColumn("{task.fields[failures]}"), console=console)
+        self._numbers: dict[str, Any] = {}
+        self._bars.start()
+        self._ending = ExitStack()
+        self._ending.callback(self._bars.stop)
+        # What is printed meanwhile goes through Rich, which would obey it.
+        self._ending.enter_context(shown_visibly())
+
+    def add(self, tally: Tally) -> None:
+        from rich.markup import escape
+
+        self._numbers[tally.name] = self._bars.add_task(escape(visible(tally.name)), total=tally.total, failures="")
+
+    def show(self, tally: Tally) -> None:
+        failures = f"{tally.failed} failed" if tally.failed else ""
+        self._bars.update(self._numbers[tally.name], completed=tally.done, failures=failures)
+
+    def close(self) -> None:
+        self._ending.close()
+
+
+_tallies: dict[tuple[str, str], Tally] = {}
+_screens: list[_Lines | _Bars] = []
+"""The one screen that all work shares while any is shown: a terminal has room for one set of bars."""
+_shown: set[tuple[str, str]] = set()
+_forward: list[Callable[[str, str, bool], None]] = []
+
+
+def forward_to(listener: Callable[[str, str, bool], None]) -> None:
+    """Tell progress to somebody else from now on, such as another process that shows it."""
+    _forward[:] = [listener]
+
+
+def advance(what: str, label: str = "", *, succeeded: bool) -> None:
+    """Tell that one more unit of a stage's work on a model has finished; where nobody counts it, nothing happens."""
+    for listener in _forward:
+        listener(what, label, succeeded)
+    tally = _tallies.get((what, label))
+    if tally is not None:
+        tally.done += 1
+        tally.failed += not succeeded
+        if (what, label) in _shown:
+            _screens[0].show(tally)
+
+
+@contextmanager
+def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
+    """Count, and show, what `advance` tells about a stage's work while the block runs; `totals` are by model."""
+    tallies = {(what, label): Tally(what, label, total) for label, total in totals.items() if total}
+    _tallies.update(tallies)
+    if not is_quiet and tallies:
+        if not _screens:
+            _screens.append(_Bars() if sys.stderr.isatty() else _Lines())
+        _shown.update(tallies)
+        for tally in tallies.values():
+            _screens[0].add(tally)
+    try:
+        yield list(tallies.values())
+    finally:
+        for key in tallies:
+            del _tallies[key]
+        _shown.difference_update(tallies)
+        if _screens and not _shown:
+            _screens.pop().close()
+
+
+def say(line: str) -> None:
+    """A line for people, on standard error."""
+    print(visible(line), file=sys.stderr, flush=True)

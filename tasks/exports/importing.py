@@ -1,0 +1,109 @@
+"""Importing an export: the rows of stored tables that are not here yet."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tasks.config.settings import Job
+from tasks.exports.exporting import NOT_EXPORTED
+from tasks.exports.manifest import Exported, read_manifest, verify
+from tasks.maintain.manifests import Damaged
+from tasks.run.stage_report import StageReport
+from warehouse import Reader, Warehouse
+from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
+from warehouse.parts.current_rows import is_removed, rests_on_response
+from warehouse.parts.engine import quoted
+
+_ROWS_AT_ONCE = 10_000
+_LATE = ("checks",)
+"""Taken last: a data-set revision counts as checked as soon as its checks are here."""
+_OF_CHECKS = ("refusals", "checks")
+
+
+def import_tables(job: Job, folder: Path) -> StageReport:
+    """Take in what an export holds and is not here yet: rows with another key, decided rows in place of failed ones.
+
+    Rows that are here stay as they are. So do the checks of a data-set revision that was checked here, and what was
+    retracted here stays away. Computed rows with a fingerprint (intervals, measures of agreement) come along: they
+    show where they fit, and `prbench aggregate` computes what has none.
+
+    Raises:
+        Damaged: the folder is no whole export, or of a newer format.
+    """
+    manifest = read_manifest(folder)
+    given = [table for table in manifest.tables if not table.is_derived]
+    verify(folder, given)
+    report = StageReport("import")
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
+    taken: dict[str, int] = {}
+    with warehouse.reader() as reader:
+        for exported in sorted(given, key=lambda table: table.name in _LATE):
+            if exported.name not in TABLES or exported.name in NOT_EXPORTED:
+                report.warnings.append(f"{exported.name}: is not imported; it is no table of this program")
+                continue
+            taken[exported.name] = _take_in(warehouse, reader, folder, exported)
+        was_checked = reader.value("select count(*) from checks") > 0
+    warehouse.publish()
+    report.rows = sum(taken.values())
+    n_here = sum(table.n_rows for table in given) - report.rows
+    said = ", ".join(f"{number} {name}" for name, number in taken.items() if number) or "nothing new"
+    report.notes.append(f"{said} imported, {n_here} rows were here or stay away")
+    if was_checked and taken.get("task_rows"):
+        report.warnings.append("tasks have come in that were not checked here: run `prbench check`")
+    return report
+
+
+def _take_in(warehouse: Warehouse, reader: Reader, folder: Path, exported: Exported) -> int:
+    table = TABLES[exported.name]
+    lacking = [column for column in table.key if column not in exported.columns]
+    if lacking:
+        raise Damaged(f"{folder}: {table.name} lacks its key {lacking[0]}; export again")
+    taken = 0
+    for file in exported.files:
+        for rows in _new_rows(reader, folder / file.name, table, set(exported.columns)):
+            warehouse.write(table.name, rows)
+            taken += len(rows)
+    return taken
+
+
+def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
+    """The rows of a file that are to be taken in, some thousand at a time; a column that it lacks is NULL."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    places = reader.arrays(_places(path, table, given))["place"]
+    start = 0
+    columns = [column for column in table.columns if column in given]
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
+            first, last = np.searchsorted(places, [start, start + batch.num_rows])
+            if last > first:
+                rows = batch.take(places[first:last] - start).to_pylist()
+                yield [{column: row.get(column) for column in table.columns} for row in rows]
+            start += batch.num_rows
+
+
+def _places(path: Path, table: Table, given: set[str]) -> str:
+    """Where in the file the rows stand that are to be taken in."""
+    same = " and ".join(f"stored.{column} = given.{column}" for column in table.key)
+    if table.keeps == "decided":
+        decided = ", ".join(map(quoted, DECIDED_STATUSES))
+        same += f" and (stored.status in ({decided}) or given.status not in ({decided}))"
+    stays_away = [f"exists (select 1 from {table.name} as stored where {same})"]
+    if "import_batch" in table.columns and "import_batch" in given:
+        stays_away.append("given.import_batch in (select import_batch from retractions where is_retracted)")
+    if rests_on_response(table) and {"response_id", "created_at"} <= given:
+        stays_away.append(is_removed("given"))
+    if table.name in _OF_CHECKS:
+        stays_away.append(
+            "exists (select 1 from checks where checks.benchmark = given.benchmark "
+            "and checks.dataset_revision = given.dataset_revision)"
+        )
+    return f"""
+        select file_row_number as place
+        from read_parquet({quoted(path)}, file_row_number = true) as given
+        where {" and ".join(f"given.{column} is not null" for column in table.key)}
+            and not coalesce({" or ".join(stays_away)}, false)
+        order by place
+    """

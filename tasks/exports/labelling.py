@@ -1,0 +1,123 @@
+"""A sheet for human graders: one row a criterion of a response, to be filled in and imported as verdicts."""
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import sql
+from tasks.config.settings import Job
+from tasks.rules.cells import defused
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.identity import digest
+from tasks.rules.verdict import BINARY, TERNARY
+from tasks.run.conversations import conversations_of
+from tasks.run.missing_work import open_scope
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+from warehouse.files.atomic import write_atomically
+
+COLUMNS = (
+    "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation",
+    "title", "response", "conversation", "field", "topic",
+)  # fmt: skip
+"""What identifies a row, what a grader fills in (judge, criteria_met, explanation), and what is to be read.
+
+Where three steps are asked for, the decision is in words and its column `verdict`.
+"""
+_DECISION = {BINARY: "criteria_met", TERNARY: "verdict"}
+_FILLED_IN = ("judge", *_DECISION.values(), "explanation")
+Row = dict[str, Any]
+
+
+def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
+    """Write a CSV sheet of at least `n_rows` rows, if there are as many: sampled responses with all their criteria.
+
+    Each model's responses are of the vintage that the job is about. The sample is spread evenly over tasks and models,
+    and is the same for the same responses and seed.
+
+    Raises:
+        UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
+    """
+    if file.suffix != ".csv":
+        raise UsageError(f"{file}: the sheet is a .csv file; name it so")
+    if file.exists():
+        raise UsageError(f"{file}: is there already, and may be filled in; name a new file")
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        key = {"benchmark": scope.benchmark.name, "revision": scope.dataset_revision}
+        asked = {
+            "vintage": job.vintage,
+            "night": job.night,
+            "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
+            "task_ids": list(scope.task_ids),
+            "models": None if job.named_models is None else list(job.named_models),
+            "trials": None if job.named_trials is None else list(job.named_trials),
+        }
+        candidates = reader.rows(sql.read("questions/labelling_responses"), key | asked)
+        chosen = list(_until(n_rows, spread(candidates, seed)))
+        if not chosen:
+            vintages = " or ".join(job.vintages)
+            raise UsageError(
+                f"{file}: there is no usable response of vintage {vintages} to grade; see `prbench status`, "
+                "and name another one with --vintage or --night"
+            )
+        ids = [each["response_id"] for each in chosen]
+        rows = reader.rows(sql.read("questions/labelling_rows"), key | {"response_ids": ids})
+        conversations = conversations_of(reader, scope, {row["task"] for row in rows})
+    texts = {
+        task_id: "\n\n".join(f"{role}: {content}" for role, content in of.messages)
+        for task_id, of in conversations.items()
+    }
+    columns = [_DECISION[scope.benchmark.grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
+    _write(file, columns, sorted(rows, key=lambda row: ids.index(row["response_id"])), texts)
+    n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
+    said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
+    return StageReport("export", rows=len(rows), notes=[said])
+
+
+def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
+    """All candidates in an order that takes every task once before one twice, and models as evenly as that allows.
+
+    Among equals a hash of seed and response decides.
+    """
+    order = {each["response_id"]: digest("labelling", seed, each["response_id"]) for each in candidates}
+    of_task: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for each in candidates:
+        of_task[each["task_id"]].append(each)
+    tasks = sorted(of_task, key=lambda task_id: digest("labelling", seed, task_id))
+    taken: Counter[str] = Counter()
+    while tasks:
+        for task_id in tasks:
+            best = min(of_task[task_id], key=lambda each: (taken[each["model"]], order[each["response_id"]]))
+            of_task[task_id].remove(best)
+            taken[best["model"]] += 1
+            yield best
+        tasks = [task_id for task_id in tasks if of_task[task_id]]
+
+
+def _until(n_rows: int, responses: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Responses until their criteria make as many rows."""
+    for each in responses:
+        if n_rows <= 0:
+            return
+        n_rows -= each["n_criteria"]
+        yield each
+
+
+def _write(file: Path, columns: Sequence[str], rows: Iterable[Row], conversations: Mapping[str, str]) -> None:
+    lines = io.StringIO()
+    # All quoted: where a semicolon separates cells, half a text would else stand in a cell of its own.
+    writer = csv.DictWriter(lines, columns, quoting=csv.QUOTE_ALL, extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        cells = {**row, **dict.fromkeys(_FILLED_IN, ""), "conversation": conversations.get(row["task"], "")}
+        writer.writerow({name: defused("" if cell is None else str(cell)) for name, cell in cells.items()})
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # With a mark of its encoding, without which spreadsheets take it for another one.
+        write_atomically(file, lines.getvalue().encode("utf-8-sig"))
+    except OSError as error:
+        raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error

@@ -1,0 +1,87 @@
+"""The manifest of an export: which tables the folder holds, in which files."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.maintain import manifests
+from tasks.maintain.manifests import Damaged, hash_of, is_inside
+
+NAME = "manifest.json"
+FORMAT = "prbench-export"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class File:
+    """One Parquet file of a table."""
+
+    name: str
+    n_rows: int
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Exported:
+    """One table: its columns with their types, its files in order; a derived one is computed and not imported."""
+
+    name: str
+    is_derived: bool
+    columns: dict[str, str]
+    n_rows: int
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an export holds, and when it was made (UTC)."""
+
+    made_at: str
+    benchmarks: tuple[str, ...]
+    tables: tuple[Exported, ...]
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest, which makes the export whole."""
+    manifests.write_manifest(folder / NAME, FORMAT, VERSION, {"canaries": "left out", **asdict(manifest)})
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of an export.
+
+    Raises:
+        Damaged: there is none, or it is of a newer version or cannot be read.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        raise Damaged(f"{folder}: is no whole export, {NAME} is missing; export again")
+    document = manifests.read_manifest(path, FORMAT, VERSION)
+    try:
+        tables = tuple(_table(each) for each in document["tables"])
+        return Manifest(document["made_at"], tuple(document["benchmarks"]), tables)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); export again") from error
+
+
+def _table(given: dict[str, Any]) -> Exported:
+    files = tuple(File(each["name"], each["n_rows"], each["n_bytes"], each["sha256"]) for each in given["files"])
+    return Exported(given["name"], given["is_derived"], dict(given["columns"]), given["n_rows"], files)
+
+
+def verify(folder: Path, tables: Sequence[Exported]) -> None:
+    """See that every file is what the manifest says.
+
+    Raises:
+        Damaged: one is missing, lies elsewhere or has other content.
+        NotInside: one is a link that leads out of the folder.
+    """
+    for file in (file for table in tables for file in table.files):
+        if not isinstance(file.name, str) or not is_inside(file.name):
+            raise Damaged(f"{folder / NAME}: names {file.name!r}, which is no file of the export")
+        path = folder / file.name
+        if not path.is_file():
+            raise Damaged(f"{path}: is missing; copy or export again")
+        if path.stat().st_size != file.n_bytes or hash_of(path, folder) != file.sha256:
+            raise Damaged(f"{path}: is not what was exported (size or SHA-256 differ); copy or export again")

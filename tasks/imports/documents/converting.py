@@ -1,0 +1,80 @@
+"""Converting files, each in a process of its own: what one does to it harms nothing else, and it has its limits."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import BinaryIO
+
+from tasks.console.progress import advance, progress
+from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
+from tasks.imports.documents.plain import read_plain
+from warehouse.files.inside import NotInside, open_inside
+
+_LONGEST_S = 300.0
+_WHAT = "convert"
+_LIBRARIES = {PDF: ("pdfplumber",), DOCX: ("mammoth", "markdownify")}
+
+
+def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
+    """Every file as Markdown, as many at a time as there are processors.
+
+    Files of a folder that came from elsewhere are read within it.
+
+    Raises:
+        DocumentRefused: one cannot be read; the message names it.
+    """
+    with (
+        progress(_WHAT, {"": len(files)}, is_quiet=is_quiet),
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        done: dict[Path, Converted] = {}
+        try:
+            for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
+                done[file] = converted
+                advance(_WHAT, succeeded=True)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    return done
+
+
+def converters(files: Sequence[Path]) -> list[str]:
+    """The libraries with their versions that turn these files into Markdown; none for text that is taken as it is."""
+    names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
+    return [f"{name} {version(name)}" for name in sorted(names)]
+
+
+def _converted(file: Path, folder: Path | None) -> Converted:
+    kind = file.suffix.lower()
+    try:
+        with open_inside(folder or file.parent, file.relative_to(folder or file.parent)) as content:
+            return read_plain(content.read()) if kind in PLAIN else _converted_apart(content, kind)
+    except NotInside as error:
+        raise DocumentRefused(str(error)) from error
+    except DocumentRefused as error:
+        raise DocumentRefused(f"{file}: {error}") from error
+    except OSError as error:
+        raise DocumentRefused(f"{file}: can't be read ({error.strerror})") from error
+
+
+def _converted_apart(content: BinaryIO, kind: str) -> Converted:
+    """What `tasks.imports.documents.__main__` says of a file of a kind, `.pdf` or `.docx`."""
+    try:
+        process = subprocess.run(
+            [sys.executable, "-m", "tasks.imports.documents", kind], check=False, capture_output=True,
+            stdin=content, timeout=_LONGEST_S,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
+    if process.returncode:
+        raise DocumentRefused(f"its conversion broke off (exit {process.returncode}); give its text as Markdown")
+    said = json.loads(process.stdout)
+    if "refused" in said:
+        raise DocumentRefused(said["refused"])
+    return Converted(**said)

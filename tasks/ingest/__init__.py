@@ -1,0 +1,1 @@
+"""The first stage: a data set becomes tasks and criteria."""

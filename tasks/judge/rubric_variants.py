@@ -1,0 +1,123 @@
+"""Derive: the wordings of the rubric that judges ask for, beside its own."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from tasks.config.settings import Job
+from tasks.console.progress import advance, progress
+from tasks.llm.limits.budget import NotCalled
+from tasks.llm.litellm_setup import warm_up
+from tasks.llm.replies import OK, Reply
+from tasks.llm.request import Call
+from tasks.prompts import load_template
+from tasks.rules.identity import criterion_hash, template_hash
+from tasks.rules.quoting import prompt_on
+from tasks.rules.text import one_line
+from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
+from tasks.rules.verdict import PARSE_ERROR, VerdictError
+from tasks.run.conversations import Conversation, conversations_of
+from tasks.run.missing_work import Scope, open_scope, unworded_criteria, wanted_rubrics
+from tasks.run.part_writer import NO_CALL, PartWriter, target_of, usage_columns
+from tasks.run.run_context import RunDesk, calling
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+
+TEMPLATE = "augmented_v2"
+_BY_RULE = {EXAMPLES_REMOVED: without_examples}
+"""Wordings that need no model."""
+Criterion = Mapping[str, Any]
+
+
+async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
+    """Make the wordings that are missing, and store each with a link to its original; failed ones are rows too."""
+    report = StageReport("derive")
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        scope = open_scope(job, reader)
+        owed = {
+            rubric: unworded_criteria(scope, reader, rubric, retry_failed=retry_failed)
+            for rubric in wanted_rubrics(job)
+        }
+        conversations = conversations_of(reader, scope, (row["task_id"] for row in owed.get(AUGMENTED, ())))
+    for rubric, by_rule in _BY_RULE.items():
+        rows = [_row(job, scope, rubric, found, by_rule(found["title"]), NO_CALL) for found in owed.get(rubric, ())]
+        warehouse.write("criterion_variants", rows)
+        report.rows += len(rows)
+    if owed.get(AUGMENTED):
+        await asyncio.to_thread(warm_up)
+        with progress(report.stage, {AUGMENTED: len(owed[AUGMENTED])}, is_quiet=job.is_quiet):
+            async with calling(job) as desk:
+                await _augment(job, scope, desk, owed[AUGMENTED], conversations, report)
+                desk.tell(report)
+    if report.rows:
+        await asyncio.to_thread(warehouse.publish)
+    report.is_below_bar = bool(report.failures)
+    report.notes.append(f"{report.rows} criteria in other words ({', '.join(owed) or 'no judge asks for any'})")
+    return report
+
+
+async def _augment(
+    job: Job, scope: Scope, desk: RunDesk, owed: Sequence[Criterion], conversations: Mapping[str, Conversation],
+    report: StageReport,
+) -> None:  # fmt: skip
+    writer_model = job.settings.rubric_writer
+    assert writer_model is not None
+    target, template = target_of(writer_model), load_template(TEMPLATE, TEMPLATE)
+    made_by = {
+        "model": writer_model.label, "model_config_hash": target.config_hash, "template_hash": template_hash(template),
+    }  # fmt: skip
+    gateway = desk.gateway(report.stage, writer_model.label)
+    with PartWriter(Warehouse(job.warehouse), "criterion_variants", desk.ledger) as writer:
+
+        async def one(place: int, criterion: Criterion) -> None:
+            prompt = prompt_on(template, conversations[criterion["task_id"]].messages, criterion["title"])
+            call = Call(target, [{"role": "user", "content": prompt}], criterion["criterion_id"], priority=(place,))
+            try:
+                reply = await gateway.complete(call)
+            except NotCalled:
+                report.skipped += 1
+                return
+            title, read = read_reply(reply, criterion["title"], omits_think_tag=writer_model.omits_think_tag)
+            row = _row(job, scope, AUGMENTED, criterion, title, usage_columns(read) | made_by, read.status)
+            writer.add(row, reply, is_failure=title is None)
+            report.count(read.status, reply.cost_usd, is_failure=title is None)
+            advance(report.stage, AUGMENTED, succeeded=title is not None)
+
+        async with asyncio.TaskGroup() as group:
+            for place, criterion in enumerate(owed):
+                group.create_task(one(place, criterion))
+
+
+def read_reply(reply: Reply, title: str, *, omits_think_tag: bool = False) -> tuple[str | None, Reply]:
+    """The new words that a reply holds, or None and the reply with the reason why they are not taken."""
+    if reply.status != OK:
+        return None, reply
+    try:
+        return read_augmented(reply.text or "", title, omits_think_tag=omits_think_tag), reply
+    except VerdictError as error:
+        return None, replace(reply, status=PARSE_ERROR, error=one_line(str(error)))
+
+
+def _row(
+    job: Job, scope: Scope, rubric: str, criterion: Criterion, title: str | None, made: Mapping[str, Any],
+    status: str = OK,
+) -> dict[str, Any]:  # fmt: skip
+    by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
+    return {
+        **scope.key,
+        **by_rule,
+        **made,
+        "task_id": criterion["task_id"],
+        "rubric": rubric,
+        "criterion_id": None if title is None else variant_id(rubric, criterion["criterion_id"], title),
+        "original_id": criterion["criterion_id"],
+        "original_hash": criterion["criterion_hash"],
+        "title": title,
+        "content_hash": None if title is None else criterion_hash(title),
+        "status": status,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }

@@ -1,0 +1,1 @@
+"""Calls through a provider's batch API."""

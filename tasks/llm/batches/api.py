@@ -1,0 +1,160 @@
+"""A provider's batch interface, through LiteLLM: OpenAI's files and batches, wherever they are spoken."""
+
+import io
+import json
+import os
+import re
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.llm.litellm_setup import litellm
+from tasks.llm.redaction import filled_in, safe
+from tasks.llm.request import Messages, Target
+from tasks.llm.sending import chat_arguments
+from tasks.llm.transport.watching import watched
+from tasks.llm.transport.wire import MOST_BYTES, Exchange
+from tasks.rules.errors import PipelineError
+
+_URL = "/v1/chat/completions"
+_SUBMISSION = "submission"
+_RUNNING = frozenset({"validating", "in_progress", "finalizing", "cancelling"})
+_UNPROCESSED = frozenset({"batch_expired", "batch_cancelled"})
+_LISTED = 100
+_CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"(\w+)"')
+_HEAD_BYTES = 1000
+"""How much of a line that is too long is searched for the id of its request."""
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """How a batch stands: whether it goes on, how it ended, where its results are."""
+
+    is_running: bool
+    status: str
+    result_files: tuple[str, ...]
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a batch has for one request: an HTTP status and a body, or that it has more than is read."""
+
+    custom_id: str
+    status: int
+    body: Mapping[str, Any]
+    is_too_large: bool = False
+
+    @property
+    def is_unprocessed(self) -> bool:
+        """Whether the batch ended before the request's turn."""
+        error = self.body.get("error")
+        return isinstance(error, Mapping) and error.get("code") in _UNPROCESSED
+
+
+class BatchApi:
+    """The batch interface at a target's endpoint."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._model = target.name.partition("/")[2]
+        self._provider = target.name.partition("/")[0]
+
+    def line(self, custom_id: str, messages: Messages, parameters: Mapping[str, Any]) -> str:
+        """One request as it stands in a batch's file, its parameters as they go over the wire."""
+        beside = {"extra_headers", "api_key"}
+        arguments = {name: value for name, value in chat_arguments(parameters).items() if name not in beside}
+        extra = arguments.pop("extra_body", {})
+        wire = litellm().get_optional_params(model=self._model, custom_llm_provider=self._provider, **arguments)
+        wire.pop("stream", None)
+        own = wire.pop("extra_body", {})
+        body = {"model": self._model, "messages": list(messages), **wire, **own, **extra}
+        request = {"custom_id": custom_id, "method": "POST", "url": _URL, "body": body}
+        return json.dumps(request)
+
+    async def hand_in(self, submission: str, lines: Iterable[str]) -> str:
+        """Upload the requests and start the batch; its id."""
+        content = ("\n".join(lines) + "\n").encode()
+        file = await self._made(
+            litellm().acreate_file(file=(f"{submission}.jsonl", content), purpose="batch", **self._common)
+        )
+        batch = await self._made(
+            litellm().acreate_batch(
+                completion_window="24h", endpoint=_URL, input_file_id=file.id, metadata={_SUBMISSION: submission},
+                **self._common,
+            )
+        )  # fmt: skip
+        return str(batch.id)
+
+    async def find(self, submission: str) -> str | None:
+        """The batch that a submission became, if it was handed in before it could be written down."""
+        after = None
+        while True:
+            page = await self._made(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
+            for batch in page.data:
+                if (batch.metadata or {}).get(_SUBMISSION) == submission:
+                    return str(batch.id)
+            if not getattr(page, "has_more", False) or not page.data:
+                return None
+            after = page.data[-1].id
+
+    async def state(self, batch_id: str) -> BatchState:
+        """How a batch stands."""
+        batch = await self._made(litellm().aretrieve_batch(batch_id=batch_id, **self._common))
+        files = tuple(str(file) for file in (batch.output_file_id, batch.error_file_id) if file)
+        errors = getattr(batch.errors, "data", None) or []
+        error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
+        return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
+
+    async def results(self, file_id: str, asked: Iterable[str]) -> Iterator[Result]:
+        """The results in one of a batch's files, for requests with these ids.
+
+        What is larger than is read counts as a result that is too large, and so do those that stand behind it.
+        """
+        left = set(asked)
+        exchange = Exchange(n_results=len(left))
+        content = await self._made(litellm().afile_content(file_id=file_id, **self._common), exchange)
+        return _results(content.content, left, is_cut=exchange.body.is_over)
+
+    async def _made(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
+        with watched(exchange) as under_way:
+            try:
+                return await request
+            except Exception:
+                if under_way.fault is not None:  # what a library made of it says less
+                    raise PipelineError(f"{self._target.lane}: batches: {under_way.fault}") from None
+                raise
+
+    @property
+    def _common(self) -> dict[str, Any]:
+        # Whatever route calls take one by one: LiteLLM runs batches of some routes itself, call by call.
+        address = {"api_base": filled_in(self._target.api_base)} if self._target.api_base else {}
+        is_openai = self._provider == "openai"
+        key = {} if is_openai else {"api_key": os.environ.get(f"{self._provider.upper()}_API_KEY") or "none"}
+        if "api_key" in self._target.parameters:
+            key = {"api_key": filled_in(self._target.parameters["api_key"])}
+        headers = {name: filled_in(value) for name, value in self._target.headers.items()}
+        return {
+            "custom_llm_provider": "openai", "timeout": self._target.timeout_s, "max_retries": 0,
+            **address, **key, **({"extra_headers": headers} if headers else {}),
+        }  # fmt: skip
+
+
+def _results(content: bytes, left: set[str], *, is_cut: bool) -> Iterator[Result]:
+    for line in io.BytesIO(content):
+        if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
+            found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
+            result = None if found is None else Result(found[1].decode(), 200, {}, is_too_large=True)
+        else:
+            result = _result(json.loads(line)) if line.strip() else None
+        if result is not None:
+            left.discard(result.custom_id)
+            yield result
+    if is_cut:
+        yield from (Result(custom_id, 200, {}, is_too_large=True) for custom_id in sorted(left))
+
+
+def _result(line: Mapping[str, Any]) -> Result:
+    response, error = line.get("response") or {}, line.get("error")
+    status = int(response.get("status_code") or 500)
+    return Result(str(line["custom_id"]), status, response.get("body") or {"error": error})

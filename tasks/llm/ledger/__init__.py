@@ -1,0 +1,1 @@
+"""The ledger: each finished call, on disk before it counts."""

@@ -1,0 +1,169 @@
+"""The ledger: every finished call is on disk before anything else sees it.
+
+One SQLite file a process, in WAL mode, below one folder. Calls are keyed by `call_key` and attempt; what is written is
+durable when `record` returns. A thread of its own commits whatever came in since the last commit together, so that
+one `fsync` serves many calls.
+"""
+
+import asyncio
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.llm.ledger.call_locks import Claims
+from tasks.llm.ledger.entries import Entry, History
+from tasks.llm.ledger.files import opened, own_file
+from tasks.llm.ledger.reading import LedgerFiles
+from tasks.llm.ledger.schema import INSERT, SPENT, with_checksum
+from tasks.llm.ledger.spend import ADD_SPEND, spend_of
+from tasks.rules.errors import PipelineError
+
+_GROUP = 512
+Statement = tuple[str, Sequence[tuple[Any, ...]]]
+"""SQL and the rows of values that it is executed with."""
+
+
+def recorded(entries: Sequence[Entry]) -> tuple[Statement, Statement]:
+    """What writes finished calls down, with what they cost."""
+    return (INSERT, [with_checksum(entry.values) for entry in entries]), (
+        ADD_SPEND,
+        [spend_of(entry) for entry in entries],
+    )
+
+
+@dataclass(frozen=True)
+class _Write:
+    statements: tuple[Statement, ...]
+    loop: asyncio.AbstractEventLoop | None = None
+    done: "asyncio.Future[None] | None" = None
+
+
+class Ledger:
+    """The calls of a warehouse: those of this process, and read-only those of all others.
+
+    `marks` are how far each file had come when the run began, where this is not the run's own process. `claims` keep
+    processes from making the same call at once.
+
+    Raises:
+        PipelineError: the folder cannot be written, or a file is of a newer version.
+    """
+
+    def __init__(self, folder: Path, marks: Mapping[str, int] | None = None) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._lock, self.path = own_file(folder)
+            self.claims = Claims(folder)
+        except OSError as error:
+            raise PipelineError(
+                f"{folder}: cannot be written ({error.strerror}); make room or another place"
+            ) from error
+        self._connection = opened(self.path)
+        self._files = LedgerFiles(folder, self.path, marks)
+        self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._broken: PipelineError | None = None
+        self._writer = threading.Thread(target=self._write, name="ledger", daemon=True)
+        self._writer.start()
+
+    @property
+    def marks(self) -> Mapping[str, int]:
+        """How far each file had come when the run began, by its name."""
+        return self._files.marks
+
+    def history(self, key: str) -> History:
+        """All that is known of a call, by any process.
+
+        Raises:
+            PipelineError: a file is damaged.
+        """
+        return self._files.history(key)
+
+    def refuse_if_broken(self) -> None:
+        """Raise what the disk said, if it refused: no call is made that could not be written down."""
+        if self._broken is not None:
+            raise self._broken
+
+    async def record(self, entry: Entry) -> None:
+        """Write a finished call; it is durable when this returns.
+
+        Raises:
+            PipelineError: the disk refuses.
+        """
+        await self.write(*recorded([entry]))
+
+    async def write(self, *statements: Statement) -> None:
+        """Execute statements in one transaction; they are durable when this returns."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+        self._put(_Write(statements, loop, done))
+        await done
+
+    def spend(self, paid: Sequence[tuple[str, int]]) -> None:
+        """Note that attempts up to these have become failed rows: they are no answer to a later call."""
+        if paid:
+            self._put(_Write(((SPENT, paid),)))
+
+    def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a query finds in all files; one that lacks the table has nothing."""
+        return self._files.rows(query, *values)
+
+    def close(self) -> None:
+        """Commit what is left and give the file back."""
+        self._writes.put(None)
+        self._writer.join()
+        # The writer last: with nobody else there it moves what is in its log to the file itself.
+        self._files.close()
+        self._connection.close()
+        self.claims.close()
+        self._lock.close()
+
+    def _put(self, write: _Write) -> None:
+        self.refuse_if_broken()
+        self._writes.put(write)
+
+    def _write(self) -> None:
+        """Commit what came in, all at once, until told to stop."""
+        is_open = True
+        while is_open:
+            group = [self._writes.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(group) < _GROUP:
+                    group.append(self._writes.get_nowait())
+            is_open = None not in group
+            writes = [write for write in group if write is not None]
+            _tell(writes, self._commit(writes))
+
+    def _commit(self, writes: list[_Write]) -> PipelineError | None:
+        if self._broken is None and writes:
+            try:
+                with self._connection:
+                    self._connection.execute("begin")
+                    for write in writes:
+                        for statement, values in write.statements:
+                            self._connection.executemany(statement, values)
+            except (sqlite3.Error, ValueError, OverflowError) as error:
+                self._broken = PipelineError(
+                    f"{self.path}: cannot be written ({error}); make room for it and run again"
+                )
+        return self._broken
+
+
+def _tell(writes: list[_Write], error: PipelineError | None) -> None:
+    """Wake those that wait for a commit, once for each event loop."""
+    waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for write in writes:
+        if write.loop is not None and write.done is not None:
+            waiting.setdefault(write.loop, []).append(write.done)
+
+    def wake(futures: list[asyncio.Future[None]]) -> None:
+        for future in futures:
+            if not future.done():
+                future.set_exception(error) if error else future.set_result(None)
+
+    for loop, futures in waiting.items():
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(wake, futures)

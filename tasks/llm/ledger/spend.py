@@ -1,0 +1,83 @@
+"""What was spent: sums over all attempts, the discarded ones included, which outlive the entries that they sum up."""
+
+import contextlib
+import math
+import sqlite3
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.replies import OK
+from tasks.rules.errors import PipelineError
+from tasks.rules.text import one_line
+
+SPEND_KEY = ("run_id", "day", "purpose", "called_model")
+_COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
+SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
+SPEND_TABLE = f"create table if not exists spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))"
+_ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
+ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set {_ADDED}"
+"""Takes what `spend_of` gives."""
+_FROM_CALLS = f"""
+    select
+        run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
+        sum(cost_usd is null), total(prompt_tokens), total(cached_tokens), total(completion_tokens), total(cost_usd)
+    from calls group by 1, 2, 3, 4
+"""
+FILL_SPEND = f"insert into spend {_FROM_CALLS}"
+"""What the calls of a file say that has no such table yet; what they were made for can't be told from them."""
+
+
+def spend_of(entry: Entry) -> tuple[Any, ...]:
+    """What one attempt adds, in the order of `SPEND_COLUMNS`; its day is that of its end, in UTC.
+
+    An attempt is failed unless it brought a text, and unpriced when nobody knows what it cost: there is no price, or it
+    ended without a report of its usage. One that the server turned away before it worked on it cost nothing.
+    """
+    reply = entry.reply
+    day = datetime.fromtimestamp(entry.finished_at_s, UTC).date().isoformat()
+    is_unpriced = reply.cost_usd is None and not entry.is_unpaid
+    return (
+        entry.run_id, day, entry.purpose, entry.model, 1, int(reply.status != OK), int(is_unpriced),
+        reply.prompt_tokens or 0, reply.cached_tokens or 0, reply.completion_tokens or 0, reply.cost_usd or 0.0,
+    )  # fmt: skip
+
+
+def spend_in(folder: Path) -> list[dict[str, Any]]:
+    """The spend of all files of a ledger, a row a run, day, purpose and model that was called, in that order.
+
+    Tokens and `cost_usd` are sums of what is known; `unpriced_calls` tells of how many calls the cost is not. Nothing
+    is written, and no call is looked at, save in files that were last written before they kept these sums.
+
+    Raises:
+        PipelineError: a file cannot be read.
+    """
+    found: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for path in sorted(folder.glob("calls-*.sqlite")):
+        for row in _rows_of(path):
+            found[tuple(row[: len(SPEND_KEY)])].append(row[len(SPEND_KEY) :])
+    return [dict(zip(SPEND_COLUMNS, (*key, *_summed(found[key])), strict=True)) for key in sorted(found)]
+
+
+def _summed(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    *counts, costs = zip(*rows, strict=True)
+    return (*(int(sum(column)) for column in counts), math.fsum(costs))
+
+
+def _rows_of(path: Path) -> list[tuple[Any, ...]]:
+    try:
+        # A connection that may not write leaves its share of the log's index behind when it is closed; this one merely
+        # does not.
+        address = f"{path.absolute().as_uri()}?mode=rw"
+        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=30)) as connection:
+            connection.execute("pragma query_only = on")
+            tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+            if "spend" in tables:
+                return connection.execute(f"select {', '.join(SPEND_COLUMNS)} from spend").fetchall()
+            return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise PipelineError(
+            f"{path}: cannot be read ({one_line(str(error))}); `prbench run` mends it or sets it aside"
+        ) from error

@@ -1,0 +1,1 @@
+"""Limits on calls: admission, tokens per minute, budget, endpoint health."""

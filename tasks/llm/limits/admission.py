@@ -1,0 +1,115 @@
+"""Permission to call: what is asked for, what is given, and what is told when it is given back."""
+
+from dataclasses import astuple, dataclass
+from typing import Protocol
+
+from tasks.llm.failures import Failure
+from tasks.llm.limits.budget import UNKNOWN, Usage
+from tasks.llm.replies import Reply
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A call that wants to start: its lane, its key, its place in the queue, and what it may use at most."""
+
+    lane: str
+    key: str
+    priority: tuple[int, ...] = ()
+    most: Usage = UNKNOWN
+    likely_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
+
+    ask: Ask
+    number: int
+    tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended: answered, failed, lost with the process that made it, or (none of these) not made after all."""
+
+    is_answered: bool = False
+    is_lost: bool = False
+    failure: Failure | None = None
+    latency_s: float = 0.0
+    served: tuple[str | None, str | None] = (None, None)
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+
+    @classmethod
+    def of(cls, reply: Reply, failure: Failure | None = None) -> "Outcome":
+        """The outcome that a reply is."""
+        return cls(
+            is_answered=failure is None,
+            failure=failure,
+            latency_s=reply.latency_s or 0.0,
+            served=(reply.served_model, reply.served_fingerprint),
+            prompt_tokens=reply.prompt_tokens,
+            cached_tokens=reply.cached_tokens,
+            completion_tokens=reply.completion_tokens,
+            cost_usd=reply.cost_usd,
+        )
+
+    @property
+    def is_not_made(self) -> bool:
+        """Whether there was no call after all."""
+        return self.failure is None and not self.is_answered and not self.is_lost
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing was used: it was not made, or the server said no before it worked on it."""
+        return self.is_not_made if self.failure is None else self.failure.is_unpaid
+
+    @property
+    def used(self) -> Usage:
+        """What the call used; None where nobody knows."""
+        if self.is_free:
+            return Usage(0.0, 0)
+        known = self.prompt_tokens is not None and self.completion_tokens is not None
+        return Usage(self.cost_usd, (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None)
+
+
+class Permits(Protocol):
+    """Where permission to call comes from: the run's limiter, or in a worker process its line to it."""
+
+    async def acquire(self, ask: Ask) -> Lease:
+        """Wait for permission."""
+
+    def release(self, lease: Lease, outcome: Outcome) -> None:
+        """Give it back, and tell how the call ended."""
+
+
+@dataclass
+class Totals:
+    """What all calls of a role came to."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    prompt_tokens_with_cache_figure: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    @property
+    def cached_share(self) -> float | None:
+        """The part of the prompt tokens that came from the provider's cache; None where none was reported."""
+        known = self.prompt_tokens_with_cache_figure
+        return self.cached_tokens / known if known else None
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a call."""
+        if outcome.is_answered or outcome.failure is not None:
+            self.calls += 1
+        self.prompt_tokens += outcome.prompt_tokens or 0
+        self.completion_tokens += outcome.completion_tokens or 0
+        if outcome.cached_tokens is not None:
+            self.prompt_tokens_with_cache_figure += outcome.prompt_tokens or 0
+            self.cached_tokens += outcome.cached_tokens

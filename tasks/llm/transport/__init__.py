@@ -1,0 +1,1 @@
+"""HTTP below LiteLLM: no redirects, bounded bodies."""

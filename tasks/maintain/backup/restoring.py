@@ -1,0 +1,106 @@
+"""Restoring a backup into an empty warehouse: all is copied and verified before anything is put in place."""
+
+import shutil
+from pathlib import Path
+
+from tasks.config.settings import Job
+from tasks.maintain.backup.record import NAME as RECORD
+from tasks.maintain.backup.record import Record, copied, read_record, write_record
+from tasks.maintain.manifests import Damaged
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.run.run_context import LEDGER
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+from warehouse.files.atomic import sync
+from warehouse.parts.migrations import FILE as VERSION_FILE
+from warehouse.parts.migrations import refuse_newer
+from warehouse.parts.store import DAMAGED
+
+_STAGE = ".restoring"
+"""Where the copies are made; a record in it says that they are whole."""
+_NAMED = 3
+
+
+def restore(job: Job, folder: Path) -> StageReport:
+    """Bring a backup into a warehouse folder that is empty or not there, and publish it.
+
+    A restore that was cut short is finished, or begun anew, by the same command.
+
+    Raises:
+        Damaged: the folder holds no whole backup, or files of it are not what was copied; nothing was restored.
+        UsageError: the warehouse is not empty.
+        WarehouseBusy: somebody is at work on it.
+        WarehouseError: the backup is of a warehouse that newer code wrote.
+    """
+    record = read_record(folder)
+    warehouse = Warehouse(job.warehouse)
+    _refuse_filled(warehouse.root)
+    try:
+        with warehouse.alone():
+            _refuse_filled(warehouse.root)
+            stage = warehouse.root / _STAGE
+            _refuse_other(stage, record)
+            if not (stage / RECORD).exists():
+                _stage(folder, record, stage)
+            _put_in_place(stage, warehouse.root)
+            warehouse.publish()
+            (stage / RECORD).unlink()
+            shutil.rmtree(stage)
+    except OSError as error:
+        where = error.filename or warehouse.root
+        raise PipelineError(f"{where}: {error.strerror}; make room and restore again") from error
+    n_bytes = sum(kept.n_bytes for kept in record.files)
+    note = f"{len(record.files)} files ({n_bytes / 1e6:.1f} MB) of {record.made_at[:16]} UTC in {warehouse.root}"
+    return StageReport("restore", rows=len(record.files), notes=[note])
+
+
+def _refuse_filled(root: Path) -> None:
+    if root.exists() and not root.is_dir():
+        raise UsageError(f"{root}: is no folder; name an empty or new one with --warehouse")
+    if not root.exists() or (root / _STAGE / RECORD).exists():
+        return
+    # Locks hold nothing, and the version is written with the first lock.
+    held = [path.name for path in root.iterdir() if path.suffix != ".lock" and path.name not in _HOLD_NOTHING]
+    if held:
+        raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")
+
+
+_HOLD_NOTHING = (_STAGE, VERSION_FILE, "living")
+
+
+def _refuse_other(stage: Path, record: Record) -> None:
+    if (stage / RECORD).exists() and read_record(stage) != record:
+        raise UsageError(f"{stage.parent}: another backup was being restored here; empty the folder first")
+
+
+def _stage(folder: Path, record: Record, stage: Path) -> None:
+    """Copy all files and see that they are what the record says."""
+    if stage.exists():
+        shutil.rmtree(stage)
+    stage.mkdir(parents=True)
+    damaged = []
+    for kept in record.files:
+        source = folder / kept.stored_as
+        if not source.is_file() or copied(source, stage / kept.path, folder) != (kept.n_bytes, kept.sha256):
+            damaged.append(kept.stored_as)
+    if damaged:
+        shutil.rmtree(stage)
+        more = f" and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
+        raise Damaged(
+            f"{folder}: {', '.join(damaged[:_NAMED])}{more}: not what was copied (missing, or size or SHA-256 differ); "
+            "nothing was restored, use another copy, or renew this one with `prbench backup --verify`"
+        )
+    refuse_newer(stage)
+    for sub in {(stage / kept.path).parent for kept in record.files}:
+        sync(sub)
+    write_record(stage, record)
+
+
+def _put_in_place(stage: Path, root: Path) -> None:
+    """Move what was verified into the warehouse; the parts last, since they make it one."""
+    for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
+        if (stage / name).exists():
+            if name != VERSION_FILE and (root / name).exists():
+                raise UsageError(f"{root}: {name} came in while a restore was cut short; empty the folder first")
+            (stage / name).replace(root / name)
+    sync(root)

@@ -1,0 +1,81 @@
+"""Tidying a warehouse: small files become large ones, and raw replies that were kept long enough go."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from tasks.config.settings import Job
+from tasks.llm.ledger.pruning import prune
+from tasks.maintain.removal import forget_removed
+from tasks.run.run_context import LEDGER
+from tasks.run.stage_report import StageReport
+from warehouse import Reader, Warehouse
+from warehouse.contracts.tables import DECIDED_STATUSES
+
+_MANY_PARTS = 400
+"""Parts from which on a night compacts: about a week of nights, and far fewer than slow a reader down."""
+_DAY_S = 86_400.0
+_STORED = """
+    with cells as (select unnest(?::varchar[]) as cell)
+    select cell, bool_or(list_contains(?::varchar[], status)) as is_decided
+    from (
+        select cell, status from cells inner join responses on response_id = cell
+        union all
+        select cell, status from cells inner join verdicts on verdict_id = cell
+        union all
+        select cell, status from cells inner join control_verdicts on verdict_id = cell
+    )
+    group by cell
+"""
+
+
+def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
+    """Compact the tables and prune the ledger, and say what came of it; what is read stays the same.
+
+    Args:
+        job: its `retention.replies_days` says which replies go; null: none.
+        only_if_needed: compact only where there are many parts, as a night does.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses.
+        PipelineError: a file of the ledger cannot be opened or written.
+    """
+    report = StageReport("compact")
+    warehouse = Warehouse(job.warehouse)
+    n_parts = warehouse.n_parts()
+    if only_if_needed and n_parts <= _MANY_PARTS:
+        report.notes.append(f"{n_parts} files, few enough")
+    else:
+        _compact(warehouse, report)
+        forget_removed(job)  # what a removal that was killed left
+    if job.settings.retention.replies_days is not None:
+        _prune(job, warehouse, job.settings.retention.replies_days, report)
+    return report
+
+
+def _compact(warehouse: Warehouse, report: StageReport) -> None:
+    done = warehouse.compact()
+    before, after = (sum(getattr(table, name) for table in done.tables) for name in ("bytes_before", "bytes_after"))
+    report.rows = done.parts_before - done.parts_after
+    report.notes.append(f"{done.parts_before} files became {done.parts_after} ({_mb(before)} became {_mb(after)})")
+    if done.is_rebuilt:
+        sizes = f"{_mb(done.database_bytes_before)} became {_mb(done.database_bytes_after)}"
+        report.notes.append(f"database built anew ({sizes})")
+
+
+def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> None:
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        pruned = prune(job.warehouse / LEDGER, time.time() - days * _DAY_S, lambda cells: _stored(reader, cells))
+    report.notes.append(f"{pruned.entries} raw replies older than {days} days removed ({_mb(pruned.freed_bytes)})")
+    if pruned.busy_files:
+        report.notes.append(f"{pruned.busy_files} files of the ledger left alone, since they are written to")
+
+
+def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
+    """Of some cells those that are rows, each with whether the row is decided."""
+    rows = reader.rows(_STORED, [list(cells), list(DECIDED_STATUSES)])
+    return {row["cell"]: row["is_decided"] for row in rows}
+
+
+def _mb(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:.1f} MB"

@@ -1,0 +1,56 @@
+"""Manifests: JSON files that are written last and make the files beside them an export or a backup."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from tasks.rules.errors import PipelineError
+from tasks.rules.json_text import read_json
+from warehouse.files.atomic import write_atomically
+from warehouse.files.inside import open_inside
+
+
+class Damaged(PipelineError):
+    """Files are not what their manifest says, or the manifest is none; nothing of them was taken over."""
+
+
+def write_manifest(path: Path, kind: str, version: int, content: dict[str, Any]) -> None:
+    """Put a manifest of a kind in place, whole or not at all."""
+    document = {"format": kind, "version": version, **content}
+    write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False).encode())
+
+
+def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """A manifest of a kind.
+
+    Raises:
+        Damaged: it is of another kind or a newer version, or cannot be read.
+    """
+    try:
+        document = read_json(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
+    if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:
+        raise Damaged(f"{path}: is no {kind}; is the folder right?")
+    if document["version"] > version:
+        raise Damaged(
+            f"{path}: is of version {document['version']}, and this program knows none above {version}; "
+            "use the newer program"
+        )
+    return document
+
+
+def hash_of(path: Path, folder: Path | None = None) -> str:
+    """The SHA-256 of a file; of one in a folder that came from elsewhere, no link out of it is followed.
+
+    Raises:
+        NotInside: there is one.
+    """
+    with path.open("rb") if folder is None else open_inside(folder, path.relative_to(folder)) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path that a manifest names stays in the manifest's folder."""
+    return path != "" and not Path(path).is_absolute() and ".." not in Path(path).parts

@@ -1,0 +1,278 @@
+"""Reread: the stored verdicts and answers that an earlier parser read otherwise than today's, put right without a call.
+
+Once in the life of a warehouse for each version of the parser (`rules/rereading.py`), by the next command that writes.
+Rows are compared with the raw replies in the ledger. One that came of another reading is replaced where it stands, with
+the status that it should have had: failures are retried as usual. A verdict on an answer whose text changes belongs to
+no answer any more and is removed, so that the next `judge` makes it anew.
+
+A kill at any instant is made good by the next command: what a table needs follows from the ledger and from tables that
+are changed after it, and that all is done is noted last.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.config.settings import Job
+from tasks.console.progress import say
+from tasks.llm.ledger.kept_replies import KeptReplies, KeptReply, kept_replies
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import EMPTY, OK
+from tasks.rules.conversation import NOTHING_SHOWN, final_text
+from tasks.rules.evidence import parse_evidence
+from tasks.rules.rereading import PARSER_VERSION, JudgeReplies, answer_again, may_differ
+from tasks.rules.text import count_alphanumeric, one_line
+from tasks.rules.verdict import DECIDED, PARSE_ERROR, Verdict, parse_verdict
+from tasks.run.part_writer import judge_target, target_of
+from tasks.run.run_context import LEDGER
+from warehouse import Warehouse
+from warehouse.contracts.tables import TABLES
+from warehouse.parts.rewriting import StoredRows
+
+Row = dict[str, Any]
+Changes = dict[tuple[Any, ...], Row | None]
+_OTHER_EVIDENCE = "its evidence is read otherwise now, so it has to be judged again"
+_TABLES = ("responses", "verdicts", "control_verdicts", "evidence", "control_set")
+
+# Rows that the same call answered share its reply: only the one that the call was made for is named in the ledger, and
+# the time that the call took tells the others.
+_ANSWERS = """
+    select *, response_id as cell,
+        hash(conversation_id, trial, vintage, coalesce(latency_s::varchar, response_id)) as call
+    from responses where source = 'sampled' and status in ('ok', 'empty')
+"""
+_VERDICTS = """
+    select verdicts.*, verdict_id as cell,
+        hash(
+            conversation_id, text, criterion_hash, template_hash, grading, judge_trial,
+            coalesce(verdicts.latency_s::varchar, judge_config_hash)
+        ) as call
+    from verdicts left join responses using (response_id)
+    where verdicts.source = 'judged' and (verdicts.value is not null or verdicts.status = 'parse_error')
+"""
+_CONTROL = """
+    select *, verdict_id as cell, hash(verdict_id) as call
+    from control_verdicts where verdict_id is not null and (value is not null or status = 'parse_error')
+"""
+
+
+@dataclass
+class _Found:
+    """What rereading came to: the changes of each table, and how many rows were looked at or could not be."""
+
+    changes: dict[str, Changes] = field(default_factory=lambda: {name: {} for name in _TABLES})
+    n_rows: dict[str, int] = field(default_factory=dict)
+    n_without_reply: int = 0
+    n_on_other_answers: int = 0
+    spent: list[tuple[str, int]] = field(default_factory=list)
+
+    def change(self, table_name: str, row: Row, other: Row | None) -> None:
+        """Note what takes the place of a row."""
+        table = TABLES[table_name]
+        key = tuple(row[column] for column in table.key)
+        self.changes[table_name][key] = None if other is None else {name: other[name] for name in table.columns}
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Rows of a table that may have been read otherwise, each with the replies of its call, oldest first."""
+
+    rows: Sequence[Row]
+    replies: Mapping[Any, Sequence[KeptReply]]
+
+    def texts(self, row: Row) -> list[str]:
+        """The replies that a row rests on."""
+        return [reply.text for reply in self.replies[row["call"]]]
+
+
+def reread(job: Job) -> None:
+    """Bring what is stored up to today's parser, unless it is; says in one line what came of it.
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+        WarehouseError: a part cannot be read, or the disk refuses.
+    """
+    warehouse = Warehouse(job.warehouse)
+    if warehouse.parser >= PARSER_VERSION:
+        return
+    with warehouse.only_one("reread", wait=True):
+        if warehouse.parser >= PARSER_VERSION:
+            return
+        if any(map(warehouse.store.parts, ("responses", "verdicts"))):
+            _reread(job, warehouse)
+            # Until it is noted, damage that is mended from an older database is read again.
+            warehouse.publish()
+        warehouse.note_parser(PARSER_VERSION)
+
+
+def _reread(job: Job, warehouse: Warehouse) -> None:
+    found = _Found()
+    (job.warehouse / LEDGER).mkdir(exist_ok=True)
+    with kept_replies(job.warehouse / LEDGER) as kept, warehouse.stored_rows(*_TABLES) as stored:
+        # Whatever a row rests on is changed after it, so that a second try finds the same.
+        _lend_cells(kept, stored)
+        _answers(_work(found, kept, stored, "answers", _ANSWERS), found, _omitting(job))
+        for name, query in (("verdicts", _VERDICTS), ("control_verdicts", _CONTROL)):
+            _verdicts(_work(found, kept, stored, name, query), found, stored, name, _omitting(job))
+        n_changed = {name: len(found.changes[name]) for name in ("responses", "verdicts", "control_verdicts")}
+        _control_set(found, stored)
+        _on_other_answers(found, stored)
+    for name in ("control_set", "control_verdicts", "verdicts", "evidence", "responses"):
+        warehouse.rewrite(name, found.changes[name])
+    _spend(job, found)
+    _tell(found, n_changed)
+
+
+def _omitting(job: Job) -> frozenset[str]:
+    """The configurations whose server omits the tag that opens thinking."""
+    models = [target_of(model).config_hash for model in job.settings.models if model.omits_think_tag]
+    judges = [judge_target(judge).config_hash for judge in job.settings.judges if judge.omits_think_tag]
+    return frozenset([*models, *judges])
+
+
+def _lend_cells(kept: KeptReplies, stored: StoredRows) -> None:
+    """Have the rows that the ledger has replies for as a table, with whether one of these may be read otherwise."""
+    cells: dict[str, bool] = {}
+    for reply in kept:
+        cells[reply.cell] = cells.get(reply.cell, False) or may_differ(reply.text)
+    types = {"cell": pa.string(), "may_differ": pa.bool_()}
+    stored.lend("replies", pa.table([list(cells), list(cells.values())], pa.schema(types)))
+
+
+def _work(found: _Found, kept: KeptReplies, stored: StoredRows, what: str, query: str) -> _Work:
+    """The rows to look at closely, and their replies; counts the others."""
+    with_calls = f"""
+        select looked_at.*, replies.cell is not null as has_reply, coalesce(may_differ, false) as may_differ,
+            bool_or(has_reply) over calls as is_kept, bool_or(coalesce(may_differ, false)) over calls as is_doubtful
+        from ({query}) as looked_at left join replies using (cell)
+        window calls as (partition by call)
+    """
+    # An empty reply, as it came or unreadable for that, is in the ledger without a text, and is as it was.
+    lost = "count(*) filter (not is_kept and status in ('ok', 'met', 'partial', 'unmet'))"
+    counted = stored.rows(f"select count(*) as n_rows, {lost} as n_lost from ({with_calls})")[0]
+    found.n_rows[what] = counted["n_rows"]
+    found.n_without_reply += counted["n_lost"]
+    rows = stored.rows(f"select * from ({with_calls}) where is_doubtful")
+    call_of = {row["cell"]: row["call"] for row in rows}
+    replies: dict[Any, list[KeptReply]] = defaultdict(list)
+    for reply in kept if rows else ():
+        if reply.cell in call_of:
+            replies[call_of[reply.cell]].append(reply)
+    return _Work(rows, {call: sorted(of, key=lambda reply: reply.finished_at_s) for call, of in replies.items()})
+
+
+def _answers(work: _Work, found: _Found, omitting: frozenset[str]) -> None:
+    for row in work.rows:
+        read = partial(final_text, omits_think_tag=row["model_config_hash"] in omitting)
+        text = answer_again(row["text"], list(map(read, work.texts(row))))
+        if text is None:
+            continue
+        outcome = (OK, None) if text else (EMPTY, NOTHING_SHOWN)
+        length = count_alphanumeric(text) if text else None
+        other = (
+            row | {"text": text or None, "chars_alnum": length} | dict(zip(("status", "error"), outcome, strict=True))
+        )
+        found.change("responses", row, other)
+        if not text:
+            found.spent += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
+
+
+def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, omitting: frozenset[str]) -> None:
+    evidence = _evidence_of(stored, (row["verdict_id"] for row in work.rows))
+    for row in work.rows:
+        omits = row["judge_config_hash"] in omitting
+        as_verdict = partial(parse_verdict, grading=row["grading"], omits_think_tag=omits)
+        replies = JudgeReplies.of(work.texts(row), as_verdict, partial(parse_evidence, omits_think_tag=omits))
+        parts = evidence.get(row["verdict_id"], [])
+        decided = [part for part in parts if part["status"] == OK]
+        is_lost = replies.lost_evidence([tuple(part["evidence"]) for part in decided])
+        for part, lost in zip(decided, is_lost, strict=True):
+            if lost:
+                other = {"status": PARSE_ERROR, "evidence": None, "error": one_line(replies.cause or "")}
+                found.change("evidence", part, part | other)
+        again = _again(row, replies, any(is_lost), any(part["status"] == PARSE_ERROR for part in parts))
+        if again is not None:
+            found.change(table_name, row, row | again)
+            calls = {reply.call_key for reply in work.replies[row["call"]]}
+            if again["status"] == PARSE_ERROR and not parts and len(calls) > 1:
+                # It was asked for once more already. Where it was not, the first reply stays, and that is what comes.
+                found.spent += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
+
+
+def _again(row: Row, replies: JudgeReplies, has_lost: bool, has_failed: bool) -> Row | None:
+    """What of a verdict changes; None if nothing."""
+    is_decided = row["status"] in DECIDED
+    # A failed part may be of an earlier try, so it takes no decision away; but it gives none either.
+    if not is_decided and (has_lost or has_failed):
+        return None
+    before = Verdict(row["status"], row["value"], row["explanation"] or "") if is_decided else None
+    outcome = _OTHER_EVIDENCE if has_lost else replies.again(before)
+    if outcome is None:
+        return None
+    if isinstance(outcome, str):
+        return {"status": PARSE_ERROR, "value": None, "explanation": None, "error": one_line(outcome)}
+    said = {"status": outcome.status, "value": outcome.value, "explanation": outcome.explanation}
+    return {**said, "error": None}
+
+
+def _evidence_of(stored: StoredRows, verdict_ids: Iterable[str]) -> dict[str, list[Row]]:
+    """The evidence of some verdicts, those failed too."""
+    stored.lend("asked", _column("verdict_id", list(verdict_ids)))
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in stored.rows("select * from evidence where verdict_id in (select verdict_id from asked)"):
+        found[row["verdict_id"]].append(row)
+    return found
+
+
+def _column(name: str, values: list[str]) -> pa.Table:
+    return pa.table([pa.array(values, pa.string())], [name])
+
+
+def _control_set(found: _Found, stored: StoredRows) -> None:
+    """The first values of control sets that were read otherwise; a member without one is none."""
+    values = {key[0]: row["value"] for key, row in found.changes["verdicts"].items() if row is not None}
+    for row in stored.rows("select * from control_set") if values else ():
+        if row["verdict_id"] in values:
+            value = values[row["verdict_id"]]
+            found.change("control_set", row, None if value is None else row | {"first_value": value})
+
+
+def _on_other_answers(found: _Found, stored: StoredRows) -> None:
+    """Remove the verdicts on answers whose text changes, with their evidence; imported ones too."""
+    if not found.changes["responses"]:
+        return
+    stored.lend("changed", _column("response_id", [key[0] for key in found.changes["responses"]]))
+    for name in ("verdicts", "evidence"):
+        for row in stored.rows(f"select * from {name} where response_id in (select response_id from changed)"):
+            found.change(name, row, None)
+            found.n_on_other_answers += name == "verdicts"
+
+
+def _spend(job: Job, found: _Found) -> None:
+    """Note that the replies behind new failures answer no later call."""
+    if found.spent:
+        ledger = Ledger(job.warehouse / LEDGER)
+        ledger.spend(found.spent)
+        ledger.close()
+
+
+def _tell(found: _Found, n_changed: Mapping[str, int]) -> None:
+    n_verdicts = found.n_rows["verdicts"] + found.n_rows["control_verdicts"]
+    n_other = n_changed["verdicts"] + n_changed["control_verdicts"]
+    if not n_verdicts + found.n_rows["answers"]:
+        return
+    line = (
+        f"stored replies were read again by a stricter parser: {n_other} of {n_verdicts} verdicts and "
+        f"{n_changed['responses']} of {found.n_rows['answers']} answers changed"
+    )
+    if found.n_on_other_answers:
+        line += (
+            f"; {found.n_on_other_answers} verdicts on changed answers were removed, `prbench judge` makes them again"
+        )
+    if found.n_without_reply:
+        line += f"; {found.n_without_reply} could not be read again, their replies are no longer in the ledger"
+    say(line)

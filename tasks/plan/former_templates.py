@@ -1,0 +1,63 @@
+"""What judging under another template means for verdicts that are there: they stay, and all is judged again."""
+
+import asyncio
+
+from tasks.benchmarks.base import Benchmark
+from tasks.config.settings import Job
+from tasks.prompts import FOLDER, load_template
+from tasks.rules.conversation import missing_places
+from tasks.run.missing_work import Judging, Scope, hash_of_template, judgings, open_scope
+from warehouse import Reader, Warehouse
+
+_DECIDED_BEFORE = """
+    select template_hash, count(*) as n_verdicts from verdicts as before
+    where
+        benchmark = $benchmark and dataset_revision = $dataset_revision and judge = $judge
+        and judge_config_hash = $judge_config_hash and grading = $grading and judge_trial = $judge_trial
+        and source = 'judged' and value is not null and template_hash <> $template_hash
+        and not exists (
+            select 1 from verdicts as now
+            where now.response_id = before.response_id and now.criterion_id = before.criterion_id
+                and now.criterion_hash = before.criterion_hash and now.judge = before.judge
+                and now.judge_config_hash = before.judge_config_hash and now.grading = before.grading
+                and now.judge_trial = before.judge_trial and now.template_hash = $template_hash
+                and now.value is not null
+        )
+    group by template_hash order by n_verdicts desc, template_hash limit 1
+"""
+
+
+def judged_before(reader: Reader, scope: Scope, judging: Judging) -> str:
+    """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
+    found = reader.rows(_DECIDED_BEFORE, {**scope.key, **judging.columns})
+    if not found:
+        return ""
+    name = _names(scope.benchmark).get(found[0]["template_hash"])
+    which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
+    return f"{found[0]['n_verdicts']} verdicts that stand under {which}; those stay beside the new ones"
+
+
+async def tell_of_templates(job: Job) -> list[str]:
+    """A line for each judge whose verdicts are made again because its template is another one."""
+
+    def lines() -> list[str]:
+        with Warehouse(job.warehouse).reader() as reader:
+            scope = open_scope(job, reader)
+            told = {
+                judging.judge.label: judged_before(reader, scope, judging)
+                for judging in judgings(job, scope.benchmark)
+                if judging.judge_trial == 1
+            }
+        return [f"{label}: {line}" for label, line in told.items() if line]
+
+    return await asyncio.to_thread(lines)
+
+
+def _names(benchmark: Benchmark) -> dict[str, str]:
+    """The judge templates that ship, by what they are identified by."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.txt")):
+        if not missing_places(path.read_text(encoding="utf-8")):
+            text = load_template(path.stem, path.stem)
+            found[hash_of_template(text, benchmark)] = path.stem
+    return found

@@ -1,0 +1,248 @@
+"""Plan: the calls that a run would make, and what they would use and cost. It makes none.
+
+Tokens a call are those measured on stored rows of the same configuration; without any, prompts are counted with
+LiteLLM's local tokenizers. What is not known stays None, and the plan says why.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasks.config.models import ORIGINAL
+from tasks.config.settings import Job
+from tasks.judge.context_fit import Lengths, lengths_of
+from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, prices_of
+from tasks.llm.request import Prices, Target
+from tasks.plan.former_templates import judged_before
+from tasks.rules.errors import PipelineError
+from tasks.rules.variants import AUGMENTED
+from tasks.run.conversations import Conversation, conversations_of
+from tasks.run.missing_work import (
+    Judging,
+    Scope,
+    judgings,
+    missing_responses,
+    missing_verdicts,
+    open_scope,
+    unworded_criteria,
+    wanted_rubrics,
+)
+from tasks.run.part_writer import judge_target, target_of
+from warehouse import Reader, Warehouse
+
+MEASURED, COUNTED, UNKNOWN = "measured", "counted", "unknown"
+_COUNTED_PROMPTS = 40
+"""So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
+_JUDGE_CALLS = """(
+    select judge, judge_config_hash, template_hash, prompt_tokens, cached_tokens, completion_tokens from verdicts
+    union all
+    select judge, judge_config_hash, template_hash, e.prompt_tokens, e.cached_tokens, e.completion_tokens
+    from evidence as e inner join verdicts using (verdict_id)
+)"""
+"""The calls that decided on a criterion, and those that searched the parts of a long answer."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them.
+
+    `judged_before` says which of a judge's calls repeat verdicts that stand under another template.
+    """
+
+    role: str
+    label: str
+    calls: int
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    basis: str = UNKNOWN
+    note: str = ""
+    judged_before: str = ""
+
+
+@dataclass(frozen=True)
+class _PerCall:
+    """Tokens of a mean call."""
+
+    prompt: float | None = None
+    cached: float | None = None
+    completion: float | None = None
+    basis: str = UNKNOWN
+
+
+def plan(job: Job) -> list[Planned]:
+    """What `run` would call, by model and judge.
+
+    Raises:
+        PipelineError: the data set is not ingested, or its conversations are not assembled.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        conversations = conversations_of(reader, scope, scope.task_ids)
+        if len(conversations) < len(scope.task_ids):
+            raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
+        cells = {
+            model.label: missing_responses(job, scope, reader, model, target_of(model).config_hash, retry_failed=False)
+            for model in job.settings.models
+        }
+        models = [_samples(job, reader, label, of_model, conversations) for label, of_model in cells.items()]
+        to_come = [task_id for of_model in cells.values() for task_id, _ in of_model]
+        judges = [
+            _verdicts(job, scope, reader, judging, conversations, to_come) for judging in judgings(job, scope.benchmark)
+        ]
+        control = [
+            _control(job, scope, reader, judging)
+            for judging in judgings(job, scope.benchmark)
+            if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
+        ]
+        rewording = [_rewording(job, scope, reader)] if AUGMENTED in wanted_rubrics(job) else []
+    return models + rewording + judges + control
+
+
+def in_all(planned: Sequence[Planned]) -> Planned:
+    """The sum; None where a part is not known."""
+    return Planned(
+        "all", "", sum(each.calls for each in planned), _sum([each.prompt_tokens for each in planned]),
+        _sum([each.completion_tokens for each in planned]), _sum([each.cost_usd for each in planned]), basis="",
+    )  # fmt: skip
+
+
+def _samples(
+    job: Job, reader: Reader, label: str, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
+) -> Planned:
+    model = next(model for model in job.settings.models if model.label == label)
+    target = target_of(model)
+    per_call = _measured(reader, "responses", "model = ? and model_config_hash = ?", [label, target.config_hash])
+    if per_call.prompt is None and cells:
+        texts = ["\n".join(text for _, text in conversations[task_id].messages) for task_id, _ in cells]
+        per_call = replace(per_call, prompt=_counted(target, texts), basis=COUNTED)
+    return _planned("sample", label, len(cells), per_call, prices_of(target))
+
+
+def _verdicts(
+    job: Job, scope: Scope, reader: Reader, judging: Judging, conversations: Mapping[str, Conversation],
+    to_come: Sequence[str],
+) -> Planned:  # fmt: skip
+    owed = missing_verdicts(job, scope, reader, judging, retry_failed=False)
+    n_criteria = _n_criteria(reader, scope)
+    to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
+    target = judge_target(judging.judge)
+    prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
+    per_call = _measured(reader, _JUDGE_CALLS, *_identity(judging))
+    lengths = lengths_of(judging, target)
+    calls, prompts = 0, []
+    if lengths is not None or per_call.prompt is None:
+        answers = _answers(reader, [each.response_id for each in owed])
+        for each in owed:
+            task_id, text = answers[each.response_id]
+            of_answer = _prompts(judging, lengths, conversations[task_id], text)
+            calls += each.n_criteria * len(of_answer)
+            prompts += of_answer
+    else:
+        calls = sum(each.n_criteria for each in owed)
+    if per_call.prompt is None and prompts:
+        per_call = replace(per_call, prompt=_counted(target, prompts), basis=COUNTED)
+    planned = _planned("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
+    unknown = [] if lengths is None or not planned.calls else list(_of_lengths(lengths, to_come_calls))
+    unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(scope, reader, judging.judge.rubric))
+    unknown += [f"verdicts on {unworded} criteria that are still to be put in other words"] if unworded else []
+    before = judged_before(reader, scope, judging) if planned.calls else ""
+    return replace(planned, note="; ".join([*filter(None, [planned.note]), *unknown]), judged_before=before)
+
+
+def _rewording(job: Job, scope: Scope, reader: Reader) -> Planned:
+    """The calls that put criteria in other words."""
+    writer = job.settings.rubric_writer
+    assert writer is not None
+    target = target_of(writer)
+    n_owed = len(unworded_criteria(scope, reader, AUGMENTED))
+    measured = _measured(reader, "criterion_variants", "model = ? and model_config_hash = ?",
+                         [writer.label, target.config_hash])  # fmt: skip
+    return _planned("derive", writer.label, n_owed, measured, prices_of(target))
+
+
+def _prompts(judging: Judging, lengths: Lengths | None, conversation: Conversation, text: str) -> list[str]:
+    """What goes out about an answer for each criterion: one prompt, or one for each part of it and the last."""
+    asked = judging.template + "\n".join(text for _, text in conversation.messages)
+    parts = [] if lengths is None else lengths.usual_parts(conversation.messages, text)
+    return [asked + part for part in parts] + [asked] if len(parts) > 1 else [asked + text]
+
+
+def _of_lengths(lengths: Lengths, to_come_calls: int) -> Iterator[str]:
+    """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
+    if lengths.room.prompt_tokens is None:
+        yield "its context, so more calls if answers are too long for it (`context_tokens`)"
+    elif to_come_calls:
+        yield "more calls if answers to come are too long for it"
+
+
+def _identity(judging: Judging) -> tuple[str, list[Any]]:
+    """The condition on a judging's rows, and its values."""
+    condition = "judge = ? and judge_config_hash = ? and template_hash = ?"
+    return condition, [judging.judge.label, judging.judge_config_hash, judging.template_hash]
+
+
+def _control(job: Job, scope: Scope, reader: Reader, judging: Judging) -> Planned:
+    """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
+    key = {**scope.key, **judging.columns}
+    where = " and ".join(f"{column} = ?" for column in key)
+    n_members = reader.value(f"select count(*) from control_set where {where}", list(key.values()))
+    n_done = reader.value(
+        f"select count(*) from control_verdicts where {where} and judge_vintage = ? and value is not null",
+        [*key.values(), job.night],
+    )
+    calls = max(0, (n_members or job.settings.drift.verdicts) - n_done)
+    measured = _measured(reader, _JUDGE_CALLS, *_identity(judging))
+    return _planned("drift", judging.judge.label, calls, measured, prices_of(judge_target(judging.judge)))
+
+
+def _measured(reader: Reader, table: str, condition: str, identity: list[Any]) -> _PerCall:
+    """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
+    row = reader.rows(
+        f"select avg(prompt_tokens) as prompt, avg(cached_tokens) as cached, avg(completion_tokens) as completion "
+        f"from {table} where {condition} and prompt_tokens > 0",
+        identity,
+    )[0]
+    return _PerCall(**row, basis=MEASURED) if row["prompt"] is not None else _PerCall()
+
+
+def _counted(target: Target, texts: Sequence[str]) -> float:
+    """Mean tokens of some prompts, those counted spread evenly over all."""
+    chosen = texts[:: max(1, len(texts) // _COUNTED_PROMPTS)]
+    return sum(count_tokens(target, text) for text in chosen) / len(chosen)
+
+
+def _planned(role: str, label: str, calls: int, per_call: _PerCall, prices: Prices) -> Planned:
+    if calls == 0:
+        return Planned(role, label, 0, 0, 0, 0.0, MEASURED)
+    missing = []
+    if per_call.prompt is None:
+        missing.append("no answer to judge is there yet")
+    if per_call.completion is None:
+        missing.append("no answer of it was measured yet")
+    if prices.input_usd_per_mtok is None:
+        missing.append("its price is not known")
+    prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
+    cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
+    return Planned(role, label, calls, prompt, completion, cost, per_call.basis, "; ".join(missing))
+
+
+def _n_criteria(reader: Reader, scope: Scope) -> dict[str, int]:
+    rows = reader.rows(
+        "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*scope.key.values()]
+    )
+    return {row["task_id"]: row["n_criteria"] for row in rows}
+
+
+def _answers(reader: Reader, response_ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Response -> its task and text."""
+    query = "select response_id, task_id, text from responses where list_contains(?, response_id)"
+    return {row["response_id"]: (row["task_id"], row["text"]) for row in reader.rows(query, [list(response_ids)])}
+
+
+def _times(calls: int, mean: float | None) -> int | None:
+    return None if mean is None else round(calls * mean)
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    return None if any(value is None for value in values) else sum(values)

@@ -1,0 +1,173 @@
+"""Coverage: of what a job wants, what is there, what failed and what is missing."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.config.settings import Job
+from tasks.rules.identity import BASE_VINTAGE, IMPORTED
+from tasks.rules.verdict import DECIDED
+from tasks.run.missing_work import Scope, imported_models, judgings, model_hashes, open_scope
+from warehouse import Reader, Warehouse
+
+
+@dataclass
+class Covered:
+    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial."""
+
+    model: str
+    vintage: str
+    trial: int
+    judge: str | None
+    judge_trial: int | None
+    wanted: int
+    done: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def series(self) -> str:
+        """The model, with its vintage where that tells something."""
+        return self.model if self.vintage == BASE_VINTAGE else f"{self.model} of {self.vintage}"
+
+    @property
+    def missing(self) -> int:
+        """Cells that nothing is stored for."""
+        return self.wanted - self.done - sum(self.failures.values())
+
+    @property
+    def share(self) -> float:
+        """Done / wanted; 1 where nothing is wanted."""
+        return self.done / self.wanted if self.wanted else 1.0
+
+
+def coverage(job: Job) -> list[Covered]:
+    """The coverage matrix of a job: responses by model and trial, verdicts by model, trial, judge and judge trial.
+
+    Models that only imported responses have are in it too, unless models are named.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        scope = open_scope(job, reader)
+        models = _models(job, scope, reader)
+        wanted = _wanted(job, scope, reader, models)
+        return _responses(job, scope, reader, models, wanted) + _verdicts(job, scope, reader, models, wanted)
+
+
+_Wanted = dict[tuple[str, int], tuple[int, int]]
+"""(model, trial) -> how many responses and verdicts."""
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What counts for a model label: the configuration hashes of its responses, and their vintage."""
+
+    config_hashes: tuple[str, ...]
+    vintage: str
+
+    def holds(self, row: dict[str, Any]) -> bool:
+        """Whether a row of figures is about such responses."""
+        return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
+
+
+def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, _Counted]:
+    """What counts for each model label."""
+    hashes = model_hashes(job)
+    found = {
+        model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
+    }
+    for label in imported_models(job, scope, reader):
+        found.setdefault(label, _Counted((IMPORTED,), job.vintage))
+    return found
+
+
+def _wanted(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> _Wanted:
+    """How many responses and verdicts are wanted, by model and trial.
+
+    A configured or named model is to answer every task of the scope; of a model that only imported responses have,
+    these are all there is to want.
+    """
+    tasks = reader.rows(
+        "select count(*) as n_tasks, coalesce(sum(n_criteria), 0)::bigint as n_criteria from tasks "
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)",
+        [*scope.key.values(), list(scope.task_ids)],
+    )[0]
+    given = reader.rows(
+        "select model, trial, count(*) as n_tasks, sum(n_criteria)::bigint as n_criteria from responses "
+        "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
+        "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
+        "and (? or list_contains(?::bigint[], trial)) and source = 'imported' group by all order by all",
+        [*scope.key.values(), job.vintage, list(scope.task_ids), job.named_trials is None, list(job.trials)],
+    )
+    asked = {*model_hashes(job), *(job.named_models or ())}
+    wanted = {
+        (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
+        for model in models
+        if model in asked
+        for trial in job.trials
+    }
+    for row in given:
+        if row["model"] in models and models[row["model"]].vintage == job.vintage:
+            wanted.setdefault((row["model"], row["trial"]), (row["n_tasks"], row["n_criteria"]))
+    return wanted
+
+
+def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted], wanted: _Wanted) -> list[Covered]:
+    cells = {
+        (model, trial): Covered(model, models[model].vintage, trial, None, None, n_tasks)
+        for (model, trial), (n_tasks, _) in wanted.items()
+    }
+    rows = reader.rows(
+        "select model, model_config_hash, vintage, trial, status, count(*) as n from responses "
+        "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
+        "group by all",
+        [*scope.key.values(), job.vintages, list(scope.task_ids)],
+    )
+    for row in rows:
+        cell = cells.get((row["model"], row["trial"]))
+        if cell and models[row["model"]].holds(row):
+            _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
+    return list(cells.values())
+
+
+def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted], wanted: _Wanted) -> list[Covered]:
+    found: list[Covered] = []
+    configured = [judging.columns for judging in judgings(job, scope.benchmark)]
+    for columns in configured + _imported_judgings(job, scope, reader):
+        cells = {
+            (model, trial): Covered(
+                model, models[model].vintage, trial, columns["judge"], columns["judge_trial"], n_criteria
+            )
+            for (model, trial), (_, n_criteria) in wanted.items()
+        }
+        for row in reader.rows(
+            "select model, model_config_hash, vintage, trial, status, count(*) as n "
+            "from judged_criteria inner join series using (series_id, benchmark, dataset_revision) "
+            "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
+            "and judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ? "
+            "group by all",
+            [*scope.key.values(), job.vintages, list(scope.task_ids), *columns.values()],
+        ):
+            cell = cells.get((row["model"], row["trial"]))
+            if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
+                _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
+        # What was judged elsewhere is shown, not wanted.
+        found += [cell for cell in cells.values() if columns in configured or cell.missing < cell.wanted]
+    return found
+
+
+def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
+    """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
+    rows = reader.rows(
+        "select distinct judge, judge_config_hash, template_hash, grading, judge_trial from series "
+        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) "
+        "and judge_config_hash = 'imported' and grading <> 'ternary_as_binary' order by all",
+        [*scope.key.values(), job.vintages],
+    )
+    return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
+
+
+def _count(cell: Covered, status: str, number: int, *, is_done: bool) -> None:
+    if is_done:
+        cell.done += number
+    else:
+        cell.failures[status] += number

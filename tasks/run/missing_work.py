@@ -1,0 +1,249 @@
+"""What a run wants, minus what is stored: the anti-joins that decide which calls are made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import sql
+from tasks.benchmarks.base import Benchmark
+from tasks.config.models import ORIGINAL, Judge, Model
+from tasks.config.settings import Job
+from tasks.dataset.source import source_of
+from tasks.prompts import load_evidence_template, load_template
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.evidence import WORDING
+from tasks.rules.identity import template_hash
+from tasks.run.part_writer import judge_target, target_of
+from warehouse import Reader
+
+PASSING = ("timeout", "provider_error", "parse_error", "empty")
+"""Failures whose cause may pass: the next run tries them again."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order."""
+
+    benchmark: Benchmark
+    dataset_revision: str
+    splits: tuple[str, ...]
+    task_ids: tuple[str, ...]
+
+    @property
+    def key(self) -> dict[str, str]:
+        """The columns that every row of this scope carries."""
+        return {"benchmark": self.benchmark.name, "dataset_revision": self.dataset_revision}
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A judge with everything that makes its verdicts its own.
+
+    With `evidence_template`, answers that are too long for the judge are searched for evidence part by part; without,
+    they are a failure (`context_length`).
+    """
+
+    judge: Judge
+    judge_config_hash: str
+    template: str
+    template_hash: str
+    grading: str
+    judge_trial: int
+    evidence_template: str | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that identify the judging on a verdict."""
+        return {
+            "judge": self.judge.label,
+            "judge_config_hash": self.judge_config_hash,
+            "template_hash": self.template_hash,
+            "grading": self.grading,
+            "judge_trial": self.judge_trial,
+        }
+
+
+def open_scope(job: Job, reader: Reader) -> Scope:
+    """The admitted tasks of the chosen splits, the first N of them under a limit.
+
+    Raises:
+        PipelineError: the data set is not ingested.
+        UsageError: a named task is not among them.
+    """
+    benchmark, source = source_of(job)
+    key = [benchmark.name, source.revision]
+    stored = {
+        row["split"]
+        for row in reader.rows(
+            "select distinct split from split_members where benchmark = ? and dataset_revision = ?", key
+        )
+    }
+    missing = [split for split in source.splits if split not in stored]
+    if missing:
+        raise PipelineError(
+            f"{source.name}: split {missing[0]!r} of revision {source.revision[:12]} is not in the warehouse; "
+            "run `prbench ingest` first"
+        )
+    rows = reader.rows(
+        "select task_id from split_members inner join tasks using (benchmark, dataset_revision, task_id) "
+        "where benchmark = ? and dataset_revision = ? and is_admitted and list_contains(?, split) "
+        "group by task_id order by min((list_position(?, split), position))",
+        [*key, list(source.splits), list(source.splits)],
+    )
+    task_ids = _chosen(job, [row["task_id"] for row in rows])
+    return Scope(benchmark, source.revision, source.splits, task_ids)
+
+
+def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
+    """Of the admitted tasks those that the job names, the first N of them under a limit."""
+    if job.named_tasks is not None:
+        unknown = sorted(set(job.named_tasks) - set(task_ids))
+        if unknown:
+            raise UsageError(f"--task {unknown[0]}: is no admitted task of the chosen splits; see the table `tasks`")
+        task_ids = [task_id for task_id in task_ids if task_id in job.named_tasks]
+    return tuple(task_ids)[: job.limit]
+
+
+def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
+    """Every configured judge in every judge trial."""
+    found = []
+    for judge in job.settings.judges:
+        grading = judge.grading or benchmark.grading
+        template = template_of(judge, benchmark)
+        evidence = _evidence_template(template, benchmark)
+        words, config = hash_of_template(template, benchmark), judge_target(judge).config_hash
+        found += [
+            Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)
+        ]
+    return found
+
+
+def hash_of_template(template: str, benchmark: Benchmark) -> str:
+    """The identity of a judge's template, with whatever else it reads for the benchmark."""
+    evidence = _evidence_template(template, benchmark)
+    return template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
+
+
+def _evidence_template(template: str, benchmark: Benchmark) -> str | None:
+    """The template for the parts of a long answer, as it goes with a judge's template; None where answers are whole."""
+    name = benchmark.evidence_template
+    return None if name is None else load_evidence_template(name, template)
+
+
+def template_of(judge: Judge, benchmark: Benchmark) -> str:
+    """The text of a judge's template.
+
+    Raises:
+        UsageError: there is no such template, or the benchmark is not graded that way.
+    """
+    grading = judge.grading or benchmark.grading
+    if grading not in benchmark.gradings:
+        known = " or ".join(benchmark.gradings)
+        raise UsageError(f"judge {judge.label}: {benchmark.name} is graded {known}, not {grading}")
+    return load_template(judge.template, benchmark.gradings[grading])
+
+
+def missing_responses(
+    job: Job, scope: Scope, reader: Reader, model: Model, model_config_hash: str, *, retry_failed: bool
+) -> list[tuple[str, int]]:
+    """The (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
+
+    An imported response of the same label, trial and vintage fills its cell.
+    """
+    rows = reader.rows(
+        """
+        with wanted as (
+            select task_id, trial, position
+            from (select unnest(?::varchar[]) as task_id, generate_subscripts(?::varchar[], 1) as position)
+            cross join (select unnest(?::bigint[]) as trial)
+        ),
+        filled as (
+            select task_id, trial
+            from responses inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
+            where benchmark = ? and dataset_revision = ? and model = ? and vintage = ?
+                and (model_config_hash = ? or source = 'imported')
+                and not (list_contains(?, status) or (? and status <> 'ok'))
+        )
+        select task_id, trial from wanted anti join filled using (task_id, trial) order by trial, position
+        """,
+        [
+            list(scope.task_ids), list(scope.task_ids), list(job.trials),
+            scope.benchmark.name, scope.dataset_revision, model.label, job.vintage_of(model), model_config_hash,
+            list(PASSING), retry_failed,
+        ],
+    )  # fmt: skip
+    return [(row["task_id"], row["trial"]) for row in rows]
+
+
+class Owed(NamedTuple):
+    """A response that a judging still owes verdicts, with how many."""
+
+    response_id: str
+    model: str
+    n_criteria: int
+
+
+def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool) -> list[Owed]:
+    """The responses that a judging still owes verdicts.
+
+    Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
+    ones next to each other: they are judged by the same calls.
+
+    Imported responses are judged like sampled ones, unless models are named and theirs is not among them.
+    """
+    named, hashes = job.named_models, model_hashes(job)
+    asked = {
+        **scope.key,
+        **_undecided(judging, retry_failed),
+        "tasks": list(scope.task_ids),
+        "trials": list(job.trials),
+        "sampled": [f"{job.vintage_of(model)} {hashes[model.label]} {model.label}" for model in job.settings.models],
+        "vintage": job.vintage,
+        "is_any_import": named is None,
+        "imported": list(named or ()),
+    }
+    return [Owed(**row) for row in reader.rows(sql.read("questions/owed_answers"), asked)]
+
+
+def owed_criteria(
+    reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
+) -> list[dict[str, Any]]:
+    """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
+    asked = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
+    return reader.rows(sql.read("questions/owed_criteria"), asked)
+
+
+def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
+    """The parameters that say what counts as not decided by a judging."""
+    return {
+        **judging.columns, "rubric": judging.judge.rubric, "again": list(PASSING), "retry_failed": retry_failed,
+    }  # fmt: skip
+
+
+def wanted_rubrics(job: Job) -> list[str]:
+    """The wordings that the job's judges ask for, beside the rubric's own."""
+    return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
+
+
+def unworded_criteria(scope: Scope, reader: Reader, rubric: str, *, retry_failed: bool = False) -> list[dict[str, Any]]:
+    """The criteria of the scope that have no words of a variant of the rubric yet, in the rubric's order."""
+    asked = {
+        **scope.key, "rubric": rubric, "tasks": list(scope.task_ids), "again": list(PASSING),
+        "retry_failed": retry_failed,
+    }  # fmt: skip
+    return reader.rows(sql.read("questions/owed_variants"), asked)
+
+
+def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:
+    """The labels of imported answers that the job is about: those it names, or all where it names no model."""
+    rows = reader.rows(
+        "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
+        "and source = 'imported' order by model",
+        [*scope.key.values(), job.vintage],
+    )
+    return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
+
+
+def model_hashes(job: Job) -> dict[str, str]:
+    """The configuration hash of each configured model, by label."""
+    return {model.label: target_of(model).config_hash for model in job.settings.models}

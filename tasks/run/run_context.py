@@ -1,0 +1,200 @@
+"""A run's desk: its ledger, its limits and budget, and the gateways through which its stages call."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC
+
+from tasks.config.settings import Job
+from tasks.llm.gateway import Gateway, Tries
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.admission import Permits, Totals
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.prices import most_answer_tokens, prices_of
+from tasks.llm.redaction import filled_in
+from tasks.llm.request import Target
+from tasks.rules.errors import UsageError
+from tasks.run.part_writer import judge_target, target_of
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+
+ROLES = ("sample", "judge", "drift", "derive")
+"""What calls are made for. Those of drift and derive are under the same limits together with the judges'."""
+_LOST_ROLES = {
+    "responses": ("sample", "model"), "verdicts": ("judge", "judge"), "control_verdicts": ("drift", "judge"),
+    "criterion_variants": ("derive", "model"),
+}  # fmt: skip
+"""Table -> what its rows are called for, and which column has the label of the one that is called."""
+LEDGER = "ledger"
+
+
+class Desk:
+    """What one process needs for its calls; permission comes from the run's limiters, wherever they are."""
+
+    def __init__(self, job: Job, permits: Mapping[str, Permits], marks: Mapping[str, int] | None = None) -> None:
+        self.ledger = Ledger(job.warehouse / LEDGER, marks)
+        limits = job.settings.limits
+        tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
+        self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries, role) for role in ROLES}
+        self._held = _held_back(job)
+
+    def gateway(self, role: str, label: str) -> Gateway:
+        """The gateway of a role to the model or judge with a label."""
+        gateway = self._gateways[role]
+        return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
+
+    def is_held_back(self, role: str, label: str) -> bool:
+        """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
+        return bool({(role, label), (role, None)} & self._held)
+
+    def close(self) -> None:
+        """Make everything durable and let go."""
+        self.ledger.close()
+
+
+def _held_back(job: Job) -> set[tuple[str, str | None]]:
+    """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
+    found = set()
+    for loss in Warehouse(job.warehouse).losses():
+        if loss.table in _LOST_ROLES and loss.benchmark in {None, job.settings.benchmark}:
+            role, label = _LOST_ROLES[loss.table]
+            found.add((role, getattr(loss, label)))
+    return found
+
+
+class RunDesk(Desk):
+    """The desk of the process that a run belongs to: it holds the limits."""
+
+    def __init__(self, job: Job) -> None:
+        limits = job.settings.limits
+        self.budget = Budget(limits.max_usd, limits.max_tokens)
+        self.limiters: dict[str, Limiter] = {}
+        for role in ("sample", "judge"):
+            rates = limits.rates(role)
+            concurrency = rates.concurrency or 1
+            self.limiters[role] = Limiter(
+                concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
+            )
+        self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
+        self._stop_at = job.stop_at
+        self._told: set[str] = set()
+        super().__init__(job, self.limiters)
+
+    def tell(self, report: StageReport) -> None:
+        """Add to a stage's report what people should know about its calls."""
+        held = sorted(label or "all models" for role, label in self._held if role == report.stage)
+        if held and report.skipped:
+            report.warnings.append(
+                f"{', '.join(held)}: {report.skipped} calls not made, since damage took rows like theirs and their "
+                "replies are not in the ledger; --replace-lost makes them"
+            )
+        limiter = self.limiters[report.stage]
+        # Stages that share a lane, one after the other or side by side, tell of it once.
+        report.warnings += [line for line in _of_lanes(limiter) if line not in self._told]
+        self._told.update(report.warnings)
+        if self.budget.is_spent:
+            report.is_at_budget = True
+            report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
+        if limiter.too_late and self._stop_at is not None:
+            report.is_at_stop_time = True
+            stopped_at = self._stop_at.astimezone(UTC)
+            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
+
+
+def _of_lanes(limiter: Limiter) -> Iterator[str]:
+    for lane in limiter.lanes.values():
+        if lane.stopped is not None:
+            yield f"{lane.name}: stopped for this run: {lane.stopped}"
+        if len(lane.served) > 1:
+            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in lane.served.most_common())
+            yield f"{lane.name}: what answered changed within the run: {seen}"
+
+
+_open: dict[str, Desk] = {}
+_used: dict[str, Totals] = {}
+
+
+def used_by(job: Job) -> Totals:
+    """What all calls of a run came to, those included that an interruption or an error left without a row."""
+    return _used.get(job.run_id, Totals())
+
+
+def _stop_at_s(job: Job) -> float | None:
+    return None if job.stop_at is None else job.stop_at.timestamp()
+
+
+def desk_of(job: Job) -> Desk:
+    """The desk of a run in this process."""
+    return _open[job.run_id]
+
+
+def run_desk_of(job: Job) -> RunDesk:
+    """The desk of a run in the process that it belongs to."""
+    desk = _open[job.run_id]
+    assert isinstance(desk, RunDesk)
+    return desk
+
+
+def sit_down(job: Job, desk: Desk) -> None:
+    """Make a desk the one of its run in this process."""
+    _open[job.run_id] = desk
+
+
+@asynccontextmanager
+async def calling(job: Job) -> AsyncIterator[RunDesk]:
+    """The desk of a run while the block lasts; an inner block shares the outer one's.
+
+    Raises:
+        UsageError: there is a cap, and what a call may cost at most is not known for a model.
+        PipelineError: the ledger cannot be written.
+    """
+    if job.run_id in _open:
+        yield run_desk_of(job)
+        return
+    await asyncio.to_thread(refuse_unready, job)
+    desk = RunDesk(job)
+    sit_down(job, desk)
+    try:
+        yield desk
+    finally:
+        del _open[job.run_id]
+        limiters = (desk.limiters[role] for role in ("sample", "judge"))
+        _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
+        desk.close()
+
+
+def refuse_unready(job: Job) -> None:
+    """Refuse what no call can be made with, or no cap be kept with.
+
+    Raises:
+        UsageError: a variable that the configuration refers to is not set; or there is a cap, and what a call may cost
+            at most is not known for a model.
+    """
+    limits = job.settings.limits
+    for _, target in _targets(job):
+        for text in (target.api_base or "", *target.headers.values()):
+            filled_in(text)
+    if limits.max_usd is None and limits.max_tokens is None:
+        return
+    for label, target in _targets(job):
+        if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
+            raise UsageError(f"{label}: has no known price, so --max-usd cannot be kept; give it a `price`")
+        used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
+        if any(most_answer_tokens(target, parameters) is None for parameters in used):
+            raise UsageError(
+                f"{label}: its answers have no known longest length, so no cap can be kept; set `max_tokens`"
+            )
+
+
+def _targets(job: Job) -> Iterator[tuple[str, Target]]:
+    for model in job.settings.models:
+        yield f"model {model.label}", target_of(model)
+    for judge in job.settings.judges:
+        yield f"judge {judge.label}", judge_target(judge)
+    if job.settings.rubric_writer is not None:
+        yield "rubric_writer", target_of(job.settings.rubric_writer)
+
+
+def _served(model: str | None, fingerprint: str | None) -> str:
+    return f"{model or 'unnamed'}" + (f" ({fingerprint})" if fingerprint else "")

@@ -1,0 +1,1 @@
+"""The stage that samples responses."""

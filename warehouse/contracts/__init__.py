@@ -1,0 +1,1 @@
+"""Every stored column and table, declared once."""

@@ -1,0 +1,240 @@
+"""Publishing: the parts become one consistent DuckDB file, built beside the old one and swapped in by rename.
+
+The new file starts as a copy of the last one and takes in the parts that it lacks; the models of `sql/` that stand on
+them are built again. Nobody ever holds the published file open for writing, so readers are never locked out, and one
+that opened the old file goes on reading it.
+"""
+
+import hashlib
+import shutil
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+import sql
+from warehouse.contracts.tables import TABLES
+from warehouse.database.build import build
+from warehouse.database.increments import comes_to_the_same, gone_from, missing_in
+from warehouse.database.losses import add_losses, settle
+from warehouse.database.reader import Reader
+from warehouse.database.recovery import PARTS, VERIFIED, listing_of, restore_rows, set_aside_damaged, tell_missing
+from warehouse.database.schema import STAMP
+from warehouse.files.atomic import sync
+from warehouse.files.damage import is_database_whole, note
+from warehouse.files.errors import WarehouseError
+from warehouse.parts.engine import first_line
+from warehouse.parts.loading import RETRACTED, Names
+from warehouse.parts.manifest import Part
+from warehouse.parts.migrations import known_version, version_of
+from warehouse.parts.part_list import LIST, Kind, Listing, write_list
+from warehouse.parts.store import PartStore
+
+
+@dataclass(frozen=True)
+class Published:
+    """What a database says of itself: the parts that it took in, and the imports whose retraction it knows."""
+
+    parts: Names
+    retracted: tuple[str, ...]
+
+
+_KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
+"""What published files held when this process last saw them, beside what tells the file: it is replaced, never changed.
+Publishing where there is nothing to publish then costs next to nothing."""
+
+
+class _DamagedCopy(Exception):
+    """The database that was to be added to is damaged."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What publishing finds: the parts that stand, what the database lacks of them, and listed parts that are gone.
+
+    `missing` is None where the database has to be built from all parts.
+    """
+
+    standing: dict[str, list[Part]]
+    published: Published | None
+    missing: Names | None
+    gone: Names
+
+    @property
+    def everything(self) -> Names:
+        """All parts that stand."""
+        return {(table, part.name) for table, parts in self.standing.items() for part in parts}
+
+    @property
+    def read(self) -> Names:
+        """The parts that publishing reads: whether an answer is retracted is looked up in all of them."""
+        if self.missing is None:
+            return self.everything
+        if self.missing and self.published and self.published.retracted:
+            return self.missing | {("responses", part.name) for part in self.standing["responses"]}
+        return self.missing
+
+
+def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_verify: bool = False) -> bool:
+    """Bring `database` up to the parts of `store`; True if it was renewed, False if it was up to date.
+
+    With `is_anew` it is built from the parts alone also where adding to it would do. Every part is verified before it
+    is read, with `must_verify` all that stand. Damaged ones are set aside, and what they held is restored as far as the
+    last database has it; `warehouse.damage.take_notices` tells of it. The caller holds the publish lock.
+
+    Raises:
+        WarehouseError: the database cannot be built; the published one stays as it is.
+    """
+    listing = listing_of(store, database)
+    spill = database.with_name(f".{database.name}.looking.tmp.spill")
+    try:
+        look = _sound(store, database, listing, is_anew=is_anew, must_verify=must_verify)
+        if look.missing == set():
+            _keep_listed(store, look.everything, listing)
+            return False
+        published = look.published
+        is_copy = bool(look.missing and published) and comes_to_the_same(
+            look.standing, look.missing or set(), published.retracted if published else (), spill
+        )
+        if look.missing is not None and not is_copy:
+            look = _sound(store, database, listing, is_anew=True)
+        if look.gone:
+            restore_rows(store, database, look.standing, look.gone)
+            look = replace(look, standing={table: store.standing(table) for table in TABLES})
+        _remove_leftovers(database)
+        store.remove_leftovers()
+        _put_in_place(store, database, look, listing, is_copy=is_copy)
+    except _DamagedCopy:
+        note(store.root.parent, f"{database}: was damaged and is built anew from the parts", is_mended=True)
+        return publish(store, database, is_anew=True)
+    except (duckdb.Error, OSError) as error:
+        raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
+    finally:
+        _remove_leftovers(database)
+    # A new retraction asks for a build from the parts alone, so a copy knows none that the last state did not.
+    if published and is_copy:
+        _KNOWN[database] = _which(database), Published(look.everything, published.retracted)
+    elif not look.standing["retractions"]:
+        _KNOWN[database] = _which(database), Published(look.everything, ())
+    return True
+
+
+def _sound(
+    store: PartStore, database: Path, listing: Listing | None, *, is_anew: bool, must_verify: bool = False
+) -> _Look:
+    """What is there, when everything that is damaged has been set aside."""
+    set_aside: Names = set()
+    while True:
+        standing = {table: store.standing(table) for table in TABLES}
+        gone = gone_from(standing, set(listing.parts)) if listing else set()
+        # Contracts or models that changed, and parts that went away, ask for a build from the parts alone.
+        published = None if is_anew or gone else what_is_published(database)
+        missing = None if published is None else missing_in(standing, published.parts)
+        look = _Look(standing, published, missing, gone)
+        damaged = set_aside_damaged(store, standing, look.everything if must_verify else look.read, listing)
+        if not damaged:
+            tell_missing(store, gone, set_aside)
+            return look
+        set_aside |= damaged
+
+
+def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listing | None, *, is_copy: bool) -> None:
+    """Build the database beside the old one, note what it was built from, and swap it in."""
+    from warehouse.files.blocks import fill_up
+
+    building = database.with_name(f".{database.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        if is_copy:
+            shutil.copyfile(database, building)
+        missing = look.missing if is_copy and look.missing else look.everything
+        n_rows = build(look.standing, building, missing, stamp(), is_copy=is_copy)
+    except duckdb.Error as error:
+        if not is_copy or is_database_whole(database):
+            raise
+        raise _DamagedCopy from error
+    fill_up(building)
+    sync(building)
+    if listing and look.gone:
+        add_losses(store.root.parent, listing.rows, n_rows, {table for table, _ in look.gone})
+    settle(store.root.parent, n_rows)
+    _list(store, look.everything, n_rows)
+    building.replace(database)
+    sync(database.parent)
+
+
+def _keep_listed(store: PartStore, parts: Names, listing: Listing | None) -> None:
+    """Write the list of parts where there is none: a warehouse of an earlier version, or the list was damaged."""
+    if listing and not (store.root / LIST).exists():
+        _list(store, parts, listing.rows)
+
+
+def _list(store: PartStore, parts: Names, n_rows: dict[Kind, int]) -> None:
+    if parts:
+        write_list(store.root, parts, n_rows, version_of(store.root.parent) or known_version())
+
+
+def _remove_leftovers(database: Path) -> None:
+    """Remove what unfinished publishing left behind: under the lock, nobody else is building."""
+    for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
+
+def what_is_published(database: Path) -> Published | None:
+    """What a database holds; None where it must be built anew."""
+    if not database.exists():
+        return None
+    which = _which(database)
+    known = _KNOWN.get(database)
+    if known is not None and known[0] == which:
+        return known[1]
+    try:
+        with Reader(database) as reader:
+            if stamp_of(reader) != stamp():
+                return None
+            published = Published(
+                {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
+                tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
+            )
+    except (WarehouseError, duckdb.Error):
+        # A damaged or foreign file is no source; the parts are.
+        return None
+    _KNOWN[database] = which, published
+    return published
+
+
+def is_damaged(database: Path) -> bool:
+    """Whether a published database is damaged; one that other code published is merely to be built anew."""
+    if not database.exists() or is_database_whole(database):
+        return False
+    try:
+        with Reader(database) as reader:
+            return stamp_of(reader) == stamp()
+    except (WarehouseError, duckdb.Error):
+        return True
+
+
+def _which(database: Path) -> tuple[Any, ...]:
+    """What tells one published file, for the code that runs, from another."""
+    status = database.stat()
+    return stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def stamp() -> str:
+    """Changes when a contract, a model or DuckDB (whose hashes are keys) does.
+
+    A database from before parts were verified has another one, since its rows may be those of a damaged part.
+    """
+    tables = sorted(TABLES.values(), key=lambda table: table.name)
+    texts = [duckdb.__version__, VERIFIED, *(table.text for table in tables), *(model.text for model in sql.models())]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def stamp_of(reader: Reader) -> str | None:
+    """The stamp that a database was published with; None where it carries none."""
+    try:
+        found = reader.value(f"select stamp from {STAMP}")
+    except duckdb.CatalogException:
+        return None
+    return str(found)

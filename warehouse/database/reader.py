@@ -1,0 +1,133 @@
+"""Reading the published database: one consistent state, never a lock on it."""
+
+import atexit
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import duckdb
+
+from warehouse.files.damage import is_database_whole
+from warehouse.files.errors import WarehouseError
+from warehouse.parts.engine import first_line, quieten, quoted
+
+DATABASE = "prbench.duckdb"
+Parameters = Sequence[Any] | Mapping[str, Any] | None
+
+_IDLE: list[duckdb.DuckDBPyConnection] = []
+"""Databases in memory that no reader uses now: to make one takes several times as long as to attach a file to it."""
+_MOST_IDLE = 2
+_OF_QUERIES = (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException, duckdb.SyntaxException)
+
+
+class Reader:
+    """A read-only view of the state that was published when it was opened.
+
+    The file is attached to a database in memory of its own, so a reader in the same process as a publisher sees
+    what is published at the moment it is opened. Close it, or use it in a `with` block.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.exists():
+            raise WarehouseError(f"{path}: nothing is published here yet; run `prbench ingest` or `prbench run`")
+        self._base = _base()
+        self._connection = self._base.cursor()
+        try:
+            self._connection.execute(f"attach {quoted(path)} as published (read_only)")
+            self._connection.execute("use published")
+        except duckdb.Error as error:
+            self._connection.close()
+            self._base.close()
+            raise WarehouseError(_unreadable(path, error)) from error
+        self._path = path
+        self._is_open = True
+
+    def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """The columns and the rows of a query."""
+        with telling_damage(self._path):
+            cursor = self._connection.execute(query, parameters)
+            return [column[0] for column in cursor.description or []], cursor.fetchall()
+
+    def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
+        """The rows of a query, as dictionaries."""
+        columns, rows = self.table(query, parameters)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def value(self, query: str, parameters: Parameters = None) -> Any:
+        """The first value of a query's first row; None where there is no row."""
+        with telling_damage(self._path):
+            row = self._connection.execute(query, parameters).fetchone()
+            return row[0] if row else None
+
+    def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
+        """The columns of a query as NumPy arrays, by name."""
+        with telling_damage(self._path):
+            return dict(self._connection.execute(query, parameters).fetchnumpy())
+
+    def frame(self, query: str, parameters: Parameters = None) -> Any:
+        """The rows of a query as a pandas frame."""
+        with telling_damage(self._path):
+            return self._connection.execute(query, parameters).df()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._is_open:
+            self._is_open = False
+            self._connection.close()
+            _give_back(self._base)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextlib.contextmanager
+def telling_damage(path: Path) -> Iterator[None]:
+    """Turn what DuckDB says of a damaged file into one line that says what to do."""
+    try:
+        yield
+    except duckdb.Error as error:
+        # What is wrong with a query says nothing about the file.
+        if isinstance(error, _OF_QUERIES) or is_database_whole(path):
+            raise
+        raise WarehouseError(_unreadable(path, error)) from error
+
+
+def _unreadable(path: Path, error: duckdb.Error) -> str:
+    if is_database_whole(path):
+        return f"{path}: cannot be opened: {first_line(error)}"
+    return f"{path}: is damaged; `prbench aggregate` builds it anew from the stored parts, without a model call"
+
+
+def _base() -> duckdb.DuckDBPyConnection:
+    """A database in memory to attach a file to."""
+    with contextlib.suppress(IndexError):
+        return _IDLE.pop()
+    made = duckdb.connect()
+    quieten(made)
+    return made
+
+
+def _give_back(base: duckdb.DuckDBPyConnection) -> None:
+    try:
+        base.execute("detach published")
+    except duckdb.Error:
+        # Whatever holds the file lets go of it with the database that it is attached to.
+        base.close()
+        return
+    _IDLE.append(base)
+    while len(_IDLE) > _MOST_IDLE:
+        _IDLE.pop(0).close()
+
+
+@atexit.register
+def _close_idle() -> None:
+    # DuckDB's binding prints pages about what is still there at the end.
+    while _IDLE:
+        _IDLE.pop().close()

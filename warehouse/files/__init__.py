@@ -1,0 +1,1 @@
+"""Files on disk: written atomically, locked, checked for damage."""

@@ -1,0 +1,1 @@
+"""Parquet parts: immutable files, and the manifest that lists merged ones."""

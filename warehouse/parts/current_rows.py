@@ -1,0 +1,76 @@
+"""Which of the rows with one key stands: the one rule that publishing, late parts and compaction share.
+
+The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. Of a table
+that keeps the `latest`, the last part's row stands; of one that keeps `decided` rows, the first decided row, and
+without any the last failed one. Both rules are associative, so what stands of a contiguous run of parts can take the
+run's place and nothing that is read changes. Rows of different imports do not give way to each other in a merged
+part, since one of the imports may be retracted later.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from warehouse.contracts.tables import COLUMNS, DECIDED_STATUSES, Table
+from warehouse.parts.engine import quoted
+
+BATCH = "import_batch"
+REMOVALS, BY_MOMENT = "removals", "created_at"
+
+
+def rests_on_response(table: Table) -> bool:
+    """Whether a table's rows go with a response that is removed."""
+    return {"response_id", BY_MOMENT} <= set(table.columns) and table.name != REMOVALS
+
+
+def is_removed(rows: str) -> str:
+    """The condition that a row of a response, or one that rests on it, was made until the response was removed."""
+    return (
+        f"exists (select 1 from {REMOVALS} as removed where removed.response_id = {rows}.response_id "
+        f"and {rows}.{BY_MOMENT} <= removed.{BY_MOMENT})"
+    )
+
+
+def definition(table: Table) -> str:
+    """The columns of a table with their types in SQL."""
+    types = {
+        "string": "varchar", "int64": "bigint", "double": "double", "bool": "boolean",
+        "timestamp[us, tz=UTC]": "timestamptz",
+    }  # fmt: skip
+    return ", ".join(f'"{column}" {types.get(str(COLUMNS[column][0]), "varchar[]")}' for column in table.columns)
+
+
+def decided(of: str = "") -> str:
+    """The condition that a row is decided; `of` is the name that the query gives to its table, with a point."""
+    return f"coalesce({of}status in ({', '.join(map(quoted, DECIDED_STATUSES))}), false)"
+
+
+def standing_order(table: Table) -> str:
+    """The order of rows with one key, the one that stands first (over the columns of `view_parts`)."""
+    if table.keeps == "latest":
+        return "part desc, part_row"
+    return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
+
+
+def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], name: str) -> None:
+    """Make a view of the rows of parts: the contract's columns, the part's name `part` and the place in it `part_row`.
+
+    Columns are found by name, so that a part that an earlier version wrote may lack one or have others; a row without
+    a key is of a table that is no more, and left out.
+    """
+    files = ", ".join(quoted(path) for path in paths)
+    columns = ", ".join(f'"{column}"' for column in table.columns)
+    connection.execute(f"create or replace temp table {name}_contract ({definition(table)})")
+    connection.execute(f"""
+        create or replace temp view {name} as
+        select {columns}, parse_filename(filename) as part, file_row_number as part_row
+        from (
+            select * from {name}_contract
+            union all by name
+            select * from read_parquet(
+                [{files}], union_by_name = true, filename = true, file_row_number = true, hive_partitioning = false
+            )
+        )
+        where {" and ".join(f'"{column}" is not null' for column in table.key)}
+    """)

@@ -1,0 +1,161 @@
+"""The manifest of a table's parts: which merged parts there are, and which parts they took the place of.
+
+Merged parts lie in a folder of their generation (`g0001/`) beside the parts as they were written. The manifest says
+which of them stand and which files are replaced; it is swapped in by one rename, so every instant shows either the
+parts before a compaction or those after it. A part that it does not name stands: writers need not know it.
+
+It is sealed by its own hash and has a copy, which is written first and stands in where the manifest is damaged.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from warehouse.files.atomic import Unsound, read_sealed, write_sealed
+from warehouse.files.errors import WarehouseError
+
+MANIFEST = "manifest.json"
+COPY = "manifest-copy.json"
+_IN_FOLDER = re.compile(r"(?:g\d+/)?[^/]+\.parquet")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that stands: its name, where it lies, and the names of the parts whose place it took.
+
+    It has the rows of those in `replaces`; of those in `rewrites` some were changed. `n_rows` is known of merged parts
+    only.
+    """
+
+    name: str
+    path: Path
+    replaces: frozenset[str] = frozenset()
+    rewrites: frozenset[str] = frozenset()
+    n_rows: int | None = None
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether compaction made it."""
+        return self.n_rows is not None
+
+    @property
+    def moment(self) -> str:
+        """The milliseconds in the name: parts are ordered by them."""
+        return self.name.partition("-")[0]
+
+
+@dataclass
+class Manifest:
+    """What a manifest file says.
+
+    Attributes:
+        generation: number of the last compaction.
+        merged: the merged parts that stand, by name: generation, rows, and names of the parts they replace or rewrite.
+        retired: files that are replaced and may still be there, by their path in the table's folder, with the moment
+            (seconds since 1970) of the switch.
+    """
+
+    generation: int = 0
+    merged: dict[str, dict[str, Any]] = field(default_factory=dict)
+    retired: dict[str, float] = field(default_factory=dict)
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a table's folder, or its copy where it is damaged; an empty one where nothing was ever merged.
+
+    Raises:
+        WarehouseError: both are damaged.
+    """
+    causes = []
+    for name in (MANIFEST, COPY):
+        try:
+            return manifest_in(folder / name)
+        except FileNotFoundError:
+            continue
+        except Unsound as error:
+            causes.append(f"{folder / name}: cannot be read ({error}); `prbench aggregate` makes it anew")
+    if causes:
+        raise WarehouseError(causes[0])
+    return Manifest()
+
+
+def manifest_in(path: Path) -> Manifest:
+    """What one file says.
+
+    Raises:
+        FileNotFoundError: there is none.
+        Unsound: it is damaged, or names a file outside of the table's folder.
+    """
+    try:
+        found = Manifest(**read_sealed(path, must_be_sealed=False))
+    except TypeError as error:
+        raise Unsound(str(error)) from error
+    # What is named is read, and deleted once it is replaced.
+    wrong = next((name for name in [*found.merged, *found.retired] if not _IN_FOLDER.fullmatch(name)), None)
+    if wrong is not None:
+        raise Unsound(f"{wrong!r} is no part in this folder")
+    return found
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Switch to a manifest: whoever looks at the parts after this sees what it says, also after a power cut."""
+    document = {"generation": manifest.generation, "merged": manifest.merged, "retired": manifest.retired}
+    # The copy first: it is then never older than the manifest that it stands in for.
+    write_sealed(folder / COPY, document)
+    write_sealed(folder / MANIFEST, document)
+
+
+def generation_folder(folder: Path, generation: int) -> Path:
+    """Where the merged parts of a generation lie."""
+    return folder / f"g{generation:04d}"
+
+
+def standing_parts(folder: Path) -> list[Part]:
+    """The parts of a table's folder that stand, oldest first, as of one instant.
+
+    The manifest is read before the folder: what it names stays on the disk for the time of grace.
+    """
+    manifest = read_manifest(folder)
+    names = {path.name for path in folder.glob("[0-9]*.parquet")} - manifest.retired.keys()
+    parts = {name: Part(name, folder / name) for name in names}
+    for name, merged in manifest.merged.items():
+        path = generation_folder(folder, merged["generation"]) / name
+        replaces, rewrites = frozenset(merged["replaces"]), frozenset(merged.get("rewrites", ()))
+        parts[name] = Part(name, path, replaces, rewrites, merged["n_rows"])
+    return [parts[name] for name in sorted(parts)]
+
+
+def place_of(folder: Path, name: str) -> Path:
+    """Where a part lies, one that was replaced but not deleted yet included."""
+    manifest = read_manifest(folder)
+    if name in manifest.merged:
+        return generation_folder(folder, manifest.merged[name]["generation"]) / name
+    former = (path for path in manifest.retired if Path(path).name == name)
+    return folder / next(former, name)
+
+
+def counted_as_published(parts: Iterable[Part], published: set[str]) -> set[str]:
+    """The names of the parts whose rows a database holds that took in the parts `published`."""
+    return {part.name for part in parts if part.name in published or (part.replaces and part.replaces <= published)}
+
+
+def switched(
+    manifest: Manifest, folder: Path, merged: Iterable[tuple[Sequence[Part], Part]], published: set[str]
+) -> Manifest:
+    """The manifest after a switch. The one before is left as it is."""
+    switched = Manifest(manifest.generation + 1, dict(manifest.merged), dict(manifest.retired))
+    for run, part in merged:
+        replaces: set[str] = set()
+        for old in run:
+            # A merged part that the database does not know by its own name is known by those that it replaced.
+            replaces |= {old.name} if old.name in published or not old.replaces else old.replaces
+            switched.merged.pop(old.name, None)
+            switched.retired[str(old.path.relative_to(folder))] = time.time()
+        switched.merged[part.name] = {
+            "generation": switched.generation, "n_rows": part.n_rows, "replaces": sorted(replaces),
+            "rewrites": sorted(frozenset().union(*(old.rewrites for old in run))),
+        }  # fmt: skip
+    return switched

@@ -1,0 +1,129 @@
+"""Changing rows that stand: parts that hold one are written anew without it or with another, and take their place.
+
+Parts are immutable, and a decided row gives way to no later one; so a row that turns out to be wrong is replaced where
+it is. New parts are written beside the old ones and one rename of the manifest switches a table (as in compaction); a
+kill leaves all of it as it was or as it is to be. What is published does not know the new parts, so the next publishing
+builds anew.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse.contracts.tables import TABLES, Table
+from warehouse.files.atomic import sync
+from warehouse.files.damage import refuse_damaged
+from warehouse.files.errors import WarehouseError
+from warehouse.parts.current_rows import definition, standing_order, view_parts
+from warehouse.parts.engine import engine, first_line
+from warehouse.parts.manifest import Manifest, Part, generation_folder, read_manifest, standing_parts, write_manifest
+from warehouse.parts.merging import by_contract, write_part
+from warehouse.parts.store import PartStore
+
+Row = dict[str, Any]
+Changes = Mapping[tuple[Any, ...], Row | None]
+"""Key of a row -> what takes its place, None for nothing."""
+_BATCH_ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """The rows of the parts that stand, one a key, those of retracted imports included; each table is a view."""
+
+    connection: duckdb.DuckDBPyConnection
+
+    def rows(self, query: str) -> list[Row]:
+        """The rows of a query, as dictionaries."""
+        found = self.connection.execute(query)
+        columns = [column[0] for column in found.description or []]
+        return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+    def lend(self, name: str, rows: pa.Table) -> None:
+        """Have rows as a table beside the others."""
+        self.connection.register(f"given_{name}", rows)
+        self.connection.execute(f"create or replace temp table {name} as from given_{name}")
+        self.connection.unregister(f"given_{name}")
+
+
+@contextmanager
+def stored_rows(store: PartStore, table_names: Sequence[str]) -> Iterator[StoredRows]:
+    """The stored rows of some tables, to be asked about while the block lasts."""
+    with engine(store.root / ".rewriting.spill") as connection:
+        for name in table_names:
+            table = TABLES[name]
+            paths = [part.path for part in store.standing(name)]
+            if not paths:
+                connection.execute(f"create temp table {name} ({definition(table)})")
+                continue
+            view_parts(connection, table, paths, f"{name}_parts")
+            connection.execute(
+                f"create temp view {name} as select * exclude (part, part_row) from {name}_parts "
+                f"qualify row_number() over (partition by {', '.join(table.key)} order by {standing_order(table)}) = 1"
+            )
+        yield StoredRows(connection)
+
+
+def rewrite(store: PartStore, table_name: str, changes: Changes) -> None:
+    """Put other rows in the place of all rows with these keys. The caller holds the publish lock.
+
+    Raises:
+        WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
+    """
+    table, folder = TABLES[table_name], store.root / table_name
+    if not changes:
+        return
+    try:
+        manifest = read_manifest(folder)
+        into = generation_folder(folder, manifest.generation + 1)
+        old_parts = [part for part in standing_parts(folder) if _holds(table, part, changes)]
+        refuse_damaged(part.path for part in old_parts)
+        new = [(part, _rewritten(table, part, changes, into)) for part in old_parts]
+        if not new:
+            return
+        sync(into)
+        sync(folder)
+        switched = Manifest(manifest.generation + 1, dict(manifest.merged), dict(manifest.retired))
+        for old, part in new:
+            switched.merged.pop(old.name, None)
+            switched.retired[str(old.path.relative_to(folder))] = time.time()
+            switched.merged[part.name] = {
+                "generation": switched.generation, "n_rows": part.n_rows, "replaces": [],
+                "rewrites": sorted({old.name, *old.replaces, *old.rewrites}),
+            }  # fmt: skip
+        write_manifest(folder, switched)
+    except (OSError, pa.ArrowException) as error:
+        raise WarehouseError(f"{folder}: cannot be rewritten: {first_line(error)}") from error
+
+
+def _holds(table: Table, part: Part, changes: Changes) -> bool:
+    with pq.ParquetFile(part.path) as file:
+        return any(
+            key in changes
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(table.key))
+            for key in _keys(table, pa.Table.from_batches([batch]))
+        )
+
+
+def _rewritten(table: Table, part: Part, changes: Changes, into: Path) -> Part:
+    def pieces() -> Iterator[pa.Table]:
+        with pq.ParquetFile(part.path) as file:
+            for batch in file.iter_batches(_BATCH_ROWS):
+                rows = by_contract(table, pa.Table.from_batches([batch]))
+                keys = _keys(table, rows)
+                yield rows.filter(pa.array([key not in changes for key in keys]))
+                others = [row for key in keys if (row := changes.get(key)) is not None]
+                if others:
+                    yield pa.Table.from_pylist(others, schema=table.schema)
+
+    return write_part(table, pieces(), into, part.moment)
+
+
+def _keys(table: Table, rows: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(rows[column].to_pylist() for column in table.key), strict=True))
