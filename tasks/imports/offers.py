@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
+from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
 from tasks.imports.documents import SUFFIXES
 from tasks.imports.files import BATCH_HEX, Given, ImportRefused, batch_of, given_rows, in_known_shape
 from tasks.imports.naming import Pattern, pattern_of
 from tasks.rules.errors import UsageError
 from tasks.rules.text import is_blank
-from warehouse.files.inside import NotInside, files_inside, open_inside
 
 
 class Offered(NamedTuple):

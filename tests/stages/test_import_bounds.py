@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.config.settings import Job
+from tasks.dataset.foreign_files import NotInside, open_inside
 from tasks.exports import export_tables, import_tables
 from tasks.imports import import_responses
 from tasks.imports.documents import DocumentRefused, convert
@@ -17,7 +18,6 @@ from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
 from tests.builders import good_row, job_on, write_jsonl
 from warehouse import Warehouse
-from warehouse.files.inside import NotInside, open_inside
 
 SECRET = "root:x:0:0"
 

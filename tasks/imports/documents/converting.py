@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tasks.console.progress import advance, progress
+from tasks.dataset.foreign_files import NotInside, open_inside
 from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
 from tasks.imports.documents.plain import read_plain
-from warehouse.files.inside import NotInside, open_inside
 
 _LONGEST_S = 300.0
 _WHAT = "convert"

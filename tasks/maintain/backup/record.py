@@ -5,9 +5,9 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tasks.dataset.foreign_files import open_inside
 from tasks.maintain import manifests
 from tasks.maintain.manifests import Damaged, hash_of, is_inside
-from warehouse.files.inside import open_inside
 
 NAME = "backup.json"
 FORMAT = "prbench-backup"

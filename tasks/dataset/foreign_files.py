@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path, PurePath
 
-from warehouse.files.errors import WarehouseError
+from tasks.rules.errors import PipelineError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a pipe would wait for somebody at its other end.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class NotInside(WarehouseError):
+class NotInside(PipelineError):
     """A name leads out of its folder, or to something that is no regular file."""
 
 
