@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +15,7 @@ from tasks.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefus
 from tasks.documents.plain import read_plain
 from tasks.inside import NotInside, open_inside
 from tasks.progress import advance, progress
+from tasks.rules.errors import UsageError
 
 _LONGEST_S = 300.0
 _WHAT = "convert"
@@ -26,8 +28,10 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
     Files of a folder that came from elsewhere are read within it.
 
     Raises:
+        UsageError: the libraries for one are not installed.
         DocumentRefused: one cannot be read; the message names it.
     """
+    _refuse_without_libraries(files)
     with (
         progress(_WHAT, {"": len(files)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
@@ -47,6 +51,15 @@ def converters(files: Sequence[Path]) -> list[str]:
     """The libraries with their versions that turn these files into Markdown; none for text that is taken as it is."""
     names = {name for file in files for name in _LIBRARIES.get(file.suffix.lower(), ())}
     return [f"{name} {version(name)}" for name in sorted(names)]
+
+
+def _refuse_without_libraries(files: Sequence[Path]) -> None:
+    for file in files:
+        if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
+            raise UsageError(
+                f"{file}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents` "
+                "(or `pip install 'prbench-pipeline[documents]'`)"
+            )
 
 
 def _converted(file: Path, folder: Path | None) -> Converted:
