@@ -146,14 +146,16 @@ def test_the_same_folder_again_is_a_no_op_and_converts_nothing(
     report = import_responses(job, folder)
 
     assert (0, 1) == (report.rows, len(stored(job)))
-    assert "0 responses imported, 1 were there" in report.line
+    assert "0 responses imported, 1 already present" in report.line
 
 
 def test_another_text_in_the_same_place_is_refused(job: Job, folder: Path) -> None:
     import_responses(job, write(folder, ada__t1="A."))
     write(folder, ada__t1="Another.", ada__t2="New.")
 
-    with pytest.raises(PipelineError, match=r"t1\.md: another one stands in its place"):
+    with pytest.raises(
+        PipelineError, match=r"t1\.md: a different response .* \(model ada, trial 1, import batch \w{16}\)"
+    ):
         import_responses(job, folder)
 
     assert [["A."]] == stored(job, "select text from responses")
@@ -165,7 +167,7 @@ def test_two_files_for_one_place_are_refused_unless_they_say_the_same(job: Job, 
     assert 1 == import_responses(job, folder).rows
     (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
 
-    with pytest.raises(PipelineError, match=r"t2\.txt: another one stands in its place"):
+    with pytest.raises(PipelineError, match=r"t2\.txt: a different .* \(model ada, trial 1, earlier in this import\)"):
         import_responses(job, write(folder, ada__t2="B."))
 
 

@@ -124,7 +124,7 @@ def test_what_takes_the_place_of_a_retracted_response_keeps_it(job: Job, answers
     corrected = [{**row, "response": "Corrected."} for row in ANSWERS]
     import_responses(job, write_jsonl(tmp_path / "corrected.jsonl", corrected))
 
-    with pytest.raises(Exception, match="row 1: another one stands in its place"):
+    with pytest.raises(Exception, match="row 1: a different response already exists"):
         import_responses(job, answers)
     assert [{"text": "Corrected."}] == stored(job, "select distinct text from responses")
 
