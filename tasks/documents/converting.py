@@ -76,7 +76,7 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """What `tasks.documents.__main__` says of a file of a kind, `.pdf` or `.docx`."""
+    """What `tasks.documents.__main__` makes of a file of a kind, `.pdf` or `.docx`."""
     try:
         process = subprocess.run(
             [sys.executable, "-m", "tasks.documents", kind], check=False, capture_output=True,
@@ -86,7 +86,7 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     except subprocess.TimeoutExpired as error:
         raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:
-        raise DocumentRefused(f"its conversion broke off (exit {process.returncode}); give its text as Markdown")
+        raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
     said = json.loads(process.stdout)
     if "refused" in said:
         raise DocumentRefused(said["refused"])

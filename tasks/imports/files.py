@@ -34,15 +34,15 @@ class NotHere(ImportRefused):
 
 
 def batch_of(file: Path, *options: str | None) -> str:
-    """Identity of an import: the hash of the file, and of what was said about it, if anything.
+    """Identity of an import: the hash of the file and of the options that were given.
 
     Raises:
-        UsageError: there is no such file, or its ending does not tell what it holds.
+        UsageError: there is no such file, or its ending is unknown.
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file}: can't be told by its ending; rows come as {', '.join(_SUFFIXES)}")
+        raise UsageError(f"{file}: unknown kind of file; use one of {', '.join(_SUFFIXES)}")
     content = hashlib.sha256(file.read_bytes())
     if any(option is not None for option in options):
         content.update(repr(options).encode())
@@ -50,7 +50,7 @@ def batch_of(file: Path, *options: str | None) -> str:
 
 
 def given_rows(file: Path, **defaults: str | None) -> Iterator[tuple[str, Given]]:
-    """The rows of a file with where each stands; `defaults` stand in where a row's own cells are empty.
+    """The rows of a file, each with its place; `defaults` fill a row's empty cells.
 
     A `.json` file is one object `{task: response}`, another object (a row) or a list of rows; `.jsonl`, `.csv` and
     `.parquet` hold rows.
@@ -168,7 +168,7 @@ def origin_of(row: Mapping[str, Any], batch: str) -> str:
 
 
 def store(job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:
-    """Write the rows that are new, and say what was done; a batch that was taken back counts again."""
+    """Write the new rows and report what was done; a retracted batch counts again."""
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
     warehouse.write(table_name, rows)
@@ -177,5 +177,5 @@ def store(job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, b
     warehouse.publish()
     note = f"{len(rows)} {table_name} imported, {n_given - len(rows)} already present (batch {batch})"
     if was_retracted:
-        note = f"{batch_in(warehouse, batch)} brought back (batch {batch})"
+        note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
     return StageReport("import", rows=len(rows), notes=[note])

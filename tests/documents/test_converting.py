@@ -41,7 +41,7 @@ def test_a_file_that_is_not_what_its_ending_says_is_refused_by_name(tmp_path: Pa
     with pytest.raises(DocumentRefused) as caught:
         convert([write_docx(tmp_path / "b.docx", "In Word."), tmp_path / "a.docx"], is_quiet=True)
 
-    assert f"{tmp_path / 'a.docx'}: no DOCX, or damaged" in str(caught.value)
+    assert f"{tmp_path / 'a.docx'}: not a DOCX, or damaged" in str(caught.value)
     assert 1 == len(str(caught.value).splitlines())
 
 

@@ -299,7 +299,7 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown trial": ([{**VERDICT, "trial": 2}], "trial 2"),
     "a vintage without an answer": (
         [{**VERDICT, "vintage": "2026-11-03"}],
-        "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name what was read with the column",
+        "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name it with the column",
     ),
     "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored answer of ada"),
     "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
