@@ -151,7 +151,7 @@ def _tell(job: Job, alerts: Sequence[Alert]) -> None:
     _store(job, alerts, [])
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
         _have_a_server()
-    deliveries = asyncio.run(deliver(job.settings.alerts, alerts, Night.of(job)))
+    deliveries = deliver(job.settings.alerts, alerts, Night.of(job))
     for each in deliveries:
         if each.status == "failed":
             say(f"alert not delivered to {each.receiver}: {each.error}")
@@ -181,7 +181,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
 
 
 def _say_that_it_ended(job: Job) -> None:
-    pinged = asyncio.run(ping(job.settings.alerts))
+    pinged = ping(job.settings.alerts)
     if pinged is not None:
         _store(job, [], [pinged])
         if pinged.status == "failed":

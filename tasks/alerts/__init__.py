@@ -1,12 +1,13 @@
-"""Alerts: what of a night somebody has to know, who is told, and what became of the telling.
+"""Alerts: what in a night somebody must know, who gets it, and what became of each message.
 
-What is found (`findings.py`) becomes alerts (`alert.py`), these one message a receiver (`message.py`), which goes out
-over the web (`web.py`), by mail (`mail.py`) or through a block of Prefect's (`blocks.py`), tried again where that may
-help (`delivery.py`); both are stored (`stored.py`). Other stages' figures come in as data.
+What is found (`findings.py`) becomes alerts (`alert.py`), and these become one message (`message.py`). Apprise or a
+block of Prefect sends it (`receivers.py`, `blocks.py`), with a limit on the time of an attempt and no library's text
+in logs or causes (`attempt.py`, `causes.py`), and again where that may help (`delivery.py`). Both are stored
+(`stored.py`). The figures of other stages come in as data.
 """
 
 from tasks.alerts.alert import KINDS, Alert, Kind
-from tasks.alerts.delivery import Backoff, Delivery, deliver, ping
+from tasks.alerts.delivery import Delivery, deliver, ping
 from tasks.alerts.findings import (
     Comparison,
     alerts_of_reports,
@@ -19,6 +20,6 @@ from tasks.alerts.message import Night
 from tasks.alerts.stored import store
 
 __all__ = [
-    "KINDS", "Alert", "Backoff", "Comparison", "Delivery", "Kind", "Night", "alerts_of_reports",
-    "deliver", "drifts", "drops", "failure", "ping", "skipped", "store",
+    "KINDS", "Alert", "Comparison", "Delivery", "Kind", "Night", "alerts_of_reports", "deliver", "drifts", "drops",
+    "failure", "ping", "skipped", "store",
 ]  # fmt: skip

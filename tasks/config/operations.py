@@ -59,11 +59,15 @@ class Drift(Strict):
     min_agreement: Share | None = None
 
 
+MailAddress = Annotated[str, Field(pattern=r"^(?:[^<>@,\r\n]*<[^<>@,\s]+@[^<>@,\s]+>|[^<>@,\s]+@[^<>@,\s]+)$")]
+"""One address, with or without a name: Evals <evals@example.org>."""
+
+
 class Email(Strict):
     """A mail over SMTP. `user` and `password` refer to the environment as `${NAME}`."""
 
-    to: Annotated[tuple[str, ...], Field(min_length=1)]
-    sender: str
+    to: Annotated[tuple[MailAddress, ...], Field(min_length=1)]
+    sender: MailAddress
     host: str
     port: Annotated[int, Field(ge=1, le=65535, strict=True)] = 587
     security: Literal["starttls", "tls", "none"] = "starttls"
@@ -91,24 +95,31 @@ def _refuse_secrets_of_webhook(address: str) -> None:
         raise ValueError("`webhook`: the address is a secret; put it in the environment and write ${NAME} here")
 
 
-class Receiver(Strict):
-    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, or a block of Prefect's (`type/name`).
+_KINDS = ("webhook", "slack", "email", "apprise", "prefect")
 
-    A Slack address is a secret and refers to the environment as `${NAME}`; the other addresses may.
+
+class Receiver(Strict):
+    """Where alerts go: exactly one of a webhook, a Slack-compatible one, mail, a URL of Apprise, or a Prefect block.
+
+    A Slack address is a secret and refers to the environment as `${NAME}`; a webhook's may. A URL of Apprise is in the
+    environment as a whole. A block is named `type/name`.
     """
 
     webhook: str | None = None
     slack: str | None = None
     email: Email | None = None
+    apprise: str | None = None
     prefect: str | None = None
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
-        given = [name for name in ("webhook", "slack", "email", "prefect") if getattr(self, name) is not None]
+        given = [name for name in _KINDS if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"is one of webhook, slack, email or prefect, not {' and '.join(given) or 'none'}")
+            raise ValueError(f"is one of {', '.join(_KINDS)}, not {' and '.join(given) or 'none'}")
         if self.slack is not None and not REFERENCE.search(self.slack):
             raise ValueError("`slack`: the address is a secret; put it in the environment and write ${NAME} here")
+        if self.apprise is not None and not REFERENCE.fullmatch(self.apprise):
+            raise ValueError("`apprise`: the URL is a secret; put it in the environment and write ${NAME} here")
         if self.webhook is not None:
             _refuse_secrets_of_webhook(self.webhook)
         if self.prefect is not None and self.prefect.count("/") != 1:
@@ -117,8 +128,8 @@ class Receiver(Strict):
 
     @property
     def kind(self) -> str:
-        """webhook, slack, email or prefect."""
-        return next(name for name in ("webhook", "slack", "email", "prefect") if getattr(self, name) is not None)
+        """Which of them it is."""
+        return next(name for name in _KINDS if getattr(self, name) is not None)
 
 
 class Alerts(Strict):

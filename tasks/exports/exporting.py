@@ -17,11 +17,11 @@ _MEMORY = "1GB"
 _ROWS_A_FILE = 500_000
 _ROWS_A_GROUP = 20_000
 NOT_EXPORTED = ("retractions", "removals")
-"""What was taken back or removed is not exported; whether another warehouse does the same is its own affair."""
+"""Retractions and removals are not exported: each warehouse decides on its own."""
 _OWN = {
     # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
     "split_members": "select * replace (null::varchar as canary) from split_members",
-    # A run that goes on is none that took place.
+    # A run that is not finished is no result.
     "runs": "select * from runs where outcome <> 'running'",
 }
 
@@ -50,7 +50,7 @@ def export_tables(
             benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
             write_manifest(folder, Manifest(made_at.isoformat(), benchmarks, tables))
         except OSError as error:
-            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); remove it, make room") from error
+            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
     n_rows, n_bytes = sum(table.n_rows for table in tables), sum(f.n_bytes for table in tables for f in table.files)
     filled = sum(1 for table in tables if table.n_rows)
     note = f"{n_rows} rows of {filled} tables in {folder} ({n_bytes / 1e6:.1f} MB)"
@@ -66,7 +66,7 @@ def _chosen(reader: Reader, names: Sequence[str]) -> list[str]:
     }
     unknown = [name for name in names if name not in known or name in NOT_EXPORTED]
     if unknown:
-        raise UsageError(f"--table {unknown[0]}: there is none to export; `prbench sql --describe` names all")
+        raise UsageError(f"--table {unknown[0]}: no such table; `prbench sql --describe` lists all")
     return list(dict.fromkeys(names))
 
 

@@ -40,17 +40,17 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     with warehouse.reader() as reader:
         for exported in sorted(given, key=lambda table: table.name in _LATE):
             if exported.name not in TABLES or exported.name in NOT_EXPORTED:
-                report.warnings.append(f"{exported.name}: is not imported; it is no table of this program")
+                report.warnings.append(f"{exported.name}: not imported: unknown table")
                 continue
             taken[exported.name] = _take_in(warehouse, reader, folder, exported)
         was_checked = reader.value("select count(*) from checks") > 0
     warehouse.publish()
     report.rows = sum(taken.values())
     n_here = sum(table.n_rows for table in given) - report.rows
-    said = ", ".join(f"{number} {name}" for name, number in taken.items() if number) or "nothing new"
-    report.notes.append(f"{said} imported, {n_here} rows were here or stay away")
+    said = ", ".join(f"{number} {name}" for name, number in taken.items() if number) or "0 rows"
+    report.notes.append(f"{said} imported, {n_here} rows already present or excluded")
     if was_checked and taken.get("task_rows"):
-        report.warnings.append("tasks have come in that were not checked here: run `prbench check`")
+        report.warnings.append("the imported tasks are not checked yet: run `prbench check`")
     return report
 
 

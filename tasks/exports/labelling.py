@@ -1,7 +1,5 @@
 """A sheet for human graders: one row a criterion of a response, to be filled in and imported as verdicts."""
 
-import csv
-import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,9 +40,9 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
     """
     if file.suffix != ".csv":
-        raise UsageError(f"{file}: the sheet is a .csv file; name it so")
+        raise UsageError(f"{file}: the sheet must end in .csv")
     if file.exists():
-        raise UsageError(f"{file}: is there already, and may be filled in; name a new file")
+        raise UsageError(f"{file}: already exists and may be filled in; choose another name")
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
         key = {"benchmark": scope.benchmark.name, "revision": scope.dataset_revision}
@@ -108,16 +106,20 @@ def _until(n_rows: int, responses: Iterable[Mapping[str, Any]]) -> Iterator[Mapp
 
 
 def _write(file: Path, columns: Sequence[str], rows: Iterable[Row], conversations: Mapping[str, str]) -> None:
-    lines = io.StringIO()
-    # All quoted: where a semicolon separates cells, half a text would else stand in a cell of its own.
-    writer = csv.DictWriter(lines, columns, quoting=csv.QUOTE_ALL, extrasaction="ignore")
-    writer.writeheader()
-    for row in rows:
-        cells = {**row, **dict.fromkeys(_FILLED_IN, ""), "conversation": conversations.get(row["task"], "")}
-        writer.writerow({name: defused("" if cell is None else str(cell)) for name, cell in cells.items()})
+    import polars as pl
+
+    cells = (
+        {**row, **dict.fromkeys(_FILLED_IN, ""), "conversation": conversations.get(row["task"], "")} for row in rows
+    )
+    sheet = pl.DataFrame(
+        [[defused("" if row.get(name) is None else str(row[name])) for name in columns] for row in cells],
+        schema=dict.fromkeys(columns, pl.String), orient="row",
+    )  # fmt: skip
+    # All quoted, since some spreadsheets separate cells by semicolons; with a byte order mark, without which they
+    # assume another encoding.
+    content = sheet.write_csv(quote_style="always", include_bom=True, line_terminator="\r\n")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        # With a mark of its encoding, without which spreadsheets take it for another one.
-        write_atomically(file, lines.getvalue().encode("utf-8-sig"))
+        write_atomically(file, content.encode())
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error

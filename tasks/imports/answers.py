@@ -55,8 +55,8 @@ class Answers:
         if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
             raise ImportRefused(
                 f"{where}: `response` is not the stored answer of {asked}, so the verdict is on another text; "
-                "name the vintage that was read (if only the program that saved the file changed the text, "
-                "leave the column `response` out)"
+                "name the vintage that was graded (if only the program that saved the file changed the text, "
+                "remove the column `response`)"
             )
         return found[0]
 
@@ -74,4 +74,4 @@ class Answers:
         vintages = [row["vintage"] for row in rows]
         others = f" and {len(rows) - _N_NAMED} others" if len(rows) > _N_NAMED else ""
         option = f"`--vintage {vintages[0]}` or a column `vintage`" if cell is None else "the column `vintage`"
-        return f"there is one in {', '.join(vintages[:_N_NAMED])}{others}: name what was read with {option}"
+        return f"there is one in {', '.join(vintages[:_N_NAMED])}{others}: name it with {option}"

@@ -74,7 +74,8 @@ class Criteria:
             raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
         if len(found) > 1:
             raise ImportRefused(
-                f"{where}: task {task_id} asks {named[:80]!r} twice; give its id, its `category` or its `occurrence`"
+                f"{where}: task {task_id} has the criterion {named[:80]!r} twice; give its id, "
+                "its `category` or its `occurrence`"
             )
         return found[0]
 

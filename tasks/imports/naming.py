@@ -23,7 +23,7 @@ class Pattern:
     def readings(self, path: PurePath) -> list[dict[str, str]]:
         """All ways in which the name of a file fits; a field is one character or more of one folder's or file's name.
 
-        Several ways are possible where the text between two fields stands in one of them too.
+        Several ways are possible where the text between two fields also occurs in one of them.
         """
         found = _readings(self.parts, path.with_suffix("").as_posix(), {})
         return [dict(reading) for reading in dict.fromkeys(tuple(reading.items()) for reading in found)]
@@ -33,7 +33,7 @@ def pattern_of(text: str | None, model: str | None) -> Pattern:
     """The pattern that is asked for, or the usual one.
 
     Raises:
-        UsageError: it names no task, no model where none is given, or cannot tell what it names.
+        UsageError: it lacks the task or the model, or is ambiguous.
     """
     text = text or (_BY_MODEL if model is None else _OF_ONE_MODEL)
     parts = tuple(_PLACE.split(text))
@@ -50,11 +50,11 @@ def _problem(literals: tuple[str, ...], names: tuple[str, ...], model: str | Non
     if unknown or any("{" in literal or "}" in literal for literal in literals):
         return f"fields are {', '.join(f'{{{name}}}' for name in FIELDS)}"
     if "task" not in names:
-        return "names no {task}"
+        return "lacks {task}"
     if model is None and "model" not in names:
-        return "names no {model}; add it, or name the model of all files with --as LABEL"
+        return "lacks {model}; add it, or name the model of all files with --as LABEL"
     if not all(literals[1:-1]):
-        return "has two fields with nothing between them, so what is whose cannot be told"
+        return "needs text between two fields"
     return None
 
 

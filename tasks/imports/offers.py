@@ -16,7 +16,7 @@ from tasks.rules.text import is_blank
 
 
 class Offered(NamedTuple):
-    """A row, where it stands, and the document that holds its response, if it is not in the row."""
+    """A row, its place, and the document with its response, if that is not in the row."""
 
     where: str
     row: Given
@@ -57,7 +57,7 @@ def offer_of(
         return _of_folder(source, pattern_of(pattern, model), model, skip_other=skip_other, tasks=tasks)
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
-        raise UsageError(f"{option}: goes with a folder of documents, and {source} is none")
+        raise UsageError(f"{option}: works only with a folder of documents, and {source} is not a folder")
     batch = batch_of(source, model)
     given = in_known_shape(benchmark, given_rows(source, model=model))
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
@@ -74,10 +74,10 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
         return None
     response = as_text(row.get("response"))
     if response is not None and not is_blank(response):
-        raise ImportRefused(f"{where}: has a `response` and a `file`; leave one of them out")
+        raise ImportRefused(f"{where}: has both `response` and `file`; remove one")
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
-        raise ImportRefused(f"{where}: `file` {name} is no document; those end in {', '.join(SUFFIXES)}")
+        raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
     try:
         open_inside(source.parent, name).close()
     except FileNotFoundError as error:
@@ -101,11 +101,11 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
     if others and not skip_other:
         more = f", and {len(others) - 1} more," if others[1:] else ""
         raise ImportRefused(
-            f"{others[0]}{more}: no document ({', '.join(SUFFIXES)}) named like {pattern.text}; name files by "
-            "--pattern or a manifest, or leave others out with --skip-other"
+            f"{others[0]}{more}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
+            "--pattern, list the files in a manifest, or skip other files with --skip-other"
         )
     if not rows:
-        raise ImportRefused(f"{folder}: holds no document ({', '.join(SUFFIXES)}) named like {pattern.text}")
+        raise ImportRefused(f"{folder}: contains no document ({', '.join(SUFFIXES)}) named like {pattern.text}")
     offer = Offer(rows, folder, "", len(others))
     names = (part for file in offer.documents for part in (file.relative_to(folder).as_posix(), _hash_of(folder, file)))
     return offer._replace(batch=_batch([pattern.text, *names]))
@@ -119,7 +119,7 @@ def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
         said = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
-        raise ImportRefused(f"{file}: can be read as {said}; use a manifest, or a pattern with folders")
+        raise ImportRefused(f"{file}: its name fits {said}; use a manifest, or a pattern with folders")
     return known[0] if known else None
 
 

@@ -14,6 +14,7 @@ from tasks.imports.files import (
     NotHere,
     number_of,
     of_what_is_here,
+    origin_of,
     refuse_conflict,
     required_text,
     store,
@@ -56,7 +57,7 @@ def import_responses(
     with Warehouse(job.warehouse).reader() as reader:
         conversations, stored = _conversations(reader, key), _stored(reader)
     if not conversations:
-        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not here; run `prbench ingest` first")
+        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
     cells = list(
         of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
@@ -70,9 +71,13 @@ def import_responses(
     rows: dict[str, Row] = {}
     for offered, cell in cells:
         place, answer = cell["response_id"], _answer(offered, texts)
-        before, earlier = stored.get(place), rows.get(place)
-        present = before and before["text"], earlier and (earlier["text"] or "")
-        refuse_conflict(offered.where, answer["text"] or "", *present)
+        text = answer["text"] or ""
+        if (before := stored.get(place)) is not None:
+            about = f"model {cell['model']}, trial {cell['trial']}, {origin_of(before, offer.batch)}"
+            refuse_conflict(offered.where, "response", text, before["text"], about)
+        if (earlier := rows.get(place)) is not None:
+            about = f"model {cell['model']}, trial {cell['trial']}, earlier in this import"
+            refuse_conflict(offered.where, "response", text, earlier["text"] or "", about)
         rows[place] = cell | answer | {"import_batch": offer.batch}
     new = [row for row in rows.values() if row["text"] != stored.get(row["response_id"], _NOT_THERE)["text"]]
     report = store(job, "responses", new, n_given, offer.batch)
@@ -157,6 +162,6 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
         (sum(text.n_unreadable for text in texts.values()), "characters that a PDF does not tell are U+FFFD"),
         (sum(text.lacks_formulas for text in texts.values()), "DOCX files whose formulas were left out"),
         (n_left_out, "other files left out"),
-        (n_unknown, "rows on tasks that are not here left out"),
+        (n_unknown, "rows on unknown tasks left out"),
     )
     yield from (f"{n} {what}" for n, what in found if n)

@@ -1,4 +1,4 @@
-"""Taking an import back, and bringing it back in: its rows stay in the parts, and what is published leaves them out."""
+"""Retracting an import and restoring it: its rows stay in the parts, but are not published."""
 
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ _KNOWN = """
 
 
 class Batch(NamedTuple):
-    """What of an imported file stands: its responses, its verdicts and those on its responses."""
+    """The published rows of an imported file: its responses, its verdicts and those on its responses."""
 
     n_responses: int
     n_verdicts: int
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
 
 
 def batch_in(warehouse: Warehouse, batch: str) -> Batch:
-    """What is published of an imported file."""
+    """The published rows of an imported file."""
     with warehouse.reader() as reader:
         return Batch(**reader.rows(sql.read("questions/import_batch"), {"batch": batch})[0])
 
@@ -46,9 +46,9 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
 
 
 def retract(job: Job, batch: str) -> StageReport:
-    """Take an import back: its responses with all verdicts on them, and its verdicts.
+    """Retract an import: its responses with all verdicts on them, and its verdicts.
 
-    Nothing is deleted. Importing the same file again brings all of it back, verdicts that a judge made included.
+    Nothing is deleted. Importing the same file again restores all of it, with the verdicts that a judge made.
 
     Raises:
         UsageError: there is no such batch.
@@ -57,14 +57,14 @@ def retract(job: Job, batch: str) -> StageReport:
     warehouse.publish()
     before = batch_in(warehouse, batch)
     if before.is_retracted:
-        return StageReport("import", notes=[f"batch {batch} was taken back already"])
+        return StageReport("import", notes=[f"batch {batch} is already retracted"])
     if not before.n_responses and not before.n_verdicts:
         with warehouse.reader() as reader:
             known = [row["import_batch"] for row in reader.rows(_KNOWN)]
-        said = f"there are {', '.join(known[:_NAMED])}" if known else "nothing was imported"
+        said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
         more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-        raise UsageError(f"--retract {batch}: is no batch of rows that are here; {said}{more} (column import_batch)")
+        raise UsageError(f"--retract {batch}: no such batch; {said}{more} (column import_batch)")
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
-    note = f"{before} taken back (batch {batch}); importing the same file brings them back"
+    note = f"{before} retracted (batch {batch}); import the same file again to restore them"
     return StageReport("import", rows=before.n_responses + before.n_verdicts, notes=[note])

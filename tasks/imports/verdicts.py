@@ -20,6 +20,7 @@ from tasks.imports.files import (
     in_known_shape,
     number_of,
     of_what_is_here,
+    origin_of,
     refuse_conflict,
     store,
 )
@@ -65,24 +66,25 @@ def import_verdicts(
     with Warehouse(job.warehouse).reader() as reader:
         criteria = Criteria(reader, key)
         answers = Answers(job, key, reader, (row for _, row in decided))
-        stored = {
-            row["verdict_id"]: row["value"]
-            for row in reader.rows("select verdict_id, value from verdicts where source = 'imported'")
-        }
+        imported = reader.rows("select verdict_id, value, import_batch from verdicts where source = 'imported'")
+        stored = {row["verdict_id"]: row for row in imported}
     if not criteria:
-        raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
+        raise ImportRefused(
+            f"revision {source.revision[:12]} of {source.name} is not ingested; run `prbench ingest` first"
+        )
     placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
     rows: dict[str, dict[str, Any]] = {}
     for (where, row), asked in placed:
         made = _verdict_row(job, benchmark, batch, where, row, key | answers.of(where, row, asked.task_id), asked)
-        earlier = rows.get(made["verdict_id"])
-        refuse_conflict(where, made["value"], stored.get(made["verdict_id"]), earlier and earlier["value"])
+        for known in filter(None, (stored.get(made["verdict_id"]), rows.get(made["verdict_id"]))):
+            about = f"judge {made['judge']}, value {known['value']:g}, {origin_of(known, batch)}"
+            refuse_conflict(where, "verdict", made["value"], known["value"], about)
         rows[made["verdict_id"]] = made
     report = store(job, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision left out")
     if skip_unknown:
-        report.notes.append(f"{len(decided) - len(placed)} rows on tasks or criteria that are not here left out")
+        report.notes.append(f"{len(decided) - len(placed)} rows on unknown tasks or criteria left out")
     return report
 
 

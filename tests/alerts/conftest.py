@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 import trustme
 
-from tasks.alerts import Alert, Backoff, Night
+from tasks.alerts import Alert, Night
 from tasks.config.operations import Alerts
 from tests.alerts.servers import Hook, serving_hook
 
 NIGHT = Night("2026-11-22", "a-run", "prbench", "warehouse/data")
 DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
 DRIFT = Alert("judge_drift", "a-judge", "a-judge decided 80.0% as the first time", {"agreement": 0.8})
-QUICK = Backoff(first_s=0.01, longest_s=0.02, longest_asked_s=2.0)
+WAIT_S = 0.01
+"""The wait before the second attempt."""
 
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:

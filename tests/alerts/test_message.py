@@ -41,39 +41,25 @@ def test_what_ended_the_night_is_told_before_what_it_found() -> None:
     ] == Message.about(NIGHT, [DROP, DRIFT, failure("out of disk")]).body.split("\n\n")
 
 
-def test_what_a_model_is_called_makes_no_link_and_no_mention_in_slack() -> None:
+def test_what_a_model_is_called_makes_no_link_and_no_mention_in_a_chat() -> None:
     hostile = "<!channel> <https://evil.example|click> a&b @here"
 
-    shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_slack
+    shown = Message.about(NIGHT, [Alert("score_drop", hostile, f"{hostile} fell")]).as_chat
 
-    lines = [shown["text"], *(block["text"]["text"] for block in shown["blocks"][1:])]
-    assert all("<" not in line and ">" not in line and "@here" not in line for line in lines)
-    assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in lines[1]
-    assert all(block["text"]["verbatim"] for block in shown["blocks"][1:])
-
-
-@given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60), most=st.integers(10, 400))
-def test_escaped_text_reads_as_it_was_and_fits(text: str, most: int) -> None:
-    made = escaped(text, most)
-
-    read = html.unescape(made).replace("\u200b", "")
-    assert len(made) <= most
-    assert read == text or (made.endswith("…") and text.startswith(read[:-1]))
+    assert "<" not in shown
+    assert ">" not in shown
+    assert "&lt;!channel&gt; &lt;https://evil.example|click&gt; a&amp;b @\u200bhere fell" in shown
 
 
-def test_a_night_full_of_alerts_stays_within_what_slack_takes_and_says_how_many_more_there_are() -> None:
-    alerts = [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)]
-
-    shown = Message.about(NIGHT, alerts).as_slack
-
-    assert 50 >= len(shown["blocks"])
-    assert 3000 >= max(len(block["text"]["text"]) for block in shown["blocks"])
-    assert 16_000 >= len(shown["text"])
-    assert "and 160 more" == shown["blocks"][-2]["text"]["text"]
+@given(text=st.text(st.sampled_from("ab &<>@here\u20ac"), max_size=60))
+def test_escaped_text_reads_as_it_was(text: str) -> None:
+    assert text == html.unescape(escaped(text)).replace("\u200b", "")
 
 
-def test_a_mail_of_a_night_full_of_alerts_ends_and_json_holds_them_all() -> None:
-    message = Message.about(NIGHT, [DROP] * 150)
+def test_a_night_full_of_alerts_stays_within_what_servers_take_and_says_how_many_more_there_are() -> None:
+    message = Message.about(NIGHT, [Alert("score_drop", f"model-{i}", "&" * 900) for i in range(200)])
 
-    assert "and 50 more" == message.body.split("\n\n")[-2]
-    assert 150 == len(json.loads(json.dumps(message.as_json))["alerts"])
+    for shown, n_shown in ((message.body, 16), (message.as_chat, 3)):
+        assert 16_000 >= len(shown)
+        assert f"and {200 - n_shown} more" == shown.split("\n\n")[-2]
+    assert 200 == len(json.loads(json.dumps(message.as_json))["alerts"])

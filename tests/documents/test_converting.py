@@ -1,10 +1,12 @@
 """Converting many files: each in a process with limits, and text as it is."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tasks.imports.documents import DocumentRefused, convert, converters, converting
+from tasks.rules.errors import UsageError
 from tests.documents.making import body, write_docx, write_pdf
 
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
@@ -39,7 +41,7 @@ def test_a_file_that_is_not_what_its_ending_says_is_refused_by_name(tmp_path: Pa
     with pytest.raises(DocumentRefused) as caught:
         convert([write_docx(tmp_path / "b.docx", "In Word."), tmp_path / "a.docx"], is_quiet=True)
 
-    assert f"{tmp_path / 'a.docx'}: no DOCX, or damaged" in str(caught.value)
+    assert f"{tmp_path / 'a.docx'}: not a DOCX, or damaged" in str(caught.value)
     assert 1 == len(str(caught.value).splitlines())
 
 
@@ -48,3 +50,22 @@ def test_a_file_that_takes_too_long_is_refused(tmp_path: Path, monkeypatch: pyte
 
     with pytest.raises(DocumentRefused, match="not converted within"):
         convert([write_docx(tmp_path / "a.docx", "In Word.")], is_quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("a.PDF", "pdfplumber"), ("a.docx", "mammoth"), ("a.docx", "markdownify")]
+)
+def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, library: str
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    (tmp_path / "b.md").write_text("Text needs no library.", encoding="utf-8")
+
+    with pytest.raises(UsageError) as caught:
+        convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
+
+    assert str(caught.value) == (
+        f"{tmp_path / name}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents` "
+        "(or `pip install 'prbench-pipeline[documents]'`)"
+    )
+    assert ["Text needs no library."] == [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()]

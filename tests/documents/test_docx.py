@@ -82,8 +82,8 @@ def _changed(content: bytes) -> bytes:
 
 
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "empty": (lambda _: b"", "no DOCX, or damaged"),
-    "cut off": (lambda content: content[: len(content) // 2], "no DOCX, or damaged"),
+    "empty": (lambda _: b"", "not a DOCX, or damaged"),
+    "cut off": (lambda content: content[: len(content) // 2], "not a DOCX, or damaged"),
     "changed": (_changed, "damaged"),
     "encrypted, or of old Word": (lambda _: bytes.fromhex("d0cf11e0a1b11ae1") + bytes(600), "password"),
 }

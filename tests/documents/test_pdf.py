@@ -120,8 +120,8 @@ def _broken_stream(content: bytes) -> bytes:
 
 
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "empty": (lambda _: b"", "no PDF, or damaged"),
-    "another kind of file": (lambda _: b"<html>Not found</html>", "no PDF, or damaged"),
+    "empty": (lambda _: b"", "not a PDF, or damaged"),
+    "another kind of file": (lambda _: b"<html>Not found</html>", "not a PDF, or damaged"),
     "cut off": (lambda content: content[: len(content) // 2], "damaged"),
     "without an index": (lambda content: content[: content.rindex(b"startxref")], "damaged"),
     "a page that can't be unpacked": (_broken_stream, "damaged (page 2"),

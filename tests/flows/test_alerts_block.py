@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tasks.alerts import Delivery, deliver
-from tests.alerts.conftest import DRIFT, DROP, NIGHT, QUICK, alerts_to
+from tests.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, alerts_to
 from tests.alerts.servers import Hook, Reply, closed_port, serving_hook
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ def saved(prefect_api: str, hook: Hook) -> str:
 
 def notified(name: str) -> Delivery:
     settings = alerts_to({"prefect": name}, timeout_s=30.0)
-    [delivery] = asyncio.run(deliver(settings, [DROP, DRIFT], NIGHT, backoff=QUICK))
+    [delivery] = deliver(settings, [DROP, DRIFT], NIGHT, first_wait_s=WAIT_S)
     return delivery
 
 
@@ -47,7 +47,7 @@ def test_a_block_notifies_of_all_alerts_and_again_when_its_server_was_down(saved
 def test_a_block_that_fails_for_good_is_told_without_its_address(saved: str, hook: Hook) -> None:
     hook.plan = [Reply(404)] * 3
 
-    assert Delivery("prefect 1", "failed", 1, "the block was answered 404", 2) == notified(saved)
+    assert Delivery("prefect 1", "failed", 1, "the server answered 404 (Not Found)", 2) == notified(saved)
 
 
 def test_a_block_that_is_redirected_is_told_and_nothing_follows(saved: str, hook: Hook) -> None:
@@ -59,6 +59,26 @@ def test_a_block_that_is_redirected_is_told_and_nothing_follows(saved: str, hook
     assert "HTTP 307" in str(delivery.error)
     assert "secret" not in str(delivery.error)
     assert 1 == len(hook.calls)
+
+
+def test_a_block_made_of_apprise_sends_and_follows_no_redirect(prefect_api: str, hook: Hook) -> None:
+    from prefect.blocks.notifications import AppriseNotificationBlock
+
+    class JsonWebhook(AppriseNotificationBlock):
+        _block_type_name = "JSON webhook for a test"
+
+    assert prefect_api
+    url = f"{hook.address.replace('http', 'json')}?redirect=yes"
+    JsonWebhook(url=url).save("evals", overwrite=True)  # type: ignore[arg-type]
+    with serving_hook() as elsewhere:
+        hook.plan = [Reply(), Reply(307, headers={"Location": elsewhere.address})]
+        sent, redirected = (notified("json-webhook-for-a-test/evals") for _ in range(2))
+
+        assert [] == elsewhere.calls
+    assert Delivery("prefect 1", "sent", 1, None, 2) == sent
+    assert DROP.line in hook.calls[0].json["message"]
+    assert ("failed", 1, 2) == (redirected.status, redirected.attempts, len(hook.calls))
+    assert "secret" not in str(redirected.error)
 
 
 def test_no_library_behind_a_block_follows_a_redirect(hook: Hook) -> None:
@@ -85,7 +105,7 @@ def test_a_block_that_is_not_there_or_notifies_nobody_is_told(saved: str) -> Non
     Secret(value="a-secret-value").save("quiet", overwrite=True)
 
     assert "Prefect's server has no such block" == notified(f"{saved}-elsewhere").error
-    assert "it is a block that notifies nobody" == notified("secret/quiet").error
+    assert "this block cannot send notifications" == notified("secret/quiet").error
 
 
 def test_a_prefect_server_that_is_not_there_is_told(saved: str) -> None:

@@ -132,7 +132,7 @@ def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, em
 
 
 def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--table verdict: there is none"):
+    with pytest.raises(UsageError, match="--table verdict: no such table"):
         export_tables(filled, tmp_path / "out", ["verdict"])
 
     assert not (tmp_path / "out").exists()
@@ -251,7 +251,7 @@ def flip_a_byte(folder: Path) -> None:
 
 
 DAMAGE = {
-    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "is no whole export"),
+    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "a manifest cut short": (lambda folder: (folder / "manifest.json").write_text('{"format": "prb'), "cannot be read"),
     "another manifest": (lambda folder: (folder / "manifest.json").write_text("{}"), "is no prbench-export"),
     "a manifest with a key twice": (
@@ -262,17 +262,17 @@ DAMAGE = {
         lambda folder: rewritten(folder, tables=[
             table | {"files": [file | {"name": 5} for file in table["files"]]}
             for table in manifest_of(folder)["tables"]
-        ]), "is no file of the export",
+        ]), "is not a file of the export",
     ),
     "a newer format": (lambda folder: rewritten(folder, version=9), "is of version 9"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file gone": (lambda folder: (folder / "verdicts.parquet").unlink(), "verdicts.parquet: is missing"),
-    "a byte changed": (flip_a_byte, "verdicts.parquet: is not what was exported"),
+    "a byte changed": (flip_a_byte, "verdicts.parquet: differs from what was exported"),
     "a path that leads out": (
         lambda folder: rewritten(folder, tables=[
             table | {"files": [file | {"name": f"../{file['name']}"} for file in table["files"]]}
             for table in manifest_of(folder)["tables"]
-        ]), "is no file of the export",
+        ]), "is not a file of the export",
     ),
 }  # fmt: skip
 

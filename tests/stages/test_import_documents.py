@@ -146,14 +146,16 @@ def test_the_same_folder_again_is_a_no_op_and_converts_nothing(
     report = import_responses(job, folder)
 
     assert (0, 1) == (report.rows, len(stored(job)))
-    assert "0 responses imported, 1 were there" in report.line
+    assert "0 responses imported, 1 already present" in report.line
 
 
 def test_another_text_in_the_same_place_is_refused(job: Job, folder: Path) -> None:
     import_responses(job, write(folder, ada__t1="A."))
     write(folder, ada__t1="Another.", ada__t2="New.")
 
-    with pytest.raises(PipelineError, match=r"t1\.md: another one stands in its place"):
+    with pytest.raises(
+        PipelineError, match=r"t1\.md: a different response .* \(model ada, trial 1, import batch \w{16}\)"
+    ):
         import_responses(job, folder)
 
     assert [["A."]] == stored(job, "select text from responses")
@@ -165,7 +167,7 @@ def test_two_files_for_one_place_are_refused_unless_they_say_the_same(job: Job, 
     assert 1 == import_responses(job, folder).rows
     (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
 
-    with pytest.raises(PipelineError, match=r"t2\.txt: another one stands in its place"):
+    with pytest.raises(PipelineError, match=r"t2\.txt: a different .* \(model ada, trial 1, earlier in this import\)"):
         import_responses(job, write(folder, ada__t2="B."))
 
 
@@ -190,17 +192,17 @@ def _row(**values: Any) -> Callable[[Path], Path]:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "a file and a response": (_row(file="a.md", response="B."), "row 2: has a `response` and a `file`"),
+    "a file and a response": (_row(file="a.md", response="B."), "row 2: has both `response` and `file`"),
     "a file that is not there": (_row(file="gone.md"), "there is no file"),
-    "a file of another kind": (_row(file="a.xlsx"), "is no document"),
-    "a folder": (_row(file="."), "is no document"),
+    "a file of another kind": (_row(file="a.xlsx"), "is not a document"),
+    "a folder": (_row(file="."), "is not a document"),
     "an unknown task of a file": (_row(task="t9", file="a.md"), "'t9'"),
     "a locked file": (
         lambda folder: write_locked_pdf(write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x").parents[1],
         "t1.pdf: protected by a password",
     ),
     "a task that is not there": (lambda folder: write(folder, ada__t1="A.", ada__t9="B."), "'t9'"),
-    "an empty folder": (lambda folder: folder.mkdir() or folder, "holds no document"),
+    "an empty folder": (lambda folder: folder.mkdir() or folder, "contains no document"),
     "a trial that is no number": (lambda folder: write(folder, ada__t1__one="A."), "`trial` is 'one'"),
     "a name that can be read in two ways": (lambda folder: write(folder, a_b_t2="A."), "task 'b_t2' or task 't2'"),
 }
@@ -235,12 +237,12 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -
     (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
 
     for options in ({"pattern": "{task}"}, {"skip_other": True}):
-        with pytest.raises(UsageError, match="goes with a folder"):
+        with pytest.raises(UsageError, match="works only with a folder"):
             import_responses(job, tmp_path / "x.json", "ada", **options)  # type: ignore[arg-type]
 
 
 MALFORMED = {
-    "{model}": "names no {task}", "{task}": "names no {model}", "{model}{task}": "nothing between",
+    "{model}": "lacks {task}", "{task}": "lacks {model}", "{model}{task}": "needs text between",
     "{model}/{task}.pdf": "ending", "{model}/{task}.{ext}": "ending", "{model}/{name}-{task}": "fields are",
     "{model}/{task": "fields are",
 }  # fmt: skip

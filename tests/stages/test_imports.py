@@ -159,6 +159,11 @@ UNREADABLE = {
     "a key twice in one object": ("x.json", b'{"t2": "A.",\n"t2": "B."}'),
     "a key twice in a list": ("x.json", b'[{"task": "t2",\n"response": "A."},\n{"task": "t2", "task": "t1"}]'),
     "a column twice": ("x.csv", b"task,response,response\nt2,A.,B.\n"),
+    "CSV in UTF-16": ("x.csv", "task,response\nt2,A.\n".encode("utf-16")),
+    "a CSV header in another encoding": ("x.csv", "task,response,é\nt2,A.,\n".encode("latin-1")),
+    "a quote that nothing closes": ("x.csv", b'task,response\nt2,"A.\nt1,B.\n'),
+    "a quote that is closed too late": ("x.csv", b'task,response\nt2,"A.\nt1,B.\nt1,"C"\n'),
+    "text after a quote": ("x.csv", b'task,response\nt2,"A."B\n'),
 }
 
 
@@ -177,6 +182,33 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(shared: Job, tmp_path
         line = {"a key twice in a row": ":3: ", "a key twice in a list": "line 3"}.get(case, "line 1")
         assert "twice" in str(caught.value)
         assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(("row", "n_cells"), [("t1", 1), ("t1,B.,C.", 3), ("t1,B.,", 3), ("  ", 1)])
+def test_a_csv_row_with_too_few_or_too_many_cells_is_refused_by_its_number(
+    shared: Job, tmp_path: Path, row: str, n_cells: int
+) -> None:
+    (tmp_path / "x.csv").write_text(f'task,response\nt2,"A\nB"\n\n{row}\n', encoding="utf-8")
+
+    with pytest.raises(PipelineError, match=rf"x\.csv: row 2: has {n_cells} cells, not 2"):
+        import_responses(shared, tmp_path / "x.csv", model="ada")
+
+
+AS_WRITTEN = ["007", "1e5", "true", "null", "NaN", "2026-11-03", " a ", 'a "b" c', "a\r\nb", "x\u2028y", "A\x00."]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_csv_cell_is_the_text_that_is_written_there(job: Job, tmp_path: Path, end: str) -> None:
+    cells = ['"{}"'.format(text.replace('"', '""')) if set(text) & set('"\r') else text for text in AS_WRITTEN]
+    lines = ["task,model,response", *(f"t2,{number:03},{cell}" for number, cell in enumerate(cells)), "", 't2,empty,""']
+    (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
+    import_responses(job, tmp_path / "x.csv")
+
+    found = stored(job, "select model, text from responses where task_id = 't2' order by model")
+    assert [(f"{number:03}", text) for number, text in enumerate(AS_WRITTEN)] == [
+        (row["model"], row["text"]) for row in found[:-1]
+    ]
+    assert {"model": "empty", "text": None} == found[-1]
 
 
 def test_a_parquet_file_with_a_column_twice_is_refused(shared: Job, tmp_path: Path) -> None:
@@ -267,7 +299,7 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown trial": ([{**VERDICT, "trial": 2}], "trial 2"),
     "a vintage without an answer": (
         [{**VERDICT, "vintage": "2026-11-03"}],
-        "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name what was read with the column",
+        "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name it with the column",
     ),
     "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored answer of ada"),
     "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
@@ -275,9 +307,13 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),
     "a list": ([{**VERDICT, "criteria_met": [True]}], "[True]"),
     "nothing": ([{**VERDICT, "criteria_met": None}], "missing"),
-    "another decision in its place": ([{**VERDICT, "criteria_met": False}], "row 1"),
+    "another decision in its place": (
+        [{**VERDICT, "criteria_met": False}],
+        "row 1: a different verdict already exists (judge imported, value 1, import batch ",
+    ),
     "two decisions for one place": (
-        [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}], "row 2",
+        [VERDICT | {"judge": "dora"}, VERDICT | {"judge": "dora", "criteria_met": False}],
+        "row 2: a different verdict already exists (judge dora, value 1, earlier in this import)",
     ),
 }  # fmt: skip
 
@@ -300,13 +336,16 @@ def test_verdicts_that_do_not_fit_are_refused_in_one_line_and_none_is_stored(
 def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is_asked(job: Job, file: Write) -> None:
     answers = file([RESPONSE | {"task": task, "model": "bell"} for task in ("t9", "t1", "t8")])
     report = import_responses(job, answers, skip_unknown=True)
-    assert (1, "2 rows on tasks that are not here left out") == (report.rows, report.notes[-1])
+    assert (1, "2 rows on unknown tasks left out") == (report.rows, report.notes[-1])
 
     verdicts = file([VERDICT | {"model": "bell", **other} for other in ({"task": "t9"}, {}, {"criterion": "t2-c0"})])
     with pytest.raises(PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown leaves"):
         import_verdicts(job, verdicts)
     report = import_verdicts(job, verdicts, skip_unknown=True)
-    assert (1, "2 rows on tasks or criteria that are not here left out") == (report.rows, report.notes[-1])
+    assert (1, "2 rows on unknown tasks or criteria left out") == (
+        report.rows,
+        report.notes[-1],
+    )
 
 
 def test_who_decided_and_in_how_many_steps_can_be_said_for_rows_that_do_not(job: Job, file: Write) -> None:

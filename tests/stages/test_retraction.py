@@ -64,7 +64,7 @@ def test_a_retracted_import_goes_with_all_verdicts_on_its_responses(job: Job, an
     import_verdicts(job, labels)
     report = retract(job, batch_of(job, "responses", "true"))
 
-    assert "2 responses and 2 verdicts taken back" in report.line
+    assert "2 responses and 2 verdicts retracted" in report.line
     assert (0, 0) == counts(job)
 
 
@@ -102,7 +102,7 @@ def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judge
     report = import_responses(job, answers)
     judged(job)
 
-    assert "2 responses and 22 verdicts brought back" in report.line
+    assert "2 responses and 22 verdicts restored" in report.line
     assert (2, 22) == counts(job)
     assert before == [stored(job, query) for query in queries]
     assert n_calls == len(server.book) == 20
@@ -124,7 +124,7 @@ def test_what_takes_the_place_of_a_retracted_response_keeps_it(job: Job, answers
     corrected = [{**row, "response": "Corrected."} for row in ANSWERS]
     import_responses(job, write_jsonl(tmp_path / "corrected.jsonl", corrected))
 
-    with pytest.raises(Exception, match="row 1: another one stands in its place"):
+    with pytest.raises(Exception, match="row 1: a different response already exists"):
         import_responses(job, answers)
     assert [{"text": "Corrected."}] == stored(job, "select distinct text from responses")
 
@@ -146,7 +146,7 @@ def test_retracting_twice_is_a_no_op(job: Job, answers: Path) -> None:
     retract(job, batch)
     before = sorted(job.warehouse.rglob("*.parquet"))
 
-    assert "was taken back already" in retract(job, batch).line
+    assert "is already retracted" in retract(job, batch).line
     assert before == sorted(job.warehouse.rglob("*.parquet"))
 
 

@@ -158,13 +158,20 @@ def _receiver(subject: str, receiver: Receiver) -> Finding:
         address = receiver.webhook or receiver.slack
         if address is not None:
             return _address(subject, address)
-        return Finding(subject, None, f"block {receiver.prefect} of Prefect, which is loaded when there is an alert")
+        if receiver.prefect is not None:
+            return Finding(subject, None, f"Prefect block {receiver.prefect}, which is loaded when there is an alert")
+        return _is_set(subject, receiver.apprise) or Finding(subject, None, f"{receiver.apprise}, a URL of Apprise")
+    return _is_set(subject, mail.user, mail.password) or _answers(subject, mail.host, mail.port)
+
+
+def _is_set(subject: str, *values: str | None) -> Finding | None:
+    """What is wrong with references to the environment."""
     try:
-        for value in (mail.user, mail.password):
+        for value in values:
             filled_in(value or "")
     except UsageError as error:
         return Finding(subject, False, str(error))
-    return _answers(subject, mail.host, mail.port)
+    return None
 
 
 def _address(subject: str, address: str) -> Finding:

@@ -24,8 +24,8 @@ def outcome(file: Path, ending: str | None = None) -> dict[str, Any]:
         return {"refused": str(error)}
     except MemoryError:
         return {"refused": f"takes more than {_MOST_MEMORY_BYTES // 2**30} GB of memory; give its text as Markdown"}
-    except Exception as error:  # noqa: BLE001 - the libraries let all kinds of errors through, and each is told
-        return {"refused": f"no {kind}, or damaged ({type(error).__name__}); save it again"}
+    except Exception as error:  # noqa: BLE001 - the libraries raise all kinds of errors, and each is reported
+        return {"refused": f"not a {kind}, or damaged ({type(error).__name__}); save it again"}
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,6 +15,7 @@ from tasks.console.progress import advance, progress
 from tasks.dataset.foreign_files import NotInside, open_inside
 from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
 from tasks.imports.documents.plain import read_plain
+from tasks.rules.errors import UsageError
 
 _LONGEST_S = 300.0
 _WHAT = "convert"
@@ -26,8 +28,10 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
     Files of a folder that came from elsewhere are read within it.
 
     Raises:
+        UsageError: the libraries for one are not installed.
         DocumentRefused: one cannot be read; the message names it.
     """
+    _refuse_without_libraries(files)
     with (
         progress(_WHAT, {"": len(files)}, is_quiet=is_quiet),
         ThreadPoolExecutor(os.cpu_count()) as pool,
@@ -49,6 +53,15 @@ def converters(files: Sequence[Path]) -> list[str]:
     return [f"{name} {version(name)}" for name in sorted(names)]
 
 
+def _refuse_without_libraries(files: Sequence[Path]) -> None:
+    for file in files:
+        if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
+            raise UsageError(
+                f"{file}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents` "
+                "(or `pip install 'prbench-pipeline[documents]'`)"
+            )
+
+
 def _converted(file: Path, folder: Path | None) -> Converted:
     kind = file.suffix.lower()
     try:
@@ -63,7 +76,7 @@ def _converted(file: Path, folder: Path | None) -> Converted:
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:
-    """What `tasks.imports.documents.__main__` says of a file of a kind, `.pdf` or `.docx`."""
+    """What `tasks.imports.documents.__main__` makes of a file of a kind, `.pdf` or `.docx`."""
     try:
         process = subprocess.run(
             [sys.executable, "-m", "tasks.imports.documents", kind], check=False, capture_output=True,
@@ -73,7 +86,7 @@ def _converted_apart(content: BinaryIO, kind: str) -> Converted:
     except subprocess.TimeoutExpired as error:
         raise DocumentRefused(f"not converted within {_LONGEST_S:.0f} s; give its text as Markdown") from error
     if process.returncode:
-        raise DocumentRefused(f"its conversion broke off (exit {process.returncode}); give its text as Markdown")
+        raise DocumentRefused(f"its conversion failed (exit {process.returncode}); give its text as Markdown")
     said = json.loads(process.stdout)
     if "refused" in said:
         raise DocumentRefused(said["refused"])

@@ -32,7 +32,7 @@ def docx_to_markdown(file: Path) -> Converted:
 def _refuse_unreadable(file: Path) -> None:
     with file.open("rb") as document:
         if document.read(len(_COMPOUND)) == _COMPOUND:
-            raise DocumentRefused("protected by a password, or no DOCX; save it as DOCX without a password")
+            raise DocumentRefused("protected by a password, or not a DOCX; save it as DOCX without a password")
     try:
         with ZipFile(file) as archive:
             unpacked_bytes = sum(member.file_size for member in archive.infolist())
@@ -40,9 +40,9 @@ def _refuse_unreadable(file: Path) -> None:
                 raise DocumentRefused(f"unpacks to {unpacked_bytes // 2**20} MB; save it without its pictures")
             broken = archive.testzip()
     except (BadZipFile, EOFError) as error:
-        raise DocumentRefused(f"no DOCX, or damaged ({error}); save it again") from error
+        raise DocumentRefused(f"not a DOCX, or damaged ({error}); save it again") from error
     if broken is not None:
-        raise DocumentRefused(f"damaged ({broken} is not what was written); save it again")
+        raise DocumentRefused(f"damaged ({broken} was changed); save it again")
 
 
 def _markdown(html: str) -> str:

@@ -56,7 +56,7 @@ def pdf_to_markdown(file: Path) -> Converted:
 def _refusal(error: object) -> DocumentRefused:
     if type(error).__name__ == "PDFPasswordIncorrect":
         return DocumentRefused("protected by a password; save it without one")
-    return DocumentRefused(f"no PDF, or damaged ({type(error).__name__}); save it again")
+    return DocumentRefused(f"not a PDF, or damaged ({type(error).__name__}); save it again")
 
 
 def _refuse_damaged(pdf: "PDF") -> None:

@@ -35,15 +35,18 @@ class Redirected(PipelineError):
 class Exchange:
     """One call over HTTP: what it may read, and what was found out that a library may hide.
 
-    `n_results` is given where a batch's file is read: how many calls have a line in it.
+    `n_results` is given where a batch's file is read: how many calls have a line in it. `status` is that of the last
+    answer.
     """
 
     n_results: int | None = None
+    status: int | None = None
     fault: Redirected | TooLarge | None = None
     body: Body = field(default_factory=lambda: Body(0))
 
     def refuse_redirect(self, status: int, address: str, location: str) -> None:
         """Raise Redirected if a status is that of a redirect."""
+        self.status = status
         if 300 <= status < 400:
             self.refuse(Redirected(status, address, location))
 
