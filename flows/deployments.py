@@ -50,7 +50,8 @@ def nightly(
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the warehouse. Empty: the project's own.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
+            beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
         night: Label of a night that is to be done again. Empty: the night that the schedule named last.
         stop_at: No call begins after this time, such as 06:30. Empty: what the configuration says.
@@ -89,7 +90,8 @@ def backfill(
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the warehouse. Empty: the project's own.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
+            beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
         models: Labels of the models to fill in. Empty: all configured ones.
         judges: Labels of the judges to ask. Empty: all configured ones.
@@ -115,7 +117,8 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the warehouse. Empty: the project's own.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
+            beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
     """
     return _done(_job(config, warehouse, Asked(benchmark=benchmark)), "check")
@@ -127,7 +130,8 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
-        warehouse: Folder of the warehouse. Empty: the project's own.
+        warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
+            beside the configuration file.
     """
     return _done(_job(config, warehouse, Asked()), "compact")
 

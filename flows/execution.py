@@ -19,7 +19,7 @@ from tasks.console.progress import say
 from tasks.maintain.reread import reread
 from tasks.maintain.spend import store_spend
 from tasks.rules.errors import UsageError
-from tasks.run.run_context import refuse_unready
+from tasks.run.run_context import refuse_uninstalled, refuse_unready
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse, lines_on, take_notices
 
@@ -137,6 +137,8 @@ def execute_flow(
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
     if flow_name in _JUDGING | {"sample"}:
         refuse_unknown_models(job)
+    if flow_name in _CALLING:
+        refuse_uninstalled(job)
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
     refuse_unready(job)
@@ -163,6 +165,7 @@ def refuse_unknown_models(job: Job) -> None:
 
 
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
+_CALLING = _JUDGING | {"sample", "derive"}
 
 
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:

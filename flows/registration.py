@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flows.run.arguments import Asked
-from flows.run.config import DEFAULT_FILE, DEFAULT_WAREHOUSE
+from flows.run.config import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.config.settings import Job
@@ -42,7 +42,7 @@ def _deployments(job: Job, asked: Asked, name: str | None) -> list[Any]:
     from flows import deployments as of
 
     # The runs are processes of their own, which find files from wherever they are.
-    config = asked.config or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    config = config_file(asked.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
     of_one = where | {"benchmark": asked.benchmark}
     common: dict[str, Any] = {"tags": [job.settings.benchmark], "entrypoint_type": EntrypointType.MODULE_PATH}
@@ -80,7 +80,8 @@ async def _refuse_others(deployments: list[Any]) -> None:
 
 def _served(parameters: dict[str, Any]) -> str:
     """What deployments with these parameters are for."""
-    warehouse = f"the warehouse {parameters.get('warehouse') or DEFAULT_WAREHOUSE}"
+    named = parameters.get("warehouse")
+    warehouse = f"the warehouse {named}" if named else f"the warehouse of {parameters.get('config') or 'its folder'}"
     return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse
 
 

@@ -11,10 +11,12 @@ from pydantic import ValidationError
 
 from flows.run.arguments import Asked
 from flows.run.nightly_schedule import stop_time
+from flows.run.warehouse_folder import warehouse_folder
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
 from tasks.check.check import rules_of, with_policies
 from tasks.config.models import Endpoint
+from tasks.config.operations import Report
 from tasks.config.settings import Job, Settings
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
 from tasks.rules.errors import UsageError
@@ -30,7 +32,6 @@ _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""
 _MOST_SETTINGS = 100_000
 DEFAULT_FILE = Path("prbench.yaml")
-DEFAULT_WAREHOUSE = Path(__file__).parents[2] / "warehouse" / "data"
 
 EMBEDDED_DEFAULT: dict[str, Any] = {
     "benchmark": "prbench",
@@ -66,7 +67,8 @@ def load_job(asked: Asked) -> Job:
     Raises:
         UsageError: the configuration is missing, broken or impossible, or names what it does not have.
     """
-    document, where = _of_benchmark(*_document(asked.config), asked.benchmark)
+    file = config_file(asked.config)
+    document, where = _of_benchmark(*_document(file), asked.benchmark)
     if asked.splits:
         document = {**document, "dataset": {**(document.get("dataset") or {}), "splits": list(asked.splits)}}
     if asked.trials is not None:
@@ -77,10 +79,14 @@ def load_job(asked: Asked) -> Job:
     settings = _settings(document, where)
     models = _chosen(settings.models, asked.models)
     judges = _chosen(settings.judges, asked.judges)
+    warehouse, source = warehouse_folder(asked.warehouse, settings.warehouse, file)
     now = datetime.now(UTC)
     job = Job(
-        settings=settings.model_copy(update={"models": models, "judges": judges}),
-        warehouse=(asked.warehouse or DEFAULT_WAREHOUSE).absolute(),
+        settings=settings.model_copy(
+            update={"models": models, "judges": judges, "report": _report_beside(file, settings.report)}
+        ),
+        warehouse=warehouse,
+        warehouse_source=source,
         run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
         limit=asked.limit,
         vintage=asked.vintage or BASE_VINTAGE,
@@ -96,6 +102,18 @@ def load_job(asked: Asked) -> Job:
         raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
     _refuse_impossible(job, where)
     return job
+
+
+def _report_beside(file: Path | None, report: Report) -> Report:
+    """The report's settings with an absolute folder: one that is configured is relative to the configuration file."""
+    if file is None or report.folder is None:
+        return report
+    return report.model_copy(update={"folder": (file.parent / report.folder.expanduser()).absolute()})
+
+
+def config_file(named: Path | None) -> Path | None:
+    """The configuration file: the one that is named, else `prbench.yaml` in the current folder if there is one."""
+    return named or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
 
 
 def _refuse_impossible(job: Job, where: str) -> None:
@@ -151,9 +169,8 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     return own
 
 
-def _document(config: Path | None) -> tuple[dict[str, Any], str]:
-    path = config or DEFAULT_FILE
-    if config is None and not path.exists():
+def _document(path: Path | None) -> tuple[dict[str, Any], str]:
+    if path is None:
         return EMBEDDED_DEFAULT, "the embedded default"
     try:
         document = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)

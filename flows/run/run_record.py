@@ -132,9 +132,10 @@ def _command() -> str:
 
 def _git_commit() -> str | None:
     """The commit of the checkout that this code is in; None when it is not in one, or git is not there."""
+    folder = Path(__file__).parent
     try:
         answer = subprocess.run(
-            ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"],
+            ["git", "-C", str(folder), "rev-parse", "HEAD", "--show-prefix"],
             capture_output=True,
             text=True,
             check=False,
@@ -142,4 +143,7 @@ def _git_commit() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return answer.stdout.strip() or None if answer.returncode == 0 else None
+    commit, _, prefix = answer.stdout.strip().partition("\n")
+    # An installed package may be somewhere inside the checkout of another project, whose commit says nothing of it.
+    is_ours = answer.returncode == 0 and prefix == f"{folder.parent.name}/{folder.name}/"
+    return commit if is_ours else None

@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any
 
 from flows.server.loopback import HOST, is_from_here
@@ -78,6 +79,9 @@ def _prepare(secret: str, port: int, *, is_for_one_run: bool) -> None:
     }
     # The pages talk to whatever address they came from: a tunnel may give the server another port.
     os.environ.setdefault("PREFECT_UI_API_URL", "/api")
+    # Prefect copies its pages before it serves them, which it would do inside its installed package.
+    home = Path(os.environ.get("PREFECT_HOME", "~/.prefect")).expanduser()
+    os.environ.setdefault("PREFECT_UI_STATIC_DIRECTORY", str(home / "prbench" / "ui"))
     if is_for_one_run:
         os.environ |= {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT_UI_ENABLED": "false"}
 

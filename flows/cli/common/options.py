@@ -44,7 +44,7 @@ _OPTIONS = (
     click.option("--limit", type=_POSITIVE, metavar="N", help="Want only the first N tasks."),
     click.option("--vintage", metavar="LABEL", help="Which sampling: `base`, or a label (leaderboards: `all`)."),
     click.option("--night", metavar="LABEL", help="Of that night: the vintage of models that are sampled nightly."),
-    click.option("--warehouse", type=_PATH, metavar="DIR", help="Where the data is.  [default: warehouse/data]"),
+    click.option("--warehouse", type=_PATH, metavar="DIR", help="Folder of the data.  [default: warehouse/data]"),
     click.option("--json", "as_json", is_flag=True, help="Machine-readable result on standard output."),
     click.option("-q", "--quiet", is_flag=True, help="No progress on standard error."),
     click.option("-v", "--verbose", is_flag=True, help="Logs, and tracebacks of errors."),

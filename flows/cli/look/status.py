@@ -94,6 +94,7 @@ def _matrix(context: Context, job: "Job") -> int:
     ]  # fmt: skip
     show_rows(context.as_json, columns, rows)
     if not context.as_json:
+        click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))
         click.echo(_spend_line(job))
     return 0

@@ -192,6 +192,7 @@ def _prefect() -> Iterator[Finding]:
 def _warehouse(job: Job) -> Iterator[Finding]:
     warehouse = Warehouse(job.warehouse)
     subject = f"warehouse {warehouse.root}"
+    yield Finding("data folder", True, f"{warehouse.root} ({job.warehouse_source})")
     existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
     if not os.access(existing, os.W_OK):
         yield Finding(subject, False, f"{existing} cannot be written to; choose another --warehouse")

@@ -1,0 +1,37 @@
+"""Where data is stored: the folder of the warehouse, and what chose it."""
+
+import os
+from pathlib import Path
+
+from tasks.rules.errors import UsageError
+
+VARIABLE = "PRBENCH_WAREHOUSE"
+_DEFAULT = Path("warehouse", "data")
+
+
+def warehouse_folder(option: Path | None, configured: str | None, config_file: Path | None) -> tuple[Path, str]:
+    """The absolute path of the warehouse's folder, and what chose it; the folder need not exist yet.
+
+    Args:
+        option: what `--warehouse` says.
+        configured: what the configuration's `warehouse` says; a relative path is relative to the configuration file.
+        config_file: the configuration file; None: there is none, and the default is in the current folder.
+
+    Raises:
+        UsageError: the path is that of a file, or leads through one.
+    """
+    beside = config_file.parent if config_file else Path()
+    from_environment = os.environ.get(VARIABLE)
+    if option is not None:
+        folder, source = option, "--warehouse"
+    elif configured is not None:
+        folder, source = beside / Path(configured).expanduser(), f"`warehouse` in {config_file}"
+    elif from_environment:
+        folder, source = Path(from_environment).expanduser(), VARIABLE
+    else:
+        folder, source = beside / _DEFAULT, f"default, beside {config_file}" if config_file else "default"
+    folder = folder.absolute()
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
+    return folder, source

@@ -1,0 +1,115 @@
+"""The package as a wheel in an environment of its own: it has all it needs, and writes nothing into itself."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.faults.server import FaultServer
+from tests.flows.conftest import PROJECT
+
+pytestmark = pytest.mark.slow
+PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An environment with the wheel; the libraries are those of the environment that the tests run in."""
+
+    wheel: Path
+    environment: Path
+
+    @property
+    def packages(self) -> Path:
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        return self.environment / "lib" / version / "site-packages"
+
+    def run(self, folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.environment / "bin" / "prbench", *arguments], cwd=folder, env=os.environ | variables,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    def digests(self) -> Mapping[str, str]:
+        """Every file of the environment, and what is in it."""
+        return {
+            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in self.environment.rglob("*")
+            if path.is_file()
+        }
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    folder = tmp_path_factory.mktemp("installed")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=PROJECT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    made = Installation(wheel, folder / "environment")
+    venv.create(made.environment, with_pip=True)
+    install = [made.environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    # The other environment's own `.pth` files, which lead to the checkout, are not looked at.
+    (made.packages / "libraries.pth").write_text(sysconfig.get_path("purelib"))
+    return made
+
+
+def test_the_wheel_has_every_file_of_the_packages_and_no_data(installed: Installation) -> None:
+    contained = set(zipfile.ZipFile(installed.wheel).namelist())
+    data = PROJECT / "warehouse" / "data"
+    ours = {
+        str(path.relative_to(PROJECT))
+        for package in PACKAGES
+        for path in (PROJECT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and not path.is_relative_to(data)
+    }
+    assert ours - contained == set()
+    assert {name for name in contained - ours if not name.startswith("prbench_pipeline-")} == set()
+
+
+def test_an_installed_package_runs_from_an_empty_folder_stores_data_there_and_nothing_in_itself(
+    installed: Installation, prefect_api: str, provider: FaultServer, tmp_path: Path
+) -> None:
+    assert prefect_api
+    endpoint = {"name": "hosted_vllm/alpha", "api_base": provider.api_base}
+    settings = {"dataset": {"source": "sample"}, "models": [endpoint], "judges": [endpoint]}
+    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(settings))
+    before = installed.digests()
+
+    done = installed.run(tmp_path, "run", "--limit", "2")
+
+    assert done.returncode == 0, done.stderr
+    assert f"Database: {tmp_path}/warehouse/data/prbench.duckdb\n" in done.stdout
+    assert (tmp_path / "warehouse/data/report/prbench/index.html").is_file()
+    assert {path.name for path in tmp_path.iterdir()} == {"prbench.yaml", "warehouse"}
+    assert installed.digests() == before
+    counted = installed.run(tmp_path, "sql", "select count(*) as n, count(git_commit) as n_commits from runs", "--json")
+    assert yaml.safe_load(counted.stdout) == [{"n": 1, "n_commits": 0}]
+
+
+def test_without_the_embedded_model_a_run_says_what_to_install_before_anything_starts(
+    installed: Installation, tmp_path: Path
+) -> None:
+    hiding, folder = tmp_path / "hiding", tmp_path / "empty"
+    hiding.mkdir()
+    folder.mkdir()
+    (hiding / "sitecustomize.py").write_text("import sys; sys.modules['xllamacpp'] = None")
+
+    done = installed.run(folder, "run", PYTHONPATH=str(hiding), PYTHONPROFILEIMPORTTIME="1")
+
+    lines = done.stderr.splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    (said,) = [line for line in lines if not line.startswith("import time:")]
+    assert done.returncode == 2
+    assert said.startswith("prbench: embedded/smollm2-135m-instruct: not installed; run `uv sync --group embedded`")
+    assert imported & {"prefect", "litellm", "great_expectations", "datasets"} == set()
+    assert list(folder.iterdir()) == []
