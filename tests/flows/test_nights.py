@@ -181,7 +181,7 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
 
     assert alert["kind"] == "failure"
     assert alert["line"].startswith("the night of 2026-11-05 failed: ")
-    assert "tasks.jsonl is no file" in alert["line"]
+    assert "tasks.jsonl is not a file" in alert["line"]
     assert nights.failed.calls == []
     assert len(errors) == 1
 
