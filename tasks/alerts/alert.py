@@ -1,4 +1,4 @@
-"""An alert: one thing about a night that somebody has to know."""
+"""An alert: one thing about a night that somebody must know."""
 
 import math
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from tasks.rules.text import one_line, storable
 
 Kind = Literal["failure", "skipped", "budget", "stop_time", "judge_drift", "score_drop", "coverage", "quality"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The kinds of alerts in the order in which they are told: what ended a night before what it found."""
+"""The kinds of alerts in the order in which a message shows them: what ended a night before what it found."""
 _LINE_CHARS = 1_000
 
 
 @dataclass(frozen=True)
 class Alert:
-    """One thing about a night that somebody has to know.
+    """One thing about a night that somebody must know.
 
     Names and errors in it may come from anywhere: an alert holds them as text of one line without this process's
     secrets, and as values that JSON has.

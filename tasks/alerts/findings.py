@@ -1,4 +1,4 @@
-"""What of a night is worth an alert: pure rules on figures that others have computed."""
+"""What in a night is worth an alert: pure rules on figures that other stages computed."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -8,10 +8,10 @@ from tasks.rules.comparison import holm
 from tasks.rules.control import Drifted
 from tasks.run.stage_report import StageReport
 
-_TOLD = 3
-"""So many findings of a stage are told in the line; all are in the facts."""
+_MOST_SHOWN = 3
+"""So many findings of a stage are in the line; all are in the facts."""
 _QUARANTINED = "(quarantine):"
-"""What the checks that the bar is about say of themselves in a report."""
+"""How a report marks the checks that the bar is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,9 +22,9 @@ class Comparison:
         difference: second minus first, in the unit of the score: a drop is negative.
         ci_low: lower end of the difference's 95 % interval.
         ci_high: upper end of it.
-        p_value: two-sided and not corrected; None where nothing can be said.
+        p_value: two-sided and not corrected; None where it cannot be computed.
         n_tasks: tasks complete in both nights; the figures rest on them.
-        n_wanted: tasks that both could have.
+        n_wanted: tasks that both could have had.
     """
 
     model: str
@@ -47,10 +47,10 @@ class Comparison:
 def drops(
     comparisons: Sequence[Comparison], *, least_drop: float, alpha: float, drifted_judges: Collection[str] = ()
 ) -> list[Alert]:
-    """The comparisons of a night in which a model fell by at least `least_drop`, and not by chance.
+    """The comparisons of a night in which a model fell by at least `least_drop`, and significantly.
 
     The p-values of all the comparisons together are corrected (Holm), so a night without any true drop gives a false
-    alert with a chance of at most alpha. Where the judge drifted in the same night, the alert says so.
+    alert with a probability of at most alpha. Where the judge drifted in the same night, the alert says so.
     """
     adjusted = holm([comparison.p_value for comparison in comparisons])
     return [
@@ -69,21 +69,21 @@ def _drop(found: Comparison, p_adjusted: float, *, has_drifted: bool) -> Alert:
     line = (
         f"{found.model} fell by {-found.difference:.3f} on {found.split} ({found.score}, judged by {found.judge}): "
         f"{found.second_mean:.3f} in {found.second_vintage}, {found.first_mean:.3f} in {found.first_vintage}; "
-        f"{interval}corrected p {_told_p(p_adjusted)}, {found.n_tasks}{share} tasks"
+        f"{interval}corrected p {_shown_p(p_adjusted)}, {found.n_tasks}{share} tasks"
     )
     if has_drifted:
-        line += f"; {found.judge} drifted the same night, so the drop may be the judge's and not the model's"
+        line += f"; {found.judge} drifted the same night, so the judge may be the cause, not the model"
     return Alert(
         "score_drop", found.model, line, asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
     )
 
 
-def _told_p(value: float) -> str:
+def _shown_p(value: float) -> str:
     return "below 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
-    """An alert for every judge that is out of its control limits."""
+    """An alert for every judge that is outside its control limits."""
     return [_drift(judge) for judge in drifted]
 
 
@@ -92,51 +92,52 @@ def _drift(found: Drifted) -> Alert:
     beside = ", ".join(f"{name} {value:.1%}" for name, value in measures if value is not None)
     change = found.met_share - found.first_met_share
     line = (
-        f"{found.judge} decided {found.agreement:.1%} of {found.n_decided} control verdicts as at first in "
-        f"{found.night}, below the {found.cause} ({beside}); it calls {found.met_share:.1%} met, at first "
-        f"{found.first_met_share:.1%} ({change * 100:+.1f} points), so differences of this night may be the judge's"
+        f"{found.judge} repeated its first decision on {found.agreement:.1%} of {found.n_decided} control verdicts in "
+        f"{found.night}, below the {found.cause} ({beside}); criteria met: {found.met_share:.1%}, at first "
+        f"{found.first_met_share:.1%} ({change * 100:+.1f} points); the judge may be the cause of this night's changes"
     )
     return Alert("judge_drift", found.judge, line, asdict(found))
 
 
 def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
-    """What the reports of a night's stages say: budget or stop time reached, coverage or quality below the bar, a
-    control set that could not be judged.
-    """  # noqa: D205 - what they say takes two lines
+    """Alerts from the reports of a night's stages.
+
+    They are about the budget or the stop time, coverage or quality below the bar, and an incomplete control set.
+    """
     below = [report for report in reports if report.is_below_bar]
     return [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
         *(_coverage(report) for report in below if report.stage == "coverage"),
         *(_quality(report) for report in below if report.stage != "coverage"),
-        *(_not_watched(report) for report in reports if report.stage == "drift" and _lacks(report)),
+        *(_incomplete_control_set(report) for report in reports if report.stage == "drift" and _lacks(report)),
     ]
 
 
 def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Alert]:
-    """One alert, however many stages were held up."""
+    """One alert, however many stages were stopped."""
     if not reports:
         return []
-    said = dict.fromkeys(line for report in reports for line in report.warnings if line.startswith("stopped at"))
-    not_asked_for = {report.stage: report.skipped for report in reports}
-    by_stage = ", ".join(f"{count} in {stage}" for stage, count in not_asked_for.items())
-    line = "; ".join([f"the run reached {what}, cells not asked for: {by_stage}", *said])
-    return [Alert(kind, "", line, {"not_asked_for": not_asked_for, "warnings": list(said)})]
+    why = dict.fromkeys(line for report in reports for line in report.warnings if line.startswith("stopped at"))
+    n_skipped = {report.stage: report.skipped for report in reports}
+    by_stage = ", ".join(f"{count} in {stage}" for stage, count in n_skipped.items())
+    line = "; ".join([f"the run reached {what}; skipped: {by_stage}", *why])
+    return [Alert(kind, "", line, {"skipped": n_skipped, "warnings": list(why)})]
 
 
 def _lacks(report: StageReport) -> bool:
-    """Whether judges were asked in vain; that the budget or the stop time was reached is an alert of its own."""
+    """Whether judging failed; that the budget or the stop time was reached is an alert of its own."""
     is_cut_short = report.is_at_budget or report.is_at_stop_time
     return bool(report.failures) or (report.skipped > 0 and not is_cut_short)
 
 
-def _not_watched(report: StageReport) -> Alert:
-    """A judge that could not be asked is not watched: that is no sign that it decides as it did."""
+def _incomplete_control_set(report: StageReport) -> Alert:
+    """Without verdicts on its control set, a judge's drift is unknown: that is no sign that there is none."""
     missing = ", ".join(f"{count} {status}" for status, count in sorted(report.failures.items()))
-    not_asked = f"{report.skipped} not asked for" if report.skipped else ""
-    line = f"the control set was not judged as a whole: {'; '.join(part for part in (missing, not_asked) if part)}"
-    facts = {"failures": dict(report.failures), "not_asked_for": report.skipped, "warnings": report.warnings}
-    return Alert("coverage", "", f"{line}; whether a judge drifted is not known for sure", facts)
+    left_out = f"{report.skipped} skipped" if report.skipped else ""
+    line = f"the control set was not fully judged: {'; '.join(part for part in (missing, left_out) if part)}"
+    facts = {"failures": dict(report.failures), "skipped": report.skipped, "warnings": report.warnings}
+    return Alert("coverage", "", f"{line}; drift of a judge may be missed", facts)
 
 
 def _coverage(report: StageReport) -> Alert:
@@ -150,12 +151,12 @@ def _quality(report: StageReport) -> Alert:
 
 
 def _some(lines: Sequence[str]) -> str:
-    more = [f"and {len(lines) - _TOLD} more"] if len(lines) > _TOLD else []
-    return "; ".join([*lines[:_TOLD], *more])
+    more = [f"and {len(lines) - _MOST_SHOWN} more"] if len(lines) > _MOST_SHOWN else []
+    return "; ".join([*lines[:_MOST_SHOWN], *more])
 
 
 def failure(line: str) -> Alert:
-    """The night ended with an error, told in a line."""
+    """The night ended with an error, described in one line."""
     return Alert("failure", "", line)
 
 

@@ -39,7 +39,9 @@ def call(address: str, timeout_s: float) -> bool:
     """Call an address, which may refer to the environment."""
     import requests
 
-    with requests.get(filled_in(address).strip(), timeout=2 * timeout_s, verify=_authorities(), stream=True) as answer:
+    with requests.get(
+        filled_in(address).strip(), timeout=2 * timeout_s, verify=_authorities(), stream=True, allow_redirects=False
+    ) as answer:
         return answer.ok
 
 

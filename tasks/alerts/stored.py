@@ -1,4 +1,4 @@
-"""What was found and who was told, as rows."""
+"""Alerts and deliveries as rows."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from warehouse import Warehouse
 
 
 def store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery] = ()) -> None:
-    """Write alerts and deliveries; they are read after the next publication.
+    """Write alerts and deliveries; they can be read after the next publication.
 
     Storing the same again changes nothing but when it was stored.
     """

@@ -33,7 +33,9 @@ class Nightly(Strict):
         try:
             next(CronSim(cron, datetime.now(UTC)))
         except (CronSimError, StopIteration) as error:
-            raise ValueError(f"{cron!r} is no cron line (minute hour day month weekday): {error or 'never'}") from error
+            raise ValueError(
+                f"{cron!r} is not a cron line (minute hour day month weekday): {error or 'never'}"
+            ) from error
         if len(cron.split()) != 5:
             raise ValueError(f"{cron!r} does not have the five fields minute hour day month weekday")
         return cron
@@ -44,7 +46,7 @@ class Nightly(Strict):
         try:
             ZoneInfo(timezone)
         except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"{timezone!r} is no time zone; write one such as Europe/Berlin") from error
+            raise ValueError(f"{timezone!r} is not a time zone; use one such as Europe/Berlin") from error
         return timezone
 
 
@@ -166,7 +168,7 @@ class Report(Strict):
 
 
 class Retention(Strict):
-    """How long what is no result is kept, in days; null: for ever.
+    """How long data other than results is kept, in days; null: forever.
 
     `replies_days` is for raw replies in the ledger that have become rows, `prefect_days` for runs in the database of a
     Prefect server that `prbench serve` starts.

@@ -123,7 +123,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         _refuse_irregular(found)
         return files
     if not path.is_file():
-        raise UsageError(f"dataset.source: {path} is no file; give a .parquet or .jsonl file, `hub` or `sample`")
+        raise UsageError(f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`")
     if len(splits) > 1:
         raise UsageError(f"dataset.splits: {path} is one file and can be one split, not {len(splits)}")
     return {splits[0] if splits else path.stem: path}
@@ -135,7 +135,7 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
         prompts = Path(dataset.prompts).expanduser()
         if not prompts.is_file():
             raise UsageError(
-                f"dataset.prompts: {prompts} is no file; give one with a line `id<TAB>prompt` for each task"
+                f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
             )
         return prompts
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
@@ -146,10 +146,10 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
 
 
 def _refuse_irregular(found: Sequence[Path]) -> None:
-    """Refuse what was found in a folder and is no file: reading a pipe would wait for somebody at its other end."""
+    """Refuse what was found in a folder and is not a file: reading a pipe would wait for somebody at its other end."""
     wrong = next((path for path in found if not path.is_file()), None)
     if wrong is not None:
-        raise UsageError(f"dataset.source: {wrong} is no file, or a link to none; remove it from the folder")
+        raise UsageError(f"dataset.source: {wrong} is not a file, or a broken link; remove it from the folder")
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
@@ -199,7 +199,7 @@ def _json_row(path: Path, number: int, line: str) -> Row:
     except KeyTwice as error:
         raise SourceError(f"{path}:{number}: {error} in the row; keep one of the two") from error
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}:{number}: not a JSON object ({error}); mend or remove the line") from error
+        raise SourceError(f"{path}:{number}: not a JSON object ({error}); correct or remove the line") from error
     if not isinstance(row, dict):
-        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; mend or remove the line")
+        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; correct or remove the line")
     return row

@@ -75,7 +75,7 @@ def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> I
             for each in read(row):
                 yield where, each
         except RowError as error:
-            raise ImportRefused(f"{where}: {error}; mend the row") from error
+            raise ImportRefused(f"{where}: {error}; correct the row") from error
 
 
 def _read(file: Path) -> Iterator[Any]:
@@ -83,7 +83,7 @@ def _read(file: Path) -> Iterator[Any]:
         try:
             document = read_json(file.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise ImportRefused(f"{file}: not JSON ({error}); mend the file") from error
+            raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
         if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
             return iter([{"task": task, "response": response} for task, response in document.items()])
         return iter(document if isinstance(document, list) else [document])
@@ -107,7 +107,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     _refuse_twice(file, columns)
     for number, cells in enumerate(rows, start=1):
         if len(cells) != len(columns):
-            raise ImportRefused(f"{file}: row {number}: has {len(cells)} cells, not {len(columns)}; mend the row")
+            raise ImportRefused(f"{file}: row {number}: has {len(cells)} cells, not {len(columns)}; correct the row")
         yield dict(zip(columns, cells, strict=True))
 
 

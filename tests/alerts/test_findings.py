@@ -83,7 +83,7 @@ def test_a_fall_that_counts_alone_may_not_count_among_many() -> None:
     assert [] == alerted([fell, *others])
 
 
-def test_a_drop_is_told_with_its_numbers_and_kept_with_all_its_figures() -> None:
+def test_a_drop_is_described_with_its_numbers_and_kept_with_all_its_figures() -> None:
     [alert] = drops([comparison()], least_drop=0.01, alpha=0.05)
 
     assert alert.line == (
@@ -108,7 +108,7 @@ def test_where_the_judge_drifted_the_drop_is_sent_and_says_that_it_may_be_the_ju
     assert [1, 0] == [alert.line.count("a-judge drifted the same night") for alert in alerts]
 
 
-def test_a_judge_that_drifted_is_told_with_its_limits_and_its_leaning() -> None:
+def test_a_judge_that_drifted_is_described_with_its_limits_and_its_leaning() -> None:
     figures: dict[str, Any] = {
         "judge": "a-judge", "night": "2026-11-22", "n_decided": 200, "agreement": 0.91, "centre": 0.98,
         "lower_limit": 0.953, "min_agreement": None, "met_share": 0.535, "first_met_share": 0.5, "cause": "limit",
@@ -118,8 +118,9 @@ def test_a_judge_that_drifted_is_told_with_its_limits_and_its_leaning() -> None:
 
     assert ("judge_drift", "a-judge", figures) == (alert.kind, alert.subject, alert.facts)
     assert alert.line == (
-        "a-judge decided 91.0% of 200 control verdicts as at first in 2026-11-22, below the limit (usual 98.0%, limit "
-        "95.3%); it calls 53.5% met, at first 50.0% (+3.5 points), so differences of this night may be the judge's"
+        "a-judge repeated its first decision on 91.0% of 200 control verdicts in 2026-11-22, below the limit (usual "
+        "98.0%, limit 95.3%); criteria met: 53.5%, at first 50.0% (+3.5 points); the judge may be the cause of this "
+        "night's changes"
     )
 
 
@@ -156,11 +157,11 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag:
     [alert] = alerts_of_reports(reports)
 
     assert kind == alert.kind
-    assert f"the run reached {reached}, cells not asked for: 3 in sample, 70 in judge; {said}" == alert.line
-    assert {"sample": 3, "judge": 70} == alert.facts["not_asked_for"]
+    assert f"the run reached {reached}; skipped: 3 in sample, 70 in judge; {said}" == alert.line
+    assert {"sample": 3, "judge": 70} == alert.facts["skipped"]
 
 
-def test_a_night_that_failed_and_one_that_was_skipped_are_told_apart() -> None:
+def test_a_night_that_failed_and_one_that_was_skipped_are_two_kinds() -> None:
     found = [failure("out of disk"), skipped("another night is at work")]
 
     assert Counter(["failure", "skipped"]) == Counter(alert.kind for alert in found)
@@ -179,11 +180,11 @@ def test_an_alert_holds_one_line_and_plain_values_and_no_secret(monkeypatch: pyt
     assert {"cause": ["[redacted]"], "mean": None} == alert.facts
 
 
-def test_a_control_set_that_could_not_be_judged_is_told_unless_the_night_was_cut_short() -> None:
+def test_a_control_set_that_could_not_be_judged_is_an_alert_unless_the_night_was_cut_short() -> None:
     failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
     (alert,) = alerts_of_reports([failed])
     assert (alert.kind, alert.subject) == ("coverage", "")
-    assert "15 provider_error; 5 not asked for; whether a judge drifted is not known for sure" in alert.line
+    assert "15 provider_error; 5 skipped; drift of a judge may be missed" in alert.line
 
     cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
     assert ["stop_time"] == [each.kind for each in alerts_of_reports([cut_short])]

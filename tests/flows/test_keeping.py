@@ -201,11 +201,16 @@ def findings(folder: Path, **settings: Any) -> dict[str, tuple[bool | None, str]
 
 
 def test_doctor_names_a_receiver_whose_secret_is_not_set(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SLACK_URL", raising=False)
+    for name in ("SLACK_URL", "TELEGRAM"):
+        monkeypatch.delenv(name, raising=False)
     mail = {"to": ["a@example.org"], "sender": "b@example.org", "host": "localhost", "user": "b", "password": "${MAIL}"}
-    found = findings(folder, alerts={"to": [{"slack": "${SLACK_URL}"}, {"email": mail}], "ping": "http://${PING}/x"})
+    receivers = [{"slack": "${SLACK_URL}"}, {"email": mail}, {"apprise": "${TELEGRAM}"}]
+    found = findings(folder, alerts={"to": receivers, "ping": "http://${PING}/x"})
 
-    names = {"alerts to slack 1": "SLACK_URL", "alerts to email 2": "MAIL", "ping after nights": "PING"}
+    names = {
+        "alerts to slack 1": "SLACK_URL", "alerts to email 2": "MAIL", "alerts to apprise 3": "TELEGRAM",
+        "ping after nights": "PING",
+    }  # fmt: skip
     for subject, name in names.items():
         is_ok, detail = found[subject]
         assert is_ok is False

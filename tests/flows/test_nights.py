@@ -142,7 +142,7 @@ def test_a_judge_that_drifts_is_told_apart_and_the_drop_of_its_night_says_so(nig
     # Half of the control set was met at first, and nothing is now.
     assert (facts["n_decided"], facts["agreement"], facts["met_share"]) == (N_CONTROL, 0.5, 0.0)
     assert found["score_drop"]["facts"]["judge_drifted"] is True
-    assert "so the drop may be the judge's and not the model's" in found["score_drop"]["line"]
+    assert "so the judge may be the cause, not the model" in found["score_drop"]["line"]
 
 
 def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Nights) -> None:
@@ -161,6 +161,14 @@ def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Ni
     assert outcomes == [{"outcome": "done"}]
 
 
+def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(nights: Nights) -> None:
+    stored = nights.world.command.sql("select config from runs"), nights.world.command.sql("from alert_deliveries")
+    shown = [night.said.stdout + night.said.stderr for night in (nights.regressed, nights.drifted, nights.failed)]
+    assert "127.0.0.1" in str(stored)
+    assert "a-secret-path" in nights.world.told.address
+    assert "a-secret-path" not in str(stored) + str(shown)
+
+
 def test_the_switch_is_called_when_a_night_took_place_and_not_when_it_failed(nights: Nights) -> None:
     took_place = (nights.first, nights.again, nights.second, nights.regressed, nights.drifted)
     assert [night.n_pings for night in took_place] == [1] * 5
@@ -173,7 +181,7 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
 
     assert alert["kind"] == "failure"
     assert alert["line"].startswith("the night of 2026-11-05 failed: ")
-    assert "tasks.jsonl is no file" in alert["line"]
+    assert "tasks.jsonl is not a file" in alert["line"]
     assert nights.failed.calls == []
     assert len(errors) == 1
 

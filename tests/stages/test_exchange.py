@@ -253,7 +253,7 @@ def flip_a_byte(folder: Path) -> None:
 DAMAGE = {
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
     "a manifest cut short": (lambda folder: (folder / "manifest.json").write_text('{"format": "prb'), "cannot be read"),
-    "another manifest": (lambda folder: (folder / "manifest.json").write_text("{}"), "is no prbench-export"),
+    "another manifest": (lambda folder: (folder / "manifest.json").write_text("{}"), "is not a prbench-export"),
     "a manifest with a key twice": (
         lambda folder: (folder / "manifest.json").write_text('{"format": "x",\n"version": 1, "version": 1}'),
         "key 'version' stands twice in the object that begins in line 1",

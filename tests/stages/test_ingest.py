@@ -241,7 +241,7 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path,
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [
-        ({"source": "no/such/file.jsonl"}, "is no file"),
+        ({"source": "no/such/file.jsonl"}, "is not a file"),
         ({"source": "rows.csv"}, "a data set is a .parquet or .jsonl file"),
         ({"source": "x.jsonl", "splits": ["a", "b"]}, "can be one split, not 2"),
         ({"source": "empty"}, "holds no .parquet or .jsonl file"),
@@ -286,5 +286,5 @@ def test_a_pipe_in_the_folder_of_a_data_set_is_refused_and_not_waited_for(
     (tmp_path / "folder").mkdir()
     write_jsonl(tmp_path / "folder" / "finance.jsonl", [good_row("t")])
     os.mkfifo(tmp_path / "folder" / name)
-    with pytest.raises(UsageError, match=f"{name} is no file"):
+    with pytest.raises(UsageError, match=f"{name} is not a file"):
         ingest(job_on(tmp_path / "folder", root))
