@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.settings import Job
-from tasks.report.assets import charts_script, copy_assets
+from tasks.report.assets import CHARTS_SCRIPT, copy_assets
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages import PAGES
@@ -90,7 +90,7 @@ def _common(edition: Edition, data_docs: str | None) -> Mapping[str, Any]:
         "models": [entry["entry"] for entry in edition.entries],
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,
-        "charts_script": charts_script(),
+        "charts_script": CHARTS_SCRIPT,
         "data_docs": data_docs,
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
         "footer": f"Data set {edition.revision}{f', of it {edition.part} alone' if edition.part else ''}.{state}",

@@ -1,63 +1,114 @@
-"""Tables of numbers, drawn by Great Tables and dressed by the page.
+"""Tables of numbers as HTML without styles, which `assets/report.css` brings: the pages' policy forbids them inside."""
 
-Great Tables brings its styles along inside the page, which the pages' policy forbids; the table itself is taken, and
-`assets/report.css` dresses its classes.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
-import polars as pl
-from great_tables import GT
 from markupsafe import Markup
 
 from tasks.report.addresses import task_address
 from tasks.report.figures import Column, Row, Rows
 
 _MISSING = "–"
-_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4}
+_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1}
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
-    """An HTML table without styles; text is escaped by Great Tables."""
+    """The table of a figure; columns without a value in any row are left out, and all text is escaped.
+
+    Args:
+        name: the figure's, which the ids of the headings begin with.
+        columns: what is shown, in this order; neighbours with the same group get a common heading.
+        rows: the figure's rows, or some of them.
+    """
     shown = [column for column in columns if any(row.get(column.name) is not None for row in rows)] or list(columns)
-    data = {column.name: [_plain(column, row) for row in rows] for column in shown}
-    drawn = GT(pl.DataFrame(data, strict=False), id=name).cols_label({column.name: column.title for column in shown})
-    drawn = _formatted(drawn, shown)
-    for group in dict.fromkeys(column.group for column in shown if column.group):
-        drawn = drawn.tab_spanner(group, columns=[column.name for column in shown if column.group == group])
-    whole = drawn.sub_missing(missing_text=_MISSING).as_raw_html()
-    return Markup(whole[whole.index("<table") : whole.rindex("</table>") + len("</table>")])
+    are_numbers = {column.name: _is_number(column, rows) for column in shown}
+    headings, headers = _headings(name, shown, are_numbers)
+    body = [_row(_body_cells(shown, row, headers, are_numbers)) for row in rows]
+    return Markup('<table class="figure">\n<thead>\n{}</thead>\n<tbody>\n{}</tbody>\n</table>').format(
+        Markup("").join(map(_row, headings)), Markup("").join(body)
+    )
 
 
-def _formatted(drawn: GT, columns: Sequence[Column]) -> GT:
-    of_kind = {kind: [column.name for column in columns if column.kind == kind] for kind in {c.kind for c in columns}}
-    for kind, names in of_kind.items():
-        match kind:
-            case "count":
-                drawn = drawn.fmt_integer(names)
-            case "share":
-                drawn = drawn.fmt_percent(names, decimals=1)
-            case "usd" | "price":
-                drawn = drawn.fmt_currency(names, currency="USD", decimals=_DECIMALS[kind])
-            case "score" | "number" | "p" | "signed":
-                drawn = drawn.fmt_number(names, decimals=_DECIMALS[kind], force_sign=kind == "signed")
-            case "task":
-                drawn = drawn.fmt(str, names)  # it is HTML already, which the default would escape
-    return drawn
+def _headings(
+    name: str, columns: Sequence[Column], are_numbers: dict[str, bool]
+) -> tuple[list[list[Markup]], dict[str, str]]:
+    """The rows of headings, two if there are groups, and by column the ids of the headings above its cells."""
+    n_rows = 2 if any(column.group for column in columns) else 1
+    upper, lower, headers = list[Markup](), list[Markup](), dict[str, str]()
+    for number, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
+        mine = list(members)
+        group_id = f"{name}-group-{number}"
+        if group:
+            upper.append(_heading(group_id, group, "center", "colgroup", colspan=len(mine)))
+        for column in mine:
+            column_id, alignment = f"{name}-{column.name}", _alignment(are_numbers[column.name])
+            heading = _heading(column_id, column.title, alignment, "col", rowspan=1 if group else n_rows)
+            (lower if group else upper).append(heading)
+            headers[column.name] = f"{group_id} {column_id}" if group else column_id
+    return [row for row in (upper, lower) if row], headers
 
 
-def _plain(column: Column, row: Row) -> Any:
+def _heading(own_id: str, title: str, alignment: str, scope: str, *, rowspan: int = 1, colspan: int = 1) -> Markup:
+    return Markup('<th id="{}" class="{}" scope="{}" rowspan="{}" colspan="{}">{}</th>').format(
+        own_id, alignment, scope, rowspan, colspan, title
+    )
+
+
+def _row(cells: Iterable[Markup]) -> Markup:
+    return Markup("<tr>{}</tr>\n").format(Markup("").join(cells))
+
+
+def _body_cells(
+    columns: Sequence[Column], row: Row, headers: dict[str, str], are_numbers: dict[str, bool]
+) -> list[Markup]:
+    cell = Markup('<td headers="{}" class="{}">{}</td>')
+    return [
+        cell.format(headers[column.name], _alignment(are_numbers[column.name]), _shown(column, row))
+        for column in columns
+    ]
+
+
+def _is_number(column: Column, rows: Rows) -> bool:
+    values = [row.get(column.name) for row in rows if row.get(column.name) is not None]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _alignment(is_number: bool) -> str:
+    return "right" if is_number else "left"
+
+
+def _shown(column: Column, row: Row) -> str:
+    """A value as people read it; what is HTML already is marked so."""
     value = row.get(column.name)
-    if value is None:
-        return None
-    if column.kind == "task":
-        return str(Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value))
+    if value is None or (column.kind == "yes" and not value):
+        return _MISSING
     if column.kind == "yes":
-        return "yes" if value else None
+        return "yes"
+    if column.kind == "task":
+        return Markup('<a href="{}">{}</a>').format(row.get("address") or task_address(value), value)
+    return _figure(column.kind, value) if column.kind in _DECIMALS else _text(value)
+
+
+def _figure(kind: str, value: float) -> str:
+    if kind == "share":
+        return _number(100 * value, _DECIMALS[kind]) + "%"
+    digits = _number(value, _DECIMALS[kind])
+    if kind in {"usd", "price"}:
+        return f"−${digits[1:]}" if digits.startswith("−") else f"${digits}"
+    is_positive = value > 0 and digits.strip("0.") != ""
+    return f"+{digits}" if kind == "signed" and is_positive else digits
+
+
+def _number(value: float, decimals: int) -> str:
+    """Digits in groups of three, with a true minus sign, and none before what is rounded to zero."""
+    return f"{value:z,.{decimals}f}".replace("-", "−")
+
+
+def _text(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return value
+    return str(value)

@@ -129,6 +129,15 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
     assert not any("planted-blue" in finding.detail for finding in findings)
 
 
+def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path) -> None:
+    from flows.cli.operate.doctor_checks import examine
+
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
+    found = {each.subject: each for each in examine(load_job(Asked(config=file)))}["model bedrock/amazon.nova-lite"]
+    assert (found.is_ok, found.detail) == (False, "boto3 is not installed; run `uv pip install boto3`")
+
+
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     job = load_job(Asked())

@@ -162,6 +162,15 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) 
     )
 
 
+def test_deployments_store_absolute_paths_so_that_their_runs_find_them_from_any_folder(
+    api: Api, world: NightWorld
+) -> None:
+    folder = world.command.folder
+    for name in DEPLOYMENTS:
+        parameters = api.deployment(name)["parameters"]
+        assert (parameters["config"], parameters["warehouse"]) == (str(folder / "prbench.yaml"), str(folder / "data"))
+
+
 @pytest.mark.long
 def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api: Api, world: NightWorld) -> None:
     run_id = under_way(api, world, "backfill", models=["pinned"], trials=[3])

@@ -1,6 +1,7 @@
 """`prbench doctor`: is everything in place? No key is ever printed, and nothing heavy is imported."""
 
 import importlib.metadata
+import importlib.util
 import os
 import shutil
 import socket
@@ -43,6 +44,8 @@ _KEYS = {
     "fireworks_ai": "FIREWORKS_AI_API_KEY",
     "moonshot": "MOONSHOT_API_KEY",
 }
+_ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
+"""Providers that LiteLLM calls with boto3, which is not installed with it."""
 _CONNECT_S = 3.0
 _LOW_DISK_BYTES = 2**30
 
@@ -104,7 +107,14 @@ def _model(endpoint: Endpoint) -> Finding:
             return Finding(subject, False, str(error))
     if endpoint.api_base:
         return _reachable(subject, endpoint)
-    variable = _KEYS.get(endpoint.name.partition("/")[0])
+    return _callable(subject, endpoint.name.partition("/")[0])
+
+
+def _callable(subject: str, provider: str) -> Finding:
+    """Whether what a hosted provider needs is there: a package, or a key."""
+    if provider in _ON_AWS and importlib.util.find_spec("boto3") is None:
+        return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
+    variable = _KEYS.get(provider)
     if variable is None:
         return Finding(subject, None, "its provider is not known here; LiteLLM looks for the provider's own variable")
     if os.environ.get(variable):

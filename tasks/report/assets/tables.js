@@ -69,13 +69,13 @@ const tables = {
   },
 
   choose(chosen) {
-    document.querySelectorAll("table.gt_table").forEach((table) => this.filter(table, chosen));
+    document.querySelectorAll("table.figure").forEach((table) => this.filter(table, chosen));
   },
 };
 
 document.addEventListener("DOMContentLoaded", () => {
   choice.listeners.push((chosen) => tables.choose(chosen));
-  document.querySelectorAll("table.gt_table").forEach((table) => {
+  document.querySelectorAll("table.figure").forEach((table) => {
     tables.makeSortable(table);
     tables.makeFilterable(table);
   });
