@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from expectations.rendering import Section, sections_of
 from expectations.suites import build_expectation
 
 _IDENTITY = ["key", "task_id", "note"]
@@ -69,16 +68,7 @@ class Finding:
         return not self.failures
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a suite: its findings, and by frame what its page has to say (nothing where there was no row)."""
-
-    suite: str
-    findings: tuple[Finding, ...]
-    pages: Mapping[str, tuple[Section, ...]]
-
-
-def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) -> Outcome:
+def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) -> list[Finding]:
     """Validate every frame that the rules look at, each frame once.
 
     Args:
@@ -94,17 +84,14 @@ def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) 
         by_frame[rule.frame].append(rule)
     context = _context()
     findings: list[Finding] = []
-    pages: dict[str, tuple[Section, ...]] = {}
     for frame_name, frame_rules in by_frame.items():
         frame = frame_of(frame_name)
         if frame.empty:
             findings += [Finding(rule, described(rule), 0, ()) for rule in frame_rules]
-            pages[frame_name] = ()
             continue
         outcome = _validated(context, f"{name}-{frame_name}", frame_rules, frame)
         findings += [_finding(frame_rules, result, len(frame)) for result in outcome.results]
-        pages[frame_name] = sections_of(outcome, name, frame_name)
-    return Outcome(name, tuple(findings), pages)
+    return findings
 
 
 def _validated(context: Any, name: str, rules: list[Rule], frame: Any) -> Any:
@@ -114,8 +101,7 @@ def _validated(context: Any, name: str, rules: list[Rule], frame: Any) -> Any:
     batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
     suite = context.suites.add_or_update(gx.ExpectationSuite(name=name))
     for position, rule in enumerate(rules):
-        meta = {"position": position, "rule": f"{rule.meaning} ({rule.check_name}, policy {rule.policy})"}
-        suite.add_expectation(build_expectation(rule.kind, rule.arguments, meta))
+        suite.add_expectation(build_expectation(rule.kind, rule.arguments, {"position": position}))
     definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
     return context.validation_definitions.add_or_update(definition).run(
         batch_parameters={"dataframe": frame},

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from expectations import Failure, Finding, Outcome, described, run_suite
+from expectations import Failure, Finding, described, run_suite
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.data_docs import has_data_docs, write_data_docs
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Invariant
@@ -67,8 +66,7 @@ def with_policies(job: Job, rules: Sequence[Invariant]) -> list[Invariant]:
 def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> StageReport:
     """Run suites over the job's data-set revision, store what they found, and admit or refuse its tasks.
 
-    With `reuse`, what the same rules under the same policies found on the same rows the last time stands, if its pages
-    are there too (see `tasks.data_docs`).
+    With `reuse`, what the same rules under the same policies found on the same rows the last time stands.
 
     Raises:
         PipelineError: a rule failed whose policy is `fail`.
@@ -77,27 +75,21 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     rules = with_policies(job, rules_of(benchmark, suites))
     warehouse = Warehouse(job.warehouse)
     key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
-    outcomes: list[Outcome] = []
+    findings: list[Finding] = []
     with warehouse.reader() as reader:
-        known = _known_findings(reader, key, rules) if reuse and has_data_docs(warehouse, key, rules) else None
+        known = _known_findings(reader, key, rules) if reuse else None
         if known is not None:
             return _report(job, known)
         parameters = {"benchmark": benchmark.name, "revision": source.revision}
         for suite in suites:
             of_suite = [rule for rule in rules if rule.stage == suite]
-            outcomes.append(
-                run_suite(suite, of_suite, lambda name: reader.frame(sql.read(f"checks/{name}"), parameters))
-            )
-    findings = [finding for outcome in outcomes for finding in outcome.findings]
+            findings += run_suite(suite, of_suite, lambda name: reader.frame(sql.read(f"checks/{name}"), parameters))
     now = datetime.now(UTC)
     # The rows of `checks` say which refusals count, so they come last.
     warehouse.write("refusals", _refusal_rows(job, key, findings, now))
     warehouse.write("checks", [_check_row(job, key, finding, now) for finding in findings])
     warehouse.publish()
-    not_written = write_data_docs(warehouse, key, outcomes)
-    report = _report(job, findings)
-    report.warnings += [not_written] if not_written else []
-    return report
+    return _report(job, findings)
 
 
 def _known_findings(reader: Reader, key: dict[str, str], rules: list[Invariant]) -> list[Finding] | None:

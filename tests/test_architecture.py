@@ -37,7 +37,7 @@ ONLY: dict[str, set[str]] = {
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
     "warehouse": {"warehouse", "sql", "duckdb", "numpy", "polars", "pyarrow"},
     "sql": {"sql", "yaml"},
-    "expectations": {"expectations", "warehouse", "great_expectations", "pandas", "jinja2", "nh3"},
+    "expectations": {"expectations", "warehouse", "great_expectations", "pandas"},
 }
 """Part -> what it may use beside the standard library."""
 

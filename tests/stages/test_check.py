@@ -142,6 +142,26 @@ def test_a_later_check_under_another_policy_replaces_the_quarantine(bad_rows: Pa
     assert {} == refused(unchecked)
 
 
+def run_ids(root: Path) -> list[str]:
+    return [row["run_id"] for row in rows(root, "select distinct run_id from checks order by run_id")]
+
+
+def test_a_check_that_still_stands_is_not_repeated_and_reports_the_same(bad_rows: Path, unchecked: Path) -> None:
+    first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
+
+    assert (first.notes, first.is_below_bar) == (second.notes, second.is_below_bar)
+    assert sorted(first.warnings) == sorted(second.warnings)
+    assert ["first"] == run_ids(unchecked)
+
+
+def test_a_check_under_another_policy_is_repeated(bad_rows: Path, unchecked: Path) -> None:
+    check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    check(job_on(bad_rows, unchecked, run_id="second", quality={"weight_range": "warn"}), ["ingest"], reuse=True)
+
+    assert ["first", "second"] == run_ids(unchecked)
+
+
 def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(bad_rows: Path, unchecked: Path) -> None:
     with pytest.raises(PipelineError) as caught:
         check(job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"}), ["ingest"])
