@@ -13,9 +13,9 @@ from flows.asked import Asked
 from flows.schedule import stop_time
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
-from tasks.check import rules_of, with_policies
 from tasks.endpoints import Endpoint
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
+from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.json_text import refuse_deep
@@ -102,7 +102,7 @@ def _refuse_impossible(job: Job, where: str) -> None:
     """Refuse what only the benchmark can tell to be wrong: unknown checks and fields, templates that are not there."""
     try:
         benchmark = load_benchmark(job.settings.benchmark)
-        with_policies(job, rules_of(benchmark))
+        policies_of(job, expectations_of(benchmark))
         for judge in job.settings.judges:
             template_of(judge, benchmark)
     except UsageError as error:

@@ -15,11 +15,11 @@ from cronsim import CronSim
 
 from flows.prefect_check import check_server
 from tasks.benchmarks import load_benchmark
-from tasks.check import rules_of, with_policies
 from tasks.endpoints import Endpoint
 from tasks.llm import embedded
 from tasks.llm.secrets import filled_in, filled_in_secrets
 from tasks.operations import Receiver
+from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.secrecy import is_reference
 from tasks.scope import template_of
@@ -68,7 +68,7 @@ def _configuration(job: Job) -> Iterator[Finding]:
     numbers = f"{len(settings.models)} models, {len(settings.judges)} judges, trials {settings.trials}"
     yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
     try:
-        with_policies(job, rules_of(benchmark))
+        policies_of(job, expectations_of(benchmark))
         for judge in settings.judges:
             template_of(judge, benchmark)
     except PipelineError as error:

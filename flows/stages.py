@@ -14,7 +14,7 @@ from flows.explaining import explained
 from flows.showing import run_name, told
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
-from tasks.check import SUITES, check
+from tasks.check import check
 from tasks.crew import n_processes
 from tasks.derive import derive
 from tasks.drift import choose_control_set, judge_control_set
@@ -124,7 +124,7 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
 @flow(name="check", flow_run_name=run_name)
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on what is stored."""
-    return await _timed(job, check, job, SUITES)
+    return await _timed(job, check, job)
 
 
 @flow(name="drift", flow_run_name=run_name)

@@ -1,24 +1,20 @@
 """Check: bad tasks are refused by name, the others unharmed, and the policy decides what follows."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import sql
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.ingest import ingest
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import REVISION, job_on, response, write_jsonl
-from tests.builders import admitted as tables_admitting
+from tests.builders import job_on, write_jsonl
 from tests.stages.bad_rows import ADMITTED, EXPECTED, REFUSED, WARNED, spoiled
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 Checked = tuple[Path, StageReport]
-Rows = dict[str, list[dict[str, Any]]]
 QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
 
 
@@ -150,8 +146,7 @@ def test_a_check_that_still_stands_is_not_repeated_and_reports_the_same(bad_rows
     first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
 
-    assert (first.notes, first.is_below_bar) == (second.notes, second.is_below_bar)
-    assert sorted(first.warnings) == sorted(second.warnings)
+    assert (first.warnings, first.notes, first.is_below_bar) == (second.warnings, second.notes, second.is_below_bar)
     assert ["first"] == run_ids(unchecked)
 
 
@@ -218,16 +213,6 @@ def test_a_title_of_any_white_space_is_empty(refused_titles: dict[str, set[str]]
 @pytest.mark.parametrize("title", SHORT_TITLES, ids=ascii)
 def test_a_title_of_one_letter_is_not_empty(refused_titles: dict[str, set[str]], title: str) -> None:
     assert None is refused_titles.get(f"t{title!a}")
-
-
-@pytest.mark.parametrize("text", ["0", "a", "7", "u"])
-def test_an_answer_of_one_letter_is_not_empty(published: Callable[[Rows], Reader], text: str) -> None:
-    tables = tables_admitting(["t"])
-    answer = response("t") | {"text": text}
-    reader = published({**tables, "responses": [answer]})
-    found = reader.rows(sql.read("checks/responses"), {"benchmark": "prbench", "revision": REVISION})
-
-    assert [False] == [row["is_answer_empty"] for row in found]
 
 
 # the sample that ships
