@@ -1,5 +1,5 @@
--- Every criterion of a revision. Where there is no weight or no known class, there is no distance from its band: other
--- expectations find the reason.
+-- Every criterion of a revision. Without a weight or a known class there is no
+-- distance from the band: other expectations find that.
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id,

@@ -1,4 +1,5 @@
--- Every usable response of a revision that a judge has begun, with how many of its criteria have no verdict.
+-- Every usable response of a revision that a judge has begun, with how many of
+-- its criteria have no verdict.
 select
     response_id || '/' || series_id as key,
     count(*) - count(judged_criteria.verdict_id) as n_missing

@@ -1,8 +1,9 @@
--- Every response of a revision. A text of white space alone has no first visible character.
+-- Every response of a revision. A text of white space alone has no first
+-- visible character.
 select
     response_id as key,
     status,
-    coalesce(status = 'ok', false) as is_ok,
+    status = 'ok' as is_ok,
     text is not null as has_text,
     coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '')
         as first_visible

@@ -1,5 +1,5 @@
--- Every verdict of a revision, with the value that its status stands for. Without its response there is no trial of
--- one, without its criterion no position.
+-- Every verdict of a revision, with the value that its status stands for. The
+-- trial is NULL without its response, the position without its criterion.
 select
     verdicts.verdict_id as key,
     verdicts.value,

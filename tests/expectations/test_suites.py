@@ -1,12 +1,16 @@
 """What is declared: names that people configure, bounds that fit, and checks of a benchmark's own."""
 
 from collections import defaultdict
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import expectations
 from expectations import SUITES, all_expectations, ingest_suite, run_suite
+from expectations.ingest import CHECKS
 from tasks.benchmarks import benchmark_names, load_benchmark
 
 NAMES = {
@@ -29,6 +33,13 @@ ALL = [each for name in benchmark_names() for each in all_expectations(load_benc
 
 def test_the_checks_have_the_names_that_configurations_use() -> None:
     assert NAMES == {each.check for each in ALL}
+
+
+def test_the_readme_names_every_check_and_every_bound() -> None:
+    text = Path(expectations.__file__).with_name("README.md").read_text(encoding="utf-8")
+    bounds = {name for check in CHECKS.values() for name in signature(check).parameters}
+
+    assert [] == [name for name in NAMES | bounds if f"`{name}`" not in text]
 
 
 def test_every_check_belongs_to_one_suite_and_has_one_severity() -> None:

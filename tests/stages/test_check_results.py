@@ -32,7 +32,7 @@ TEXTS = [
     *(("ok", text, {"response_not_empty"}) for text in WHITE_SPACE),
     ("refused", "No.", {"response_status"}),
     ("empty", "", {"response_status"}),
-    (None, "No status.", {"response_status"}),
+    (None, "No status.", set()),
 ]
 
 
