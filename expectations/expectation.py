@@ -1,4 +1,4 @@
-"""One expectation, declared as data: to import Great Expectations takes seconds, so only the runner does it."""
+"""One expectation, declared as data: importing Great Expectations takes seconds, so only the runner does it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -91,7 +91,7 @@ def _validated(expectations: Sequence[Expectation], rows: Any) -> Any:
 
 
 def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failure, ...]:
-    """The rows that failed; without names of columns, Great Expectations tells them by their places."""
+    """The rows that failed. Great Expectations names them by their places, since it is given no columns to name."""
     if result.exception_info.get("raised_exception"):
         raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
     places = result.result.get("unexpected_index_list") or []
@@ -105,7 +105,7 @@ def _context() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
-    # It would tell where its temporary folder is.
+    # It logs where its temporary folder is.
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)

@@ -76,7 +76,11 @@ def _known_findings(
     )
     task_of = {row["key"]: row["task_id"] for row in owners}
     return [
-        Finding(each, row["n_evaluated"], tuple(Failure(key, task_of.get(key, key)) for key in row["failing_keys"]))
+        Finding(
+            each,
+            row["n_evaluated"],
+            tuple(Failure(failing, task_of.get(failing, failing)) for failing in row["failing_keys"]),
+        )
         for each, row in zip(expectations, wanted, strict=True)
         if row is not None
     ]
@@ -136,7 +140,7 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
             refused |= set(keys)
     if fatal:
         name, line = fatal[0]
-        raise PipelineError(f"{line}; mend the data, or set quality.{name} to another policy")
+        raise PipelineError(f"{line}; correct the data, or set quality.{name} to another policy")
     report.is_below_bar = bool(refused - set(job.settings.quality.accepted))
     report.notes.append(f"{len(findings)} expectations, {len(failed)} failed, {len(refused)} tasks in quarantine")
     return report

@@ -1,4 +1,4 @@
--- Every expectation of the last run of each suite of checks, those that do not hold first, with some of the keys of
+-- Every expectation of the last run of each suite of checks, the failed ones first, with some of the keys of
 -- the rows that failed.
 with latest as (
     select suite, arg_max(run_id, created_at) as run_id
@@ -8,7 +8,7 @@ with latest as (
 )
 
 select
-    if(success, 'holds', 'fails') as outcome,
+    if(success, 'passed', 'failed') as outcome,
     severity as policy,
     suite,
     check_name,

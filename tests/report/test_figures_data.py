@@ -219,11 +219,11 @@ def test_the_last_run_of_each_suite_counts_and_what_fails_comes_first_the_graves
 
     columns = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
     assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("fails", "verdict_value", "old", 1, ["v1"], None), ("fails", "grave", "new", 1, ["t1"], None),
-        ("fails", "many", "new", 7, keys[:5], 2), ("holds", "healed", "new", 0, [], None),
+        ("failed", "verdict_value", "old", 1, ["v1"], None), ("failed", "grave", "new", 1, ["t1"], None),
+        ("failed", "many", "new", 7, keys[:5], 2), ("passed", "healed", "new", 0, [], None),
     ]  # fmt: skip
     notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
-    assert notes[0].startswith("3 of 4 expectations do not hold")
+    assert notes[0].startswith("3 of 4 expectations failed")
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
 
 
@@ -237,9 +237,9 @@ def test_a_run_in_which_nothing_failed_shows_every_expectation(tmp_path: Path) -
 
     shown = ("outcome", "policy", "check_name", "suite", "table_name", "n_evaluated", "n_failed", "some_keys")
     assert [tuple(each[name] for name in shown) for each in rows] == [
-        ("holds", "warn", name, "ingest", "rubrics", 100, 0, []) for name in names
+        ("passed", "warn", name, "ingest", "rubrics", 100, 0, []) for name in names
     ]
-    assert FIGURES["quality"].notes(rows)[0] == "All 3 expectations hold."  # type: ignore[misc]
+    assert FIGURES["quality"].notes(rows)[0] == "All 3 expectations passed."  # type: ignore[misc]
     assert set(shown) <= {column.name for column in FIGURES["quality"].columns}
 
 
