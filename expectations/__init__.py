@@ -1,16 +1,8 @@
-"""Data quality with Great Expectations: suites as code, made from rules that are declared as data."""
+"""Data quality with Great Expectations: what is expected after which stage, and the runner."""
 
-from expectations.docs import Checked, page_name, write_docs
-from expectations.run import Failure, Finding, Outcome, Rule, described, run_suite
+from expectations.expectation import SUITES, Expectation
+from expectations.ingest import ingest_suite
+from expectations.run import Failure, Finding, run_suite
+from expectations.suites import all_expectations
 
-__all__ = [
-    "Checked",
-    "Failure",
-    "Finding",
-    "Outcome",
-    "Rule",
-    "described",
-    "page_name",
-    "run_suite",
-    "write_docs",
-]
+__all__ = ["SUITES", "Expectation", "Failure", "Finding", "all_expectations", "ingest_suite", "run_suite"]

@@ -1,65 +1,33 @@
-"""Running a suite over frames of rows, and saying which rows failed.
+"""Running expectations on frames of rows, and naming the rows that failed.
 
-Nothing here knows a benchmark or a stage: the rules come as data, the rows as pandas frames with the columns `key`,
-`task_id` and `note` beside those that the rules look at.
+Nothing here knows a benchmark or a stage. A frame has the column `key`, which names a row, beside those that the
+expectations look at; it may have `task_id`, the task that a row belongs to, and `note`, what the row is like.
 """
 
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from expectations.rendering import Section, sections_of
-from expectations.suites import build_expectation
-
-_IDENTITY = ["key", "task_id", "note"]
-
-
-class Rule(Protocol):
-    """What a rule must say; `tasks.rules.records.Invariant` does."""
-
-    @property
-    def check_name(self) -> str:
-        """The check that the rule belongs to."""
-
-    @property
-    def frame(self) -> str:
-        """The frame of rows that it looks at."""
-
-    @property
-    def kind(self) -> str:
-        """The expectation, a key of `suites.EXPECTATIONS`."""
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """The expectation's arguments."""
-
-    @property
-    def policy(self) -> str:
-        """What follows where it does not hold, in one word."""
-
-    @property
-    def meaning(self) -> str:
-        """The rule in words."""
+from expectations.expectation import Expectation
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A row that failed: its key, the task it belongs to, and what it is like."""
+    """A row that failed: its key, and the task that it belongs to and what it is like, if its table says so."""
 
     key: str
-    task_id: str
-    note: str
+    task_id: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one rule: how many rows were looked at, and which failed."""
+    """What was found for one expectation: how many rows were looked at, and which failed."""
 
-    rule: Rule
-    expectation: str
+    expectation: Expectation
     n_evaluated: int
     failures: tuple[Failure, ...]
 
@@ -69,82 +37,75 @@ class Finding:
         return not self.failures
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a suite: its findings, and by frame what its page has to say (nothing where there was no row)."""
-
-    suite: str
-    findings: tuple[Finding, ...]
-    pages: Mapping[str, tuple[Section, ...]]
-
-
-def run_suite(name: str, rules: Sequence[Rule], frame_of: Callable[[str], Any]) -> Outcome:
-    """Validate every frame that the rules look at, each frame once.
+def run_suite(expectations: Sequence[Expectation], frame_of: Callable[[str], Any]) -> list[Finding]:
+    """What is found for each expectation, in their order. Each table is read once.
 
     Args:
-        name: the suite's name.
-        rules: what must hold.
-        frame_of: gives the pandas frame of a frame's name.
+        expectations: what must hold.
+        frame_of: gives the rows of a table as a pandas frame.
 
     Raises:
-        RuntimeError: an expectation could not be evaluated; a rule that was not asked is not a rule that holds.
+        RuntimeError: an expectation could not be evaluated; that is never taken for one that holds.
     """
-    by_frame: dict[str, list[Rule]] = defaultdict(list)
-    for rule in rules:
-        by_frame[rule.frame].append(rule)
+    places = defaultdict(list)
+    for place, expectation in enumerate(expectations):
+        places[expectation.table].append(place)
+    found: dict[int, Finding] = {}
+    for table, of_table in places.items():
+        frame = frame_of(table)
+        wanted = [expectations[place] for place in of_table]
+        found |= zip(of_table, _findings(wanted, frame), strict=True)
+    return [found[place] for place in range(len(expectations))]
+
+
+def _findings(expectations: Sequence[Expectation], frame: Any) -> list[Finding]:
+    """What is found in the rows of one table."""
+    if frame.empty:
+        return [Finding(expectation, 0, ()) for expectation in expectations]
+    # Great Expectations hashes all that it is given, and texts take long.
+    rows = frame.drop(columns=["key", "note"], errors="ignore")
+    results = sorted(_validated(expectations, rows).results, key=lambda each: each.expectation_config.meta["place"])
+    return [
+        Finding(expectation, len(frame), _failures(expectation, result, frame))
+        for expectation, result in zip(expectations, results, strict=True)
+    ]
+
+
+def _validated(expectations: Sequence[Expectation], rows: Any) -> Any:
+    """The result of Great Expectations."""
     context = _context()
-    findings: list[Finding] = []
-    pages: dict[str, tuple[Section, ...]] = {}
-    for frame_name, frame_rules in by_frame.items():
-        frame = frame_of(frame_name)
-        if frame.empty:
-            findings += [Finding(rule, described(rule), 0, ()) for rule in frame_rules]
-            pages[frame_name] = ()
-            continue
-        outcome = _validated(context, f"{name}-{frame_name}", frame_rules, frame)
-        findings += [_finding(frame_rules, result, len(frame)) for result in outcome.results]
-        pages[frame_name] = sections_of(outcome, name, frame_name)
-    return Outcome(name, tuple(findings), pages)
-
-
-def _validated(context: Any, name: str, rules: list[Rule], frame: Any) -> Any:
     import great_expectations as gx
 
-    source = context.data_sources.add_or_update_pandas(name)
-    batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
-    suite = context.suites.add_or_update(gx.ExpectationSuite(name=name))
-    for position, rule in enumerate(rules):
-        meta = {"position": position, "rule": f"{rule.meaning} ({rule.check_name}, policy {rule.policy})"}
-        suite.add_expectation(build_expectation(rule.kind, rule.arguments, meta))
-    definition = gx.ValidationDefinition(name=name, data=batch, suite=suite)
-    return context.validation_definitions.add_or_update(definition).run(
-        batch_parameters={"dataframe": frame},
-        result_format={"result_format": "COMPLETE", "unexpected_index_column_names": _IDENTITY},
+    suite = gx.ExpectationSuite(name="suite")
+    for place, each in enumerate(expectations):
+        kind = getattr(gx.expectations, each.kind, None)
+        if kind is None:
+            raise RuntimeError(f"{each.check}: Great Expectations has no {each.kind}")
+        suite.add_expectation(kind(**each.arguments, severity=each.severity, meta={"place": place}))
+    asset = context.data_sources.add_pandas("rows").add_dataframe_asset("rows")
+    batch = asset.add_batch_definition_whole_dataframe("rows")
+    definition = gx.ValidationDefinition(name="rows", data=batch, suite=context.suites.add(suite))
+    return context.validation_definitions.add(definition).run(
+        batch_parameters={"dataframe": rows}, result_format={"result_format": "COMPLETE"}
     )
 
 
-def _finding(rules: list[Rule], result: Any, n_rows: int) -> Finding:
-    rule = rules[result.expectation_config.meta["position"]]
+def _failures(expectation: Expectation, result: Any, frame: Any) -> tuple[Failure, ...]:
+    """The rows that failed. Great Expectations names them by their places, since it is given no columns to name."""
     if result.exception_info.get("raised_exception"):
-        raise RuntimeError(f"{described(rule)}: {result.exception_info.get('exception_message')}")
-    rows = result.result.get("unexpected_index_list") or []
-    if bool(rows) == bool(result.success):
-        raise RuntimeError(f"{described(rule)}: failed without naming a row")
-    failures = tuple(Failure(str(row["key"]), str(row["task_id"]), str(row["note"])) for row in rows)
-    return Finding(rule, described(rule), n_rows, failures)
-
-
-def described(rule: Rule) -> str:
-    """A rule as it stands in `checks.expectation`."""
-    arguments = ", ".join(f"{name}={value!r}" for name, value in rule.arguments.items() if name != "column")
-    return f"{rule.arguments['column']}: {rule.kind}({arguments})"
+        raise RuntimeError(f"{expectation.text}: {result.exception_info.get('exception_message')}")
+    places = result.result.get("unexpected_index_list") or []
+    if bool(places) == bool(result.success):
+        raise RuntimeError(f"{expectation.text}: failed without naming a row")
+    failing = frame.loc[places, [name for name in ("key", "task_id", "note") if name in frame]].astype(str)
+    return tuple(Failure(**row) for row in failing.to_dict("records"))
 
 
 def _context() -> Any:
     os.environ.setdefault("GX_ANALYTICS_ENABLED", "false")
     import great_expectations as gx
 
-    # It would tell where its temporary folder is.
+    # It logs where its temporary folder is.
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = gx.data_context.types.base.ProgressBarsConfig(globally=False)

@@ -1,28 +1,18 @@
-"""The expectations that rules can name."""
+"""All suites together."""
 
-from collections.abc import Mapping
-from typing import Any
-
-EXPECTATIONS = {
-    "between": "ExpectColumnValuesToBeBetween",
-    "at_least": "ExpectColumnValuesToBeBetween",
-    "not_null": "ExpectColumnValuesToNotBeNull",
-    "in": "ExpectColumnValuesToBeInSet",
-    "not_in": "ExpectColumnValuesToNotBeInSet",
-    "matches": "ExpectColumnValuesToMatchRegex",
-}
-"""Kind of rule -> class of Great Expectations."""
-
-_RENAMED = {"values": "value_set"}
+from expectations.expectation import Expectation
+from expectations.ingest import Invariants, ingest_suite
+from expectations.judge import JUDGE_SUITE
+from expectations.sample import SAMPLE_SUITE
 
 
-def build_expectation(kind: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
-    """The expectation of a rule.
+def all_expectations(invariants: Invariants) -> list[Expectation]:
+    """What is expected of a benchmark's data, responses and verdicts.
+
+    Args:
+        invariants: what the benchmark declares for its data.
 
     Raises:
-        KeyError: no expectation is known for this kind.
+        ValueError: an invariant is not declared as its check needs it.
     """
-    import great_expectations as gx
-
-    cls = getattr(gx.expectations, EXPECTATIONS[kind])
-    return cls(**{_RENAMED.get(name, name): value for name, value in arguments.items()}, meta=dict(meta))
+    return [*ingest_suite(invariants), *SAMPLE_SUITE, *JUDGE_SUITE]

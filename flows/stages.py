@@ -14,7 +14,7 @@ from flows.batches import Batches, called
 from flows.run.errors import explained
 from tasks.aggregate import aggregate
 from tasks.assemble.assemble import assemble
-from tasks.check.check import SUITES, check
+from tasks.check.check import check
 from tasks.config.settings import Job
 from tasks.console.progress import say
 from tasks.drift import choose_control_set, judge_control_set
@@ -124,7 +124,7 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
 @flow(name="check", flow_run_name=run_name)
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on what is stored."""
-    return await _timed(job, check, job, SUITES)
+    return await _timed(job, check, job)
 
 
 @flow(name="drift", flow_run_name=run_name)

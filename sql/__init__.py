@@ -1,4 +1,4 @@
-"""The SQL of the project, found from this folder: models (`staging/`, `marts/`) and the frames that checks look at."""
+"""The SQL of the project, found from this folder: models (`staging/`, `marts/`) and the rows that checks look at."""
 
 import re
 from dataclasses import dataclass

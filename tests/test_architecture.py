@@ -34,7 +34,7 @@ ONLY: dict[str, set[str]] = {
     "tasks.prompts": {"tasks.prompts", "tasks.rules"},
     "warehouse": {"warehouse", "sql", "duckdb", "numpy", "polars", "pyarrow"},
     "sql": {"sql", "yaml"},
-    "expectations": {"expectations", "warehouse", "great_expectations", "pandas", "jinja2", "nh3"},
+    "expectations": {"expectations", "great_expectations"},
 }
 """Part -> what it may use beside the standard library."""
 
@@ -222,10 +222,10 @@ def test_every_sql_model_is_described_where_it_lies_and_nothing_else_is() -> Non
     assert files == described
 
 
-def test_every_frame_that_a_rule_looks_at_is_a_query_of_its_name() -> None:
+def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
     from tasks.benchmarks import benchmark_names, load_benchmark
-    from tasks.check.check import rules_of
+    from tasks.policies import expectations_of
 
-    frames = {rule.frame for name in benchmark_names() for rule in rules_of(load_benchmark(name))}
+    tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 
-    assert sorted(frames) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))
+    assert sorted(tables) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))

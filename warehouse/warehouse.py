@@ -1,7 +1,6 @@
 """The warehouse as the stages see it: write rows, publish, read; and its upkeep."""
 
 import os
-import re
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,13 +70,6 @@ class Warehouse:
     def database(self) -> Path:
         """Where the published DuckDB file lies."""
         return self.root / DATABASE
-
-    def data_docs(self, benchmark: str, revision: str) -> Path:
-        """The folder of pages on what the checks of a data-set revision found; there once they have run.
-
-        It is no part of what is backed up or exported: the next check makes it anew.
-        """
-        return self.root / "data-docs" / re.sub(r"[^A-Za-z0-9._-]", "-", f"{benchmark}-{revision}")
 
     def write(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> str | None:
         """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.

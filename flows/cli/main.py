@@ -57,11 +57,12 @@ def check(context: Context, only_list: bool) -> int:
     if not only_list:
         return finish(context, run_flow(context, "check"))
     from tasks.benchmarks import load_benchmark
-    from tasks.check.check import rules_of, with_policies
+    from tasks.policies import expectations_of, policies_of
 
     job = context.job
-    rules = with_policies(job, rules_of(load_benchmark(job.settings.benchmark)))
-    rows = list(dict.fromkeys((r.check_name, r.stage, r.policy, r.meaning) for r in rules))
+    expectations = expectations_of(load_benchmark(job.settings.benchmark))
+    policies = policies_of(job, expectations)
+    rows = list(dict.fromkeys((each.check, each.suite, policies[each.check], each.meaning) for each in expectations))
     show_rows(context.as_json, ["check", "after", "policy", "what is asked"], rows)
     return 0
 

@@ -14,11 +14,11 @@ from flows.run.nightly_schedule import stop_time
 from flows.run.warehouse_folder import warehouse_folder
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
-from tasks.check.check import rules_of, with_policies
 from tasks.config.models import Endpoint
 from tasks.config.operations import Report
 from tasks.config.settings import Job, Settings
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
+from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.json_text import refuse_deep
@@ -120,7 +120,7 @@ def _refuse_impossible(job: Job, where: str) -> None:
     """Refuse what only the benchmark can tell to be wrong: unknown checks and fields, templates that are not there."""
     try:
         benchmark = load_benchmark(job.settings.benchmark)
-        with_policies(job, rules_of(benchmark))
+        policies_of(job, expectations_of(benchmark))
         for judge in job.settings.judges:
             template_of(judge, benchmark)
     except UsageError as error:

@@ -1,8 +1,10 @@
--- Every criterion of a revision. A rule that cannot be asked (no weight, unknown class) passes here: another one has
--- already found the reason.
+-- Every criterion of a revision. Without a weight or a known class there is no
+-- distance from the band: other expectations find that.
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id,
+    criteria.criterion_id,
+    criteria.title,
     'criterion ' || criteria.criterion_id || ': weight '
     || coalesce(criteria.weight_text, criteria.weight::varchar, 'missing')
     || ', class ' || coalesce(criteria.severity, 'missing')
@@ -10,16 +12,13 @@ select
     criteria.weight,
     criteria.weight - trunc(criteria.weight) as weight_fraction,
     coalesce(criteria.severity, '(none)') as severity,
-    coalesce(
-        criteria.weight between severities.min_weight and severities.max_weight,
-        true
-    ) as is_in_band,
-    labels.label is not null as is_category_known,
-    count(*) over (partition by criteria.task_id, criteria.criterion_id)
-        as n_same_id,
-    count(*) over (partition by criteria.task_id, criteria.title) as n_same_title,
-    not regexp_matches(criteria.title, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]')
-        as is_title_blank
+    abs(
+        criteria.weight
+        - greatest(
+            least(criteria.weight, severities.max_weight), severities.min_weight
+        )
+    ) as distance_from_band,
+    labels.label as known_category
 from criteria
 inner join tasks using (benchmark, dataset_revision, task_id)
 left join severities

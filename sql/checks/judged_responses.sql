@@ -1,11 +1,7 @@
--- Every usable response of a revision that a judge has begun, with how many of its criteria have a verdict.
+-- Every usable response of a revision that a judge has begun, with how many of
+-- its criteria have no verdict.
 select
     response_id || '/' || series_id as key,
-    any_value(judged_criteria.task_id) as task_id,
-    any_value(series.judge) || ' on ' || any_value(series.model) || ', task '
-    || any_value(judged_criteria.task_id) || ': '
-    || count(judged_criteria.verdict_id) || ' verdicts of ' || count(*)
-        as note,
     count(*) - count(judged_criteria.verdict_id) as n_missing
 from judged_criteria
 inner join series using (series_id)

@@ -1,12 +1,12 @@
--- Every response of a revision.
+-- Every response of a revision. A text of white space alone has no first
+-- visible character.
 select
     response_id as key,
-    task_id,
-    model || ', task ' || task_id || ', trial ' || trial as note,
-    (status = 'ok') = (text is not null) as do_status_and_text_agree,
-    status = 'ok'
-    and not regexp_matches(coalesce(text, ''), '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]')
-        as is_answer_empty
+    status,
+    status = 'ok' as is_ok,
+    text is not null as has_text,
+    coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '')
+        as first_visible
 from responses
 where benchmark = $benchmark and dataset_revision = $revision
 order by response_id

@@ -14,7 +14,8 @@ with positive as (
 unknown_labels as (
     select
         tasks.task_id,
-        list(distinct named.label) as labels
+        list(distinct named.label) as labels,
+        count(*) as n_labels
     from tasks
     cross join
         lateral (
@@ -61,15 +62,10 @@ select
     coalesce(positive.n_positive, 0) as n_positive,
     tasks.n_rows,
     tasks.turn_pattern,
-    coalesce(
-        len(tasks.turn_pattern) - len(replace(tasks.turn_pattern, 'u', ''))
-        + len(tasks.turn_pattern) - len(replace(tasks.turn_pattern, 'e', ''))
-        = tasks.turns,
-        false
-    ) as is_turn_count_right,
-    tasks.turn_pattern = '' or contains(tasks.turn_pattern, 'e')
-        as has_empty_prompt,
-    unknown_labels.task_id is null as are_labels_known
+    tasks.turns::double as turns,
+    len(regexp_replace(tasks.turn_pattern, '[^ue]', '', 'g'))::double
+        as n_user_turns,
+    coalesce(unknown_labels.n_labels, 0) as n_unknown_labels
 from tasks
 left join positive using (task_id)
 left join unknown_labels using (task_id)

@@ -1,21 +1,15 @@
--- Every verdict of a revision.
+-- Every verdict of a revision, with the value that its status stands for. The
+-- trial is NULL without its response, the position without its criterion.
 select
     verdicts.verdict_id as key,
-    verdicts.task_id,
-    verdicts.judge || ' on ' || verdicts.model || ', task ' || verdicts.task_id
-    || ', criterion ' || verdicts.criterion_id || ': ' || verdicts.status
-    || ', value ' || coalesce(verdicts.value::varchar, 'NULL') as note,
-    coalesce(
-        case verdicts.status
-            when 'met' then verdicts.value = 1
-            when 'partial' then verdicts.value = 0.5
-            when 'unmet' then verdicts.value = 0
-            else verdicts.value is null
-        end,
-        false
-    ) as do_status_and_value_agree,
-    responses.response_id is not null as has_response,
-    criteria.criterion_id is not null as has_criterion
+    verdicts.value,
+    case verdicts.status
+        when 'met' then 1.0
+        when 'partial' then 0.5
+        when 'unmet' then 0.0
+    end::double as value_of_status,
+    responses.trial::double as response_trial,
+    criteria.position::double as criterion_position
 from verdicts
 left join responses using (response_id)
 left join rubric_criteria as criteria

@@ -1,4 +1,4 @@
--- Every expectation of the last run of each suite of checks, those that do not hold first, with some of the keys of
+-- Every expectation of the last run of each suite of checks, the failed ones first, with some of the keys of
 -- the rows that failed.
 with latest as (
     select suite, arg_max(run_id, created_at) as run_id
@@ -8,12 +8,12 @@ with latest as (
 )
 
 select
-    if(success, 'holds', 'fails') as outcome,
+    if(success, 'passed', 'failed') as outcome,
     severity as policy,
     suite,
     check_name,
-    -- What holds for every benchmark is called by its check alone.
-    coalesce(rules.meaning, replace(check_name, '_', ' ')) as meaning,
+    -- What is no longer expected is called by its check alone.
+    coalesce(expected.meaning, replace(check_name, '_', ' ')) as meaning,
     expectation,
     table_name,
     n_evaluated,
@@ -24,7 +24,7 @@ select
     created_at
 from checks
 inner join latest using (suite, run_id)
-left join $rules as rules (check_name, expectation, meaning)
+left join $expectations as expected (check_name, expectation, meaning)
     using (check_name, expectation)
 where benchmark = $benchmark and dataset_revision = $revision
 order by

@@ -17,7 +17,7 @@ from tasks.rules.text import one_line
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"
 """The variable of the environment, which every process of a run has, with folders of further benchmarks."""
-_SHARED = {"base", "rows", "rules"}
+_SHARED = {"base", "rows"}
 """Modules that are no benchmark."""
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tasks.rules.records import Invariant, ScoreDefinition, Task
+from tasks.rules.records import ScoreDefinition, Task
 from tasks.rules.verdict import GRADINGS
 
 Row = Mapping[str, Any]
@@ -28,6 +28,7 @@ class Benchmark:
 
     Attributes:
         columns: those that the rows must have.
+        invariants: the checks on its tasks and criteria, each with its bounds (`expectations/README.md`).
         gradings: the judge template of each grading, `binary` or `ternary`; the first one is what is done by default.
         vocabularies: for each field (or `ANY_FIELD`) and kind of label, what the label may be. Kinds are `category` of
             criteria, `decision_type` and `economic_pathway` of tasks, and those of `cuts`.
@@ -48,7 +49,7 @@ class Benchmark:
     title: str
     columns: tuple[str, ...]
     parse_row: Callable[[Row], Task]
-    invariants: tuple[Invariant, ...]
+    invariants: Mapping[str, Mapping[str, Any]]
     scores: tuple[ScoreDefinition, ...]
     gradings: Mapping[str, str]
     default_dataset_id: str

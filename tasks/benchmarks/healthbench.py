@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks.benchmarks import rules
 from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_text, criterion_from, task_from
 from tasks.rules.identity import digest
@@ -145,16 +144,18 @@ BENCHMARK = Benchmark(
     title="HealthBench: conversations about health",
     columns=("prompt", "prompt_id", "rubrics"),
     parse_row=parse_row,
-    invariants=(
-        *rules.weight_range(-10, 10),
-        *rules.positive_criterion(),
-        *rules.criteria_per_task(1),
-        *rules.known_labels(),
-        *rules.unique_ids(),
-        *rules.titles(),
-        *rules.last_word_of_the_user(),
-        *rules.prompts(),
-    ),
+    invariants={
+        "weight_range": {"lowest": -10, "highest": 10},
+        "positive_criterion": {},
+        "criteria_per_task": {"fewest": 1},
+        "category_known": {},
+        "labels_known": {},
+        "unique_task_id": {},
+        "unique_criterion_id": {},
+        "title_not_empty": {},
+        "turns_contiguous": {},
+        "prompt_not_empty": {},
+    },
     # Achieved points over positive points, and the mean over examples is what is clipped.
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),
     gradings={"binary": "healthbench_v2"},

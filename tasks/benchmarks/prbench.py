@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.benchmarks import rules
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number, split_labels
 from tasks.rules.conversation import build_messages, turn_pattern
@@ -145,19 +144,20 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(text for text in map(as_text, as_list(value)) if text is not None and not is_blank(text))
 
 
-INVARIANTS = (
-    *rules.weight_range(-10, 10),
-    *rules.whole_weights(),
-    *rules.positive_criterion(),
-    *rules.criteria_per_task(10, 30),
-    *rules.weight_classes(SEVERITIES),
-    *rules.known_labels(),
-    *rules.unique_ids(),
-    *rules.titles(),
-    *rules.whole_conversation(),
-    *rules.stated_turns(),
-    *rules.prompts(),
-)
+INVARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "weight_range": {"lowest": -10, "highest": 10, "is_whole": True},
+    "positive_criterion": {},
+    "criteria_per_task": {"fewest": 10, "most": 30},
+    "weight_class_known": {"classes": list(SEVERITIES)},
+    "weight_in_band": {},
+    "category_known": {},
+    "labels_known": {},
+    "unique_task_id": {},
+    "unique_criterion_id": {},
+    "title_not_empty": {},
+    "turns_contiguous": {"alternate": True, "are_stated": True},
+    "prompt_not_empty": {},
+}
 
 SCORES = (
     ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),

@@ -1,4 +1,4 @@
-"""Judge drift: stored verdicts are judged anew every night, and a judge that decides otherwise than before is found."""
+"""Judge drift: stored verdicts are judged again every night, to find judges that decide differently than before."""
 
 from tasks.drift.choosing import choose_control_set
 from tasks.drift.findings import drifted

@@ -1,4 +1,4 @@
-"""Choosing the control set: which stored verdicts of a judge are judged anew every night."""
+"""Choosing the control set: which stored verdicts of a judge are judged again every night."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -45,8 +45,8 @@ def choose_control_set(job: Job) -> StageReport:
 def _note(judging: Judging, n_chosen: int, number: int) -> str:
     label = judging.judge.label
     if n_chosen == 0:
-        return f"{label} has no decided verdict to make a control set of"
-    there = "" if n_chosen == number else f" of {number} wanted; no more are there"
+        return f"{label} has no control set: none of its verdicts is decided"
+    there = "" if n_chosen == number else f" ({number} wanted, no more available)"
     return f"control set of {label}: {n_chosen} verdicts{there}"
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import sql
 from tasks.config.settings import Job
 from tasks.console.progress import progress
-from tasks.drift.expectations import changed_limits
 from tasks.drift.findings import drifted
+from tasks.drift.limits import changed_limits
 from tasks.drift.sets import control_sets
 from tasks.judge.criteria import Bench, evidence_columns, id_of, verdict_columns
 from tasks.judge.judge_call import Asking
@@ -27,7 +27,7 @@ from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
 LOST = "lost"
-"""Status of a member that cannot be judged anew, since something that its judge read is gone or has changed."""
+"""Status of a member that cannot be judged again, because something that its judge read is gone or has changed."""
 _ROLE = "drift"
 """The stage, and what the run's limits and ledger know its calls as."""
 
@@ -44,7 +44,7 @@ class _Owed:
 
 
 async def judge_control_set(job: Job) -> StageReport:
-    """Judge in a night what the control sets lack, publish the verdicts, and see which judges have drifted.
+    """Judge the members of the control sets that a night lacks, publish the verdicts, and report judges that drifted.
 
     The calls carry the night as their vintage, so that no earlier reply answers them; the verdicts are stored apart
     from all others and no score rests on them. They are made one by one also where a judge's others are left to
@@ -130,7 +130,7 @@ def _lost_rows(job: Job, scope: Scope, owed: _Owed) -> list[dict[str, Any]]:
 
 
 def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
-    """Publish the verdicts, and what is expected of them."""
+    """Publish the verdicts and the control limits."""
     warehouse.publish()
     with warehouse.reader() as reader:
         warehouse.write("control_limits", changed_limits(job, scope, reader))
@@ -139,11 +139,11 @@ def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
 
 def _tell(job: Job, report: StageReport, owed: Iterable[_Owed]) -> None:
     if report.rows:
-        report.notes.append(f"{report.rows} verdicts of the control set judged anew")
+        report.notes.append(f"{report.rows} verdicts of the control set judged again")
     elif report.skipped == 0 and owed:
-        report.notes.append("the control set was judged, no model call made")
+        report.notes.append("the control set is already judged, no model call made")
     if report.skipped:
-        report.notes.append(f"{report.skipped} verdicts of the control set not asked for")
+        report.notes.append(f"{report.skipped} verdicts of the control set not requested")
     report.warnings += [
         f"{each.judging.judge.label}: {each.n_lost} members of its control set are lost: their response, criterion or "
         "conversation is gone or has changed"

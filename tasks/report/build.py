@@ -49,7 +49,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         Site(folder)  # refused before anything is written into it
         site = Site(folder / name)
         copy_assets(site)
-        common = _common(edition, _copy_data_docs(edition, site))
+        common = _common(edition)
         write_drilldown(edition, site, common, _earlier(edition))
         for page in reversed(PAGES):
             figures = figures_of(page, edition, site)
@@ -71,16 +71,7 @@ def _earlier(edition: Edition) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _copy_data_docs(edition: Edition, site: Site) -> str | None:
-    """Take in the pages that the check stage made, if it has run, and say where their first one is."""
-    folder = Warehouse(edition.job.warehouse).data_docs(edition.benchmark.name, edition.revision)
-    found = sorted(path for path in folder.glob("*") if not path.name.startswith("."))
-    for path in found:
-        site.write(f"data-docs/{path.name}", path.read_bytes())
-    return "data-docs/index.html" if folder / "index.html" in found else None
-
-
-def _common(edition: Edition, data_docs: str | None) -> Mapping[str, Any]:
+def _common(edition: Edition) -> Mapping[str, Any]:
     """What every page says."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
@@ -91,7 +82,6 @@ def _common(edition: Edition, data_docs: str | None) -> Mapping[str, Any]:
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,
         "charts_script": CHARTS_SCRIPT,
-        "data_docs": data_docs,
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
         "footer": f"Data set {edition.revision}{f', of it {edition.part} alone' if edition.part else ''}.{state}",
     }

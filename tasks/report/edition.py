@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any
 
-from expectations import described
+from expectations import all_expectations
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
 from tasks.dataset.source import source_of
@@ -39,7 +39,7 @@ class Edition:
     @cached_property
     def values(self) -> dict[str, Any]:
         """What the queries below `sql/report/` may ask for, by name."""
-        invariants = self.benchmark.invariants
+        expectations = all_expectations(self.benchmark.invariants)
         return {
             "score": self.benchmark.primary_score.score_name,
             "part_score": self.benchmark.part_score.score_name,
@@ -53,7 +53,7 @@ class Edition:
             "entries": _table(self.entries, _ENTRY),
             "judgings": _table(self.judgings, _JUDGING),
             "changes": _table(self.changes, _CHANGE),
-            "rules": Rows(tuple((each.check_name, described(each), each.meaning) for each in invariants), 3),
+            "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
         }
 
     @cached_property

@@ -1,8 +1,6 @@
 """What a benchmark's rows become: plain records that every later stage shares."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 Label = tuple[str, str]
 """(kind, label): what a task or a criterion stands under, such as ("theme", "hedging")."""
@@ -80,21 +78,3 @@ class ScoreDefinition:
     denominator_negative: float
     clips_mean: bool
     is_primary: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Invariant:
-    """A rule about stored rows, declared as data; `expectations` turns it into an expectation.
-
-    `check_name` is the name in the configuration's `quality`. `frame` names the query under `sql/checks/` whose
-    rows are looked at, `kind` the expectation, `arguments` its parameters. `policy` is the default: quarantine,
-    warn or fail. `meaning` is one sentence for people.
-    """
-
-    check_name: str
-    stage: str
-    frame: str
-    kind: str
-    arguments: Mapping[str, Any]
-    policy: str
-    meaning: str

@@ -36,7 +36,7 @@ def drill(job: Job, folder: Path) -> Renewed:
 def common(edition: Edition) -> dict[str, Any]:
     """What every page says."""
     return {
-        "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "", "data_docs": None,
+        "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "",
         "models": [entry["entry"] for entry in edition.entries],
         "judgings": [judging["judging"] for judging in edition.judgings],
     }  # fmt: skip

@@ -5,10 +5,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from expectations import described
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.check.check import rules_of
+from tasks.policies import default_policy, expectations_of
 from tasks.rules.control import METHOD, Night, limits
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task
@@ -113,12 +112,12 @@ def check_rows(revision: str, tasks: Sequence[Task], refused: str, made: dict[st
     run_id, now = run_of(NIGHTS[-1]), datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
     checks = [
         row(
-            "checks", run_id=run_id, dataset_revision=revision, suite=rule.stage, check_name=rule.check_name,
-            expectation=described(rule), table_name=rule.frame, severity=rule.policy, success=not keys,
-            n_evaluated=sizes[rule.frame], n_failed=len(keys), failing_keys=keys, created_at=now,
+            "checks", run_id=run_id, dataset_revision=revision, suite=each.suite, check_name=each.check,
+            expectation=each.text, table_name=each.table, severity=default_policy(each), success=not keys,
+            n_evaluated=sizes[each.table], n_failed=len(keys), failing_keys=keys, created_at=now,
         )
-        for rule in rules_of(benchmark)
-        for keys in [failing.get(rule.check_name, [])]
+        for each in expectations_of(benchmark)
+        for keys in [failing.get(each.check, [])]
     ]  # fmt: skip
     refusal = row(
         "refusals", run_id=run_id, dataset_revision=revision, task_id=refused, check_name="criteria_per_task",

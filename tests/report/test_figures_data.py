@@ -219,19 +219,35 @@ def test_the_last_run_of_each_suite_counts_and_what_fails_comes_first_the_graves
 
     columns = ("outcome", "check_name", "run_id", "n_failed", "some_keys", "n_more")
     assert [tuple(each[name] for name in columns) for each in rows] == [
-        ("fails", "verdict_value", "old", 1, ["v1"], None), ("fails", "grave", "new", 1, ["t1"], None),
-        ("fails", "many", "new", 7, keys[:5], 2), ("holds", "healed", "new", 0, [], None),
+        ("failed", "verdict_value", "old", 1, ["v1"], None), ("failed", "grave", "new", 1, ["t1"], None),
+        ("failed", "many", "new", 7, keys[:5], 2), ("passed", "healed", "new", 0, [], None),
     ]  # fmt: skip
     notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
-    assert notes[0].startswith("3 of 4 expectations do not hold")
+    assert notes[0].startswith("3 of 4 expectations failed")
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
+
+
+def test_a_run_in_which_nothing_failed_shows_every_expectation(tmp_path: Path) -> None:
+    names = ("criteria_per_task", "positive_criterion", "weight_range")
+    edition = edition_of(
+        tmp_path, admitted(["t1"]) | {"checks": [checked("run", "ingest", name, 1, []) for name in names]}
+    )
+
+    rows = rows_of(FIGURES["quality"], edition)
+
+    shown = ("outcome", "policy", "check_name", "suite", "table_name", "n_evaluated", "n_failed", "some_keys")
+    assert [tuple(each[name] for name in shown) for each in rows] == [
+        ("passed", "warn", name, "ingest", "rubrics", 100, 0, []) for name in names
+    ]
+    assert FIGURES["quality"].notes(rows)[0] == "All 3 expectations passed."  # type: ignore[misc]
+    assert set(shown) <= {column.name for column in FIGURES["quality"].columns}
 
 
 def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Edition) -> None:
     words = {each["check_name"]: each["meaning"] for each in rows_of(FIGURES["quality"], edition)}
 
     assert words["weight_in_band"] == "a weight lies in the band of its class"
-    assert words["response_not_empty"] == "response not empty"
+    assert words["response_not_empty"] == "no answer is empty"
     assert len(rows_of(FIGURES["quality"], edition)) == len(edition.reader.rows(
         "from checks where dataset_revision = ?", [edition.revision]
     ))  # fmt: skip
@@ -266,21 +282,12 @@ def test_failing_keys_are_text_whatever_stands_in_them(tmp_path: Path) -> None:
         page = Elements()
         page.feed(render(
             PAGE.template, page=PAGE, title="Data", figures=[figure],
-            report={"heading": "h", "pages": [PAGE], "footer": "f", "charts_script": "c", "data_docs": None},
+            report={"heading": "h", "pages": [PAGE], "footer": "f", "charts_script": "c"},
         ))  # fmt: skip
         assert "<script>window.attacked='script'</script>" in page.text
         expected = {"html", "head", "meta", "title", "link", "script", "body", "a", "header", "div", "button", "nav"}
         expected |= {"ul", "li", "main", "h1", "p", "section", "h2", "details", "summary", "small", "pre", "code"}
         assert page.names <= expected | {"table", "thead", "tbody", "tr", "th", "td", "footer", "span"}
-
-
-@pytest.mark.parametrize("data_docs", [None, "data-docs/index.html"])
-def test_the_data_docs_are_linked_where_there_are_any(data_docs: str | None) -> None:
-    common = {"heading": "h", "pages": [PAGE], "footer": "f", "charts_script": "c", "data_docs": data_docs}
-
-    page = render(PAGE.template, report=common, page=PAGE, title="Data", figures=[])
-
-    assert ('href="data-docs/index.html"' in page) == (data_docs is not None)
 
 
 def test_a_refused_task_is_listed_with_its_reason_and_many_are_cut_in_the_table_alone(tmp_path: Path) -> None:

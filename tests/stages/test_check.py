@@ -1,24 +1,20 @@
 """Check: bad tasks are refused by name, the others unharmed, and the policy decides what follows."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import sql
 from tasks.assemble.assemble import assemble
 from tasks.check.check import check
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.stage_report import StageReport
-from tests.builders import REVISION, job_on, response, write_jsonl
-from tests.builders import admitted as tables_admitting
+from tests.builders import job_on, write_jsonl
 from tests.stages.bad_rows import ADMITTED, EXPECTED, REFUSED, WARNED, spoiled
-from warehouse import Reader, Warehouse
+from warehouse import Warehouse
 
 Checked = tuple[Path, StageReport]
-Rows = dict[str, list[dict[str, Any]]]
 QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
 
 
@@ -142,6 +138,25 @@ def test_a_later_check_under_another_policy_replaces_the_quarantine(bad_rows: Pa
     assert {} == refused(unchecked)
 
 
+def run_ids(root: Path) -> list[str]:
+    return [row["run_id"] for row in rows(root, "select distinct run_id from checks order by run_id")]
+
+
+def test_a_check_that_still_stands_is_not_repeated_and_reports_the_same(bad_rows: Path, unchecked: Path) -> None:
+    first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
+
+    assert (first.warnings, first.notes, first.is_below_bar) == (second.warnings, second.notes, second.is_below_bar)
+    assert ["first"] == run_ids(unchecked)
+
+
+def test_a_check_under_another_policy_is_repeated(bad_rows: Path, unchecked: Path) -> None:
+    check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    check(job_on(bad_rows, unchecked, run_id="second", quality={"weight_range": "warn"}), ["ingest"], reuse=True)
+
+    assert ["first", "second"] == run_ids(unchecked)
+
+
 def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(bad_rows: Path, unchecked: Path) -> None:
     with pytest.raises(PipelineError) as caught:
         check(job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"}), ["ingest"])
@@ -198,16 +213,6 @@ def test_a_title_of_any_white_space_is_empty(refused_titles: dict[str, set[str]]
 @pytest.mark.parametrize("title", SHORT_TITLES, ids=ascii)
 def test_a_title_of_one_letter_is_not_empty(refused_titles: dict[str, set[str]], title: str) -> None:
     assert None is refused_titles.get(f"t{title!a}")
-
-
-@pytest.mark.parametrize("text", ["0", "a", "7", "u"])
-def test_an_answer_of_one_letter_is_not_empty(published: Callable[[Rows], Reader], text: str) -> None:
-    tables = tables_admitting(["t"])
-    answer = response("t") | {"text": text}
-    reader = published({**tables, "responses": [answer]})
-    found = reader.rows(sql.read("checks/responses"), {"benchmark": "prbench", "revision": REVISION})
-
-    assert [False] == [row["is_answer_empty"] for row in found]
 
 
 # the sample that ships

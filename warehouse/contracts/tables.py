@@ -109,9 +109,9 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "evidence": (_TEXTS, "What the judge found in the part, quoted or noted; empty if nothing, NULL after a failure."),
     # quality
     "suite": (_TEXT, "Suite of checks, named for the stage that it follows."),
-    "expectation": (_TEXT, "What was expected, as Great Expectations names it, with its column."),
+    "expectation": (_TEXT, "What was expected, as the call that makes it in Great Expectations."),
     "check_name": (_TEXT, "Name of the check, as in the configuration's `quality`."),
-    "table_name": (_TEXT, "Frame of rows that was looked at (a query under sql/checks/)."),
+    "table_name": (_TEXT, "The rows that were looked at (a query under sql/checks/)."),
     "success": (_FLAG, "Whether every row met the expectation."),
     "n_evaluated": (_INT, "Rows looked at."),
     "n_failed": (_INT, "Rows that failed."),

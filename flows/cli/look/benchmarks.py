@@ -56,7 +56,7 @@ def _summary(benchmark: "Benchmark") -> dict[str, Any]:
         "gradings": list(benchmark.gradings),
         "scores": [score.score_name for score in benchmark.scores],
         "ranks": benchmark.primary_score.score_name,
-        "checks": len({rule.check_name for rule in benchmark.invariants}),
+        "checks": len(benchmark.invariants),
         "hub": benchmark.default_dataset_id,
         "sample": sample_of(benchmark.name) is not None,
     }
@@ -107,7 +107,13 @@ def _title(key: str) -> str:
 
 
 def _checks(benchmark: "Benchmark") -> Records:
-    return [{"check": rule.check_name, "policy": rule.policy, "meaning": rule.meaning} for rule in benchmark.invariants]
+    from tasks.policies import default_policy, expectations_of
+
+    return [
+        {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}
+        for each in expectations_of(benchmark)
+        if each.check in benchmark.invariants
+    ]
 
 
 def _gradings(benchmark: "Benchmark") -> Records:

@@ -16,12 +16,12 @@ from cronsim import CronSim
 
 from flows.server.prefect_check import check_server
 from tasks.benchmarks import load_benchmark
-from tasks.check.check import rules_of, with_policies
 from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver
 from tasks.config.settings import Job
 from tasks.llm import embedded
 from tasks.llm.redaction import filled_in, filled_in_secrets
+from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.secrecy import is_reference
 from tasks.run.missing_work import template_of
@@ -71,7 +71,7 @@ def _configuration(job: Job) -> Iterator[Finding]:
     numbers = f"{len(settings.models)} models, {len(settings.judges)} judges, trials {settings.trials}"
     yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
     try:
-        with_policies(job, rules_of(benchmark))
+        policies_of(job, expectations_of(benchmark))
         for judge in settings.judges:
             template_of(judge, benchmark)
     except PipelineError as error:

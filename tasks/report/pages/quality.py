@@ -1,11 +1,11 @@
-"""Figures of the data's quality: what was expected, what did not hold, and which tasks were refused for it."""
+"""Figures of the data's quality: what was expected, what failed, and which tasks were refused for it."""
 
 from datetime import UTC
 
 from tasks.report.figures import Column, Figure, Rows
 
 _MOST_REFUSALS = 200
-"""The table lists so many; more than that is one cause, which the first of them show."""
+"""Rows in the table; where there are more they have one cause, which these show."""
 
 
 def _first(rows: Rows) -> Rows:
@@ -13,9 +13,9 @@ def _first(rows: Rows) -> Rows:
 
 
 def _summary(rows: Rows) -> list[str]:
-    n_failed = sum(row["outcome"] == "fails" for row in rows)
-    all_hold = f"All {len(rows)} expectations hold."
-    found = f"{n_failed} of {len(rows)} expectations do not hold; they come first." if n_failed else all_hold
+    n_failed = sum(row["outcome"] == "failed" for row in rows)
+    all_passed = f"All {len(rows)} expectations passed."
+    found = f"{n_failed} of {len(rows)} expectations failed; they come first." if n_failed else all_passed
     last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
     return [found, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
 
@@ -30,18 +30,18 @@ def _reasons(rows: Rows) -> list[str]:
 QUALITY = Figure(
     "quality",
     "Data quality",
-    "Every expectation of the last run of each suite of checks. The policy says what follows where one does not hold: "
-    "quarantine refuses the task, warn tells, fail stops the run.",
+    "Every expectation of the last run of each suite of checks. The policy says what happens when one fails: "
+    "quarantine refuses the task, warn only reports it, fail stops the run.",
     (
         Column("outcome", "Outcome"),
         Column("policy", "Policy"),
         Column("check_name", "Check"),
         Column("meaning", "What is expected"),
         Column("table_name", "Rows of"),
-        Column("n_evaluated", "Looked at", "count", "Rows"),
+        Column("n_evaluated", "Checked", "count", "Rows"),
         Column("n_failed", "Failed", "count", "Rows"),
-        Column("some_keys", "Keys of some", "text", "Failing rows"),
-        Column("n_more", "And more", "count", "Failing rows"),
+        Column("some_keys", "Some keys", "text", "Failing rows"),
+        Column("n_more", "More", "count", "Failing rows"),
         Column("suite", "Suite"),
     ),
     empty="No check has been run yet; `prbench check` runs them.",
@@ -52,7 +52,7 @@ QUALITY = Figure(
 REFUSALS = Figure(
     "refusals",
     "Refused tasks",
-    "Tasks that broke a rule whose policy is not to warn: no model is asked them, and no score knows of them.",
+    "Tasks that failed a check with the policy quarantine or fail. They are not sampled, and count in no score.",
     (
         Column("check_name", "Check"),
         Column("task_id", "Task"),

@@ -1,4 +1,4 @@
-"""What is expected of each night of a control set, worked out from the earlier ones."""
+"""The control limits of each night of a control set, computed from the earlier nights."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,10 +11,10 @@ from warehouse import Reader
 
 
 def changed_limits(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
-    """The rows of `control_limits` that are missing or come out otherwise than stored.
+    """The rows of `control_limits` that are missing or differ from what is stored.
 
-    A night that is judged late, or in two goes, changes what is expected of the later ones. The bar of a night stays
-    the one that was configured when it was judged.
+    A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night stays the one
+    that was configured when it was judged.
     """
     found = []
     for control_set in control_sets(job, scope, reader):

@@ -1,0 +1,105 @@
+"""The runner: the rows that fail are named, and what could not be evaluated is never taken for a pass."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from expectations import Expectation, Failure, Finding, run_suite
+from expectations.expectation import expect, where
+
+KEYS = ("<b>one</b>", "two\n", "3", "")
+
+
+def rows(**columns: list[Any]) -> pd.DataFrame:
+    """A frame of rows with awkward keys."""
+    n_rows = len(next(iter(columns.values())))
+    return pd.DataFrame({"key": KEYS[:n_rows], **columns})
+
+
+def found(frame: pd.DataFrame, kind: str, **arguments: Any) -> Finding:
+    (finding,) = run_suite([expect("ingest", "things", "a_check", "things are right", kind, **arguments)], {
+        "things": frame
+    }.__getitem__)  # fmt: skip
+    return finding
+
+
+KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
+    ("ExpectColumnValuesToBeBetween", {"column": "a", "min_value": 1, "max_value": 2}, {"a": [1, 2, 3, None]}, [2]),
+    ("ExpectColumnValuesToBeBetween", {"column": "a", "min_value": 0, "strict_min": True}, {"a": [0, 1, -1]}, [0, 2]),
+    ("ExpectColumnValuesToNotBeNull", {"column": "a"}, {"a": [1.0, None]}, [1]),
+    ("ExpectColumnValuesToBeInSet", {"column": "a", "value_set": ["x"]}, {"a": ["x", "y"]}, [1]),
+    ("ExpectColumnValuesToNotBeInSet", {"column": "a", "value_set": [0]}, {"a": [1.0, 0.0, None]}, [1]),
+    ("ExpectColumnValuesToMatchRegex", {"column": "a", "regex": "^u"}, {"a": ["u", "au", ""]}, [1, 2]),
+    ("ExpectCompoundColumnsToBeUnique", {"column_list": ["a", "b"]}, {"a": [1, 1, 1], "b": [1, 2, 1]}, [0, 2]),
+    ("ExpectColumnPairValuesToBeEqual", {"column_A": "a", "column_B": "b"},
+     {"a": [1.0, None, 1.0, None], "b": [1.0, None, None, 0.0]}, [2, 3]),
+    ("ExpectColumnValueLengthsToBeBetween", {"column": "a", "min_value": 1, "row_condition": where("b", "ok")},
+     {"a": ["", "x", ""], "b": ["bad", "ok", "ok"]}, [2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "arguments", "columns", "failing"), KINDS)
+def test_the_rows_that_fail_are_named_and_all_rows_are_counted(
+    kind: str, arguments: dict[str, Any], columns: dict[str, list[Any]], failing: list[int]
+) -> None:
+    frame = rows(**columns)
+    finding = found(frame, kind, **arguments)
+
+    assert [KEYS[place] for place in failing] == [failure.key for failure in finding.failures]
+    assert (len(frame), False) == (finding.n_evaluated, finding.success)
+
+
+def test_an_expectation_that_every_row_meets_has_no_failures() -> None:
+    finding = found(rows(a=[1, 2]), "ExpectColumnValuesToNotBeNull", column="a")
+
+    assert (True, 2, ()) == (finding.success, finding.n_evaluated, finding.failures)
+
+
+def test_a_failure_has_the_task_and_the_note_of_its_row() -> None:
+    frame = rows(task_id=["t1", "t2"], note=["good", "bad $note {x}"], a=[1.0, None])
+    finding = found(frame, "ExpectColumnValuesToNotBeNull", column="a")
+
+    assert (Failure("two\n", "t2", "bad $note {x}"),) == finding.failures
+
+
+def test_findings_are_in_the_order_of_the_expectations_and_each_table_is_read_once() -> None:
+    def not_null(table: str, column: str) -> Expectation:
+        return expect(
+            "ingest", table, f"{table}_{column}", "it is there", "ExpectColumnValuesToNotBeNull", column=column
+        )
+
+    read: list[str] = []
+
+    def frame_of(table: str) -> pd.DataFrame:
+        read.append(table)
+        return rows(a=[1.0, None], b=[1.0, 2.0])
+
+    wanted = [not_null("x", "b"), not_null("y", "a"), not_null("x", "a")]
+    findings = run_suite(wanted, frame_of)
+
+    assert wanted == [finding.expectation for finding in findings]
+    assert [True, False, False] == [finding.success for finding in findings]
+    assert ["x", "y"] == read
+
+
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [("ExpectColumnValuesToBeWhatever", {"column": "a"}), ("ExpectColumnValuesToNotBeNull", {"column": "missing"})],
+)
+def test_what_cannot_be_evaluated_is_an_error(kind: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(RuntimeError, match=kind):
+        found(rows(a=[1.0]), kind, **arguments)
+
+
+def test_great_expectations_is_not_imported_where_there_are_no_rows() -> None:
+    code = (
+        "import sys, pandas as pd; from expectations import all_expectations, run_suite;"
+        "found = run_suite(all_expectations({'positive_criterion': {}}), lambda table: pd.DataFrame({'key': []}));"
+        "print(len(found), all(each.success for each in found), 'great_expectations' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+
+    assert ["7", "True", "False"] == told.split()
