@@ -78,7 +78,7 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     cut = choice.by or "all"
     is_of_part = cut in _PARTS or _is_of_criteria(reader, cut, given)
     score = _score(benchmark, choice, is_of_part=is_of_part)
-    asked = {**given, "score": score, "cut": cut, "is_hard": choice.is_hard}
+    asked = {**given, "score": score, "breakdown": cut, "is_hard": choice.is_hard}
     columns, rows = reader.table(sql.read("questions/leaderboard"), asked)
     at = columns.index("label")
     if choice.by is None:
@@ -115,7 +115,7 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
     ]  # fmt: skip
     chosen = [name for name in known if name.startswith(asked)]
     if asked == "latest":
-        latest = "select selection_id from latest_selections where benchmark = ? and dataset_revision = ?"
+        latest = "select selection_id from staging.latest_selections where benchmark = ? and dataset_revision = ?"
         chosen = [row["selection_id"] for row in reader.rows(latest, key)]
     if not chosen or (len(chosen) > 1 and asked != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"

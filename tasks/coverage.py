@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import sql
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.scope import Scope, imported_models, judgings, model_hashes, open_scope
@@ -139,14 +140,8 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
             )
             for (model, trial), (_, n_criteria) in wanted.items()
         }
-        for row in reader.rows(
-            "select model, model_config_hash, vintage, trial, status, count(*) as n "
-            "from judged_criteria inner join series using (series_id, benchmark, dataset_revision) "
-            "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
-            "and judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ? "
-            "group by all",
-            [*scope.key.values(), job.vintages, list(scope.task_ids), *columns.values()],
-        ):
+        asked = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids), **columns}
+        for row in reader.rows(sql.read("questions/coverage"), asked):
             cell = cells.get((row["model"], row["trial"]))
             if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
@@ -157,12 +152,7 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
 
 def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
     """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
-    rows = reader.rows(
-        "select distinct judge, judge_config_hash, template_hash, grading, judge_trial from series "
-        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) "
-        "and judge_config_hash = 'imported' and grading <> 'ternary_as_binary' order by all",
-        [*scope.key.values(), job.vintages],
-    )
+    rows = reader.rows(sql.read("questions/imported_judgings"), {**scope.key, "vintages": job.vintages})
     return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
 
 

@@ -202,7 +202,7 @@ def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *
         "is_any_import": named is None,
         "imported": list(named or ()),
     }
-    return [Owed(**row) for row in reader.rows(sql.read("questions/owed_answers"), asked)]
+    return [Owed(**row) for row in reader.rows(sql.read("questions/answers_missing_verdicts"), asked)]
 
 
 def owed_criteria(
@@ -210,7 +210,7 @@ def owed_criteria(
 ) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
     asked = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
-    return reader.rows(sql.read("questions/owed_criteria"), asked)
+    return reader.rows(sql.read("questions/missing_verdicts"), asked)
 
 
 def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def unworded_criteria(scope: Scope, reader: Reader, rubric: str, *, retry_failed
         **scope.key, "rubric": rubric, "tasks": list(scope.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("questions/owed_variants"), asked)
+    return reader.rows(sql.read("questions/missing_variants"), asked)
 
 
 def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:

@@ -18,7 +18,7 @@ select
     criteria.criterion_id is not null as has_criterion
 from verdicts
 left join responses using (response_id)
-left join rubric_criteria as criteria
+left join staging.rubric_criteria as criteria
     on
         verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision

@@ -1,9 +1,11 @@
+-- built as: view
+-- depends on: staging.reliability_counts, reliability_measures
 with counted as (
     select
         benchmark,
         dataset_revision,
         grader_set,
-        cut,
+        breakdown,
         label,
         max(n_graders) as n_graders,
         sum(n)::bigint as n,
@@ -11,7 +13,7 @@ with counted as (
         sum(n_unanimous) / sum(n) as unanimous_share,
         md5(
             concat_ws(
-                chr(31), benchmark, dataset_revision, grader_set, cut, label
+                chr(31), benchmark, dataset_revision, grader_set, breakdown, label
             )
         ) as figure_id,
         bit_xor(
@@ -27,7 +29,7 @@ with counted as (
                 round(met_met, 6)
             )
         )::varchar as basis
-    from reliability_counts
+    from staging.reliability_counts
     group by all
 )
 

@@ -1,16 +1,20 @@
--- Who decided on criteria of a benchmark: a judge (or people) in one of its repetitions, or the majority of several. The
--- name tells configuration, template or repetition only where one label has several there.
+-- Who decided on criteria of a benchmark: a judge (or people) in one of its
+-- repetitions, or the majority of several. The name tells configuration,
+-- template or repetition only where one label has several there.
+--
+-- built as: table
+-- depends on: staging.judgings, temp.decided_points, grader_panels, responses
 with deciding as (
     select
-        decided_parts.judging_id,
+        decided_points.judging_id,
         responses.benchmark,
         list_sort(
             list(distinct hash(responses.benchmark, responses.dataset_revision))
         ) as revision_ids
-    from decided_parts
+    from temp.decided_points
     inner join responses using (response_id)
-    where decided_parts.cut = 'all'
-    group by decided_parts.judging_id, responses.benchmark
+    where decided_points.breakdown = 'all'
+    group by decided_points.judging_id, responses.benchmark
 ),
 
 named as (
@@ -32,7 +36,7 @@ named as (
             *,
             if(grading = 'ternary_as_binary', 'ternary', grading)
                 as asked_grading
-        from judgings
+        from staging.judgings
     ) as judgings
     inner join deciding using (judging_id)
 ),

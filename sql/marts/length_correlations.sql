@@ -1,39 +1,45 @@
--- Spearman's rank correlation (tied values share the mean of their ranks) of length and score: over the tasks of a
--- model, and over the models of a board. A task is one point, the mean over its trials, so nothing hangs together within
--- what is ranked. The 95 % interval is Fisher's z with the variance (1 + r^2 / 2) / (n - 3) (Bonett and Wright, 2000).
+-- Spearman's rank correlation (tied values share the mean of their ranks) of
+-- length and score: over the tasks of a model, and over the models of a task
+-- set. A task is one point, the mean over its trials, so nothing hangs together
+-- within what is ranked. The 95 % interval is Fisher's z with the variance (1 +
+-- r^2 / 2) / (n - 3) (Bonett and Wright, 2000).
+--
+-- built as: table
+-- depends on: staging.model_runs, staging.task_set_members,
+--     staging.task_values, temp.task_lengths
 with of_tasks as (
     select
-        boards.board_id,
-        task_parts.panel_id,
-        task_parts.series_id,
-        task_parts.score_name,
+        task_set_members.task_set_id,
+        task_values.ranking_id,
+        task_values.model_run_id,
+        task_values.score_name,
         'tasks' as level,
         -- What is equal but for rounding is a tie.
-        round(task_parts.value, 12) as score,
+        round(task_values.value, 12) as score,
         task_lengths.mean_chars_alnum as chars,
         task_lengths.mean_completion_tokens as tokens
-    from task_parts
-    inner join task_lengths using (series_id, task_id)
-    inner join boards
+    from staging.task_values
+    inner join temp.task_lengths using (model_run_id, task_id)
+    inner join staging.task_set_members
         on
-            task_parts.benchmark = boards.benchmark
-            and task_parts.dataset_revision = boards.dataset_revision
-            and task_parts.task_id = boards.task_id
-    where task_parts.cut = 'all' and task_parts.value is not null
+            task_values.benchmark = task_set_members.benchmark
+            and task_values.dataset_revision = task_set_members.dataset_revision
+            and task_values.task_id = task_set_members.task_id
+    where task_values.breakdown = 'all' and task_values.value is not null
 ),
 
 of_models as (
     select
-        board_id,
-        panel_id,
-        null::ubigint as series_id,
+        task_set_id,
+        ranking_id,
+        null::ubigint as model_run_id,
         score_name,
         'models' as level,
         round(favg(score), 12) as score,
         round(favg(chars), 9) as chars,
         round(favg(tokens), 9) as tokens
     from of_tasks
-    group by board_id, panel_id, of_tasks.series_id, score_name
+    group by task_set_id, ranking_id, of_tasks.model_run_id, score_name
 ),
 
 lengths as (
@@ -54,28 +60,28 @@ ranked as (
     from lengths
     window
         by_score as (
-            partition by board_id, panel_id, series_id, score_name, level, measure
+            partition by task_set_id, ranking_id, model_run_id, score_name, level, measure
             order by score
         ),
         same_score as (
             partition by
-                board_id, panel_id, series_id, score_name, level, measure, score
+                task_set_id, ranking_id, model_run_id, score_name, level, measure, score
         ),
         by_length as (
-            partition by board_id, panel_id, series_id, score_name, level, measure
+            partition by task_set_id, ranking_id, model_run_id, score_name, level, measure
             order by length
         ),
         same_length as (
             partition by
-                board_id, panel_id, series_id, score_name, level, measure, length
+                task_set_id, ranking_id, model_run_id, score_name, level, measure, length
         )
 ),
 
 correlated as (
     select
-        board_id,
-        panel_id,
-        series_id,
+        task_set_id,
+        ranking_id,
+        model_run_id,
         score_name,
         level,
         measure,
@@ -102,30 +108,30 @@ bounded as (
     from correlated
 ),
 
-named_boards as (
-    select distinct board_id, benchmark, dataset_revision, split, is_own_hard
-    from boards
+task_sets as (
+    select distinct task_set_id, benchmark, dataset_revision, split, is_own_hard
+    from staging.task_set_members
 ),
 
-panels as (
+rankings as (
     select distinct
-        panel_id,
+        ranking_id,
         judge,
         judge_config_hash,
         template_hash,
         grading,
         judge_trial,
         vintage
-    from series
+    from staging.model_runs
 ),
 
 final as (
     select
-        named_boards.* exclude (board_id),
-        panels.* exclude (panel_id),
+        task_sets.* exclude (task_set_id),
+        rankings.* exclude (ranking_id),
         bounded.level,
-        series.model,
-        series.model_config_hash,
+        model_runs.model,
+        model_runs.model_config_hash,
         bounded.score_name,
         bounded.measure,
         bounded.n,
@@ -134,9 +140,9 @@ final as (
         tanh(bounded.z + bounded.half) as ci_high,
         bounded.n < 50 as is_small
     from bounded
-    inner join named_boards using (board_id)
-    inner join panels using (panel_id)
-    left join series using (series_id)
+    inner join task_sets using (task_set_id)
+    inner join rankings using (ranking_id)
+    left join staging.model_runs using (model_run_id)
 )
 
 select * from final

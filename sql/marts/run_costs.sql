@@ -1,5 +1,9 @@
--- What the calls of a run cost on a day, for a purpose, with a model. This is the only definition of a run's cost:
--- `prbench status`, the report, the tables in Prefect's UI and `runs.cost_usd` all add up its rows.
+-- What the calls of a run cost on a day, for a purpose, with a model. This is
+-- the only definition of a run's cost: `prbench status`, the report, the tables
+-- in Prefect's UI and `runs.cost_usd` all add up its rows.
+--
+-- built as: view
+-- depends on: control_verdicts, criterion_variants, responses, spend, verdicts
 with rows_made as (
     select run_id, created_at, 'sample' as purpose, model as called_model,
         status <> 'ok' as is_failed, prompt_tokens, cached_tokens,

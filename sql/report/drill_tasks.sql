@@ -22,7 +22,7 @@ further as (
 
 own_hard as (
     select distinct task_id
-    from boards
+    from staging.task_set_members
     where
         benchmark = $benchmark
         and dataset_revision = $revision

@@ -1,17 +1,16 @@
 -- How each model's score went on from sampling to sampling, of all revisions and under all templates that are stored.
 -- Where data set, model configuration, judge, template or grading are others than before, one line ends and another
 -- begins.
+-- begins with: entries, judgings
 with offered_models as (
     select model, list(entry order by entry) as entries
-    from $entries as entries (model, model_config_hash, vintage, entry)
+    from entries
     group by model
 ),
 
 offered_judges as (
     select judge, judge_trial, list(judging order by judging) as judgings
-    from $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    )
+    from judgings
     group by judge, judge_trial
 ),
 

@@ -16,5 +16,5 @@ select
     n_tasks,
     n < 50 as is_few
 from variant_agreement
-where benchmark = $benchmark and dataset_revision = $revision and cut = 'all'
+where benchmark = $benchmark and dataset_revision = $revision and breakdown = 'all'
 order by rubric <> 'original', rubric, grading, grader, reference

@@ -1,4 +1,10 @@
--- Against the first verdicts of the same members; what failed or is lost is no disagreement.
+-- One row: a control set in one night, beside its first verdicts.
+--
+-- Against the first verdicts of the same members; what failed or is lost is no
+-- disagreement.
+--
+-- built as: view
+-- depends on: control_set, control_verdicts
 with decisions as (
     select
         set_id,

@@ -33,7 +33,7 @@ class Criteria:
         self._by_title: dict[tuple[str, str], list[Asked]] = defaultdict(list)
         rows = reader.rows(
             "select asked.task_id, asked.criterion_id, asked.title, asked.content_hash, asked.rubric, "
-            "criteria.category from rubric_criteria as asked inner join criteria "
+            "criteria.category from staging.rubric_criteria as asked inner join criteria "
             "using (benchmark, dataset_revision, task_id, position) where benchmark = ? and dataset_revision = ? "
             "order by asked.task_id, position",
             list(key.values()),

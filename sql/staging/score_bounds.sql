@@ -1,0 +1,35 @@
+-- One row: what a score divides by over a part of a task's rubric, and the
+-- lowest and highest value that it can take.
+--
+-- The one definition of what a score divides by (equations 1 and 3, by the
+-- factors that the benchmark declares), over each part of a task's rubric, with
+-- the lowest and highest value that the score can take there. A part without
+-- positive criteria has no `score`; its `min_normalized` exists.
+--
+-- built as: table
+-- depends on: staging.rubric_weights, score_definitions
+with ratios as (
+    select
+        rubric_weights.*,
+        definitions.score_name,
+        definitions.numerator_negative * negative as offset_points,
+        definitions.denominator_positive * positive
+        + definitions.denominator_negative * negative as denominator
+    from staging.rubric_weights
+    inner join score_definitions as definitions using (benchmark)
+)
+
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    breakdown,
+    label,
+    score_name,
+    offset_points,
+    denominator,
+    (negative + offset_points) / denominator as lowest,
+    (positive + offset_points) / denominator as highest,
+    n_wanted
+from ratios
+where denominator > 0
