@@ -1,5 +1,5 @@
--- Every criterion of a revision. A rule that cannot be asked (no weight, unknown class) passes here: another one has
--- already found the reason.
+-- Every criterion of a revision. A rule that cannot be asked (no weight,
+-- unknown class) passes here: another one has already found the reason.
 select
     criteria.task_id || '/' || criteria.criterion_id as key,
     criteria.task_id,
@@ -17,7 +17,8 @@ select
     labels.label is not null as is_category_known,
     count(*) over (partition by criteria.task_id, criteria.criterion_id)
         as n_same_id,
-    count(*) over (partition by criteria.task_id, criteria.title) as n_same_title,
+    count(*) over (partition by criteria.task_id, criteria.title)
+        as n_same_title,
     not regexp_matches(criteria.title, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]')
         as is_title_blank
 from criteria

@@ -1,4 +1,5 @@
--- Every usable response of a revision that a judge has begun, with how many of its criteria have a verdict.
+-- Every usable response of a revision that a judge has begun, with how many of
+-- its criteria have a verdict.
 select
     response_id || '/' || model_run_id as key,
     any_value(judged_criteria.task_id) as task_id,

@@ -1,4 +1,5 @@
--- Which criteria cost the last model most against the first one, in points of the score?
+-- Which criteria cost the last model most against the first one, in points of
+-- the score?
 with ends as (
     select
         task_set_id,
@@ -7,9 +8,19 @@ with ends as (
         arg_min(model, rank) as first_model,
         arg_max(model, rank) as last_model
     from staging.ranks
-    inner join staging.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
-    where mean_scores.breakdown = 'all' and mean_scores.is_primary and not is_own_hard
-    group by task_set_id, judge, judge_config_hash, template_hash, judge_trial, vintage
+    inner join staging.mean_scores
+        using (task_set_id, model_run_id, breakdown, label, score_name)
+    where
+        mean_scores.breakdown = 'all'
+        and mean_scores.is_primary
+        and not is_own_hard
+    group by
+        task_set_id,
+        judge,
+        judge_config_hash,
+        template_hash,
+        judge_trial,
+        vintage
     having count(*) > 1
 ),
 

@@ -1,4 +1,5 @@
--- In which rubric categories is each model strong or weak (min-normalised, figure 6)?
+-- In which rubric categories is each model strong or weak (min-normalised,
+-- figure 6)?
 select
     split,
     label as category,
@@ -9,5 +10,8 @@ select
     n_tasks,
     rank
 from breakdown_leaderboard
-where breakdown = 'category' and score_name = 'min_normalized' and not is_own_hard
+where
+    breakdown = 'category'
+    and score_name = 'min_normalized'
+    and not is_own_hard
 order by split, category, rank nulls last, model

@@ -1,4 +1,5 @@
--- What was found, part by part, in the answers that were too long to be judged whole?
+-- What was found, chunk by chunk, in the answers that were too long to be
+-- judged whole?
 with searched as (
     select
         verdict_id,

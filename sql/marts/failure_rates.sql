@@ -11,9 +11,9 @@
 with decided as (
     select
         model_runs.model_run_id,
-        task_set_members.task_set_id,
-        task_set_members.split,
-        task_set_members.is_own_hard,
+        members.task_set_id,
+        members.split,
+        members.is_own_hard,
         current_verdicts.category,
         if(weight > 0, value = 0, value = 1) as is_failed
     from staging.current_verdicts
@@ -23,11 +23,11 @@ with decided as (
             benchmark, dataset_revision, model, model_config_hash, vintage,
             judging_id
         )
-    inner join staging.task_set_members
+    inner join staging.task_set_members as members
         on
-            current_verdicts.benchmark = task_set_members.benchmark
-            and current_verdicts.dataset_revision = task_set_members.dataset_revision
-            and current_verdicts.task_id = task_set_members.task_id
+            current_verdicts.benchmark = members.benchmark
+            and current_verdicts.dataset_revision = members.dataset_revision
+            and current_verdicts.task_id = members.task_id
     where value is not null and weight <> 0
 ),
 

@@ -13,14 +13,20 @@ with counted as (
         sum(n_unanimous) / sum(n) as unanimous_share,
         md5(
             concat_ws(
-                chr(31), benchmark, dataset_revision, grader_set, breakdown, label
+                chr(31),
+                benchmark,
+                dataset_revision,
+                grader_set,
+                breakdown,
+                label
             )
         ) as figure_id,
         bit_xor(
             hash(
                 task_id,
                 n,
-                -- Sums of thirds and the like, which depend on their order in the last digits.
+                -- Sums of thirds and the like, which depend on their order in
+                -- the last digits.
                 round(unmet_unmet, 6),
                 round(unmet_partial, 6),
                 round(unmet_met, 6),

@@ -26,7 +26,8 @@ with rows_made as (
     where model is not null
 ),
 
--- Of runs that the ledger knows nothing of, such as those of another warehouse, the rows tell what they cost.
+-- Of runs that the ledger knows nothing of, such as those of another warehouse,
+-- the rows tell what they cost.
 from_rows as (
     select
         run_id,
@@ -65,7 +66,8 @@ known as (
 
 select
     * replace (
-        -- Calls whose price nobody knows are not in it; where they leave nothing, it is NULL and not 0.
+        -- Calls whose price nobody knows are not in it; where they leave
+        -- nothing, it is NULL and not 0.
         case when cost_usd > 0 or unpriced_calls = 0 then cost_usd end
             as cost_usd
     )

@@ -8,8 +8,10 @@
 with extremes as (
     select
         benchmark,
-        arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
-        arg_min(severity, min_weight) filter (where min_weight < 0) as gravest_bad
+        arg_max(severity, max_weight) filter (where max_weight > 0)
+            as gravest_good,
+        arg_min(severity, min_weight) filter (where min_weight < 0)
+            as gravest_bad
     from severities
     group by benchmark
 ),
@@ -69,7 +71,8 @@ sides as (
     inner join extremes
         on
             mean_scores.benchmark = extremes.benchmark
-            and mean_scores.label in (extremes.gravest_good, extremes.gravest_bad)
+            and mean_scores.label
+            in (extremes.gravest_good, extremes.gravest_bad)
     left join intervals
         on
             mean_scores.figure_id = intervals.figure_id

@@ -27,4 +27,5 @@ select
     if(trial_mean < mean_floor, mean_floor, trial_mean) as mean_score,
     trial_mean as raw_mean_score
 from staging.trial_means
-inner join staging.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
+inner join staging.mean_scores
+    using (task_set_id, model_run_id, breakdown, label, score_name)

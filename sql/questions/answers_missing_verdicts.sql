@@ -1,5 +1,6 @@
--- The answers that a judging still owes verdicts, with how many. Texts are looked at last, and only of these: a finished
--- night has a million criteria to compare, and nothing to read.
+-- The answers that a judging still owes verdicts, with how many. Texts are
+-- looked at last, and only of these: a finished night has a million criteria to
+-- compare, and nothing to read.
 with answers as (
     select
         response_id,
@@ -21,7 +22,10 @@ with answers as (
             or (
                 source = 'imported'
                 and vintage = $vintage
-                and ($is_any_import or list_contains($imported::varchar[], model))
+                and (
+                    $is_any_import
+                    or list_contains($imported::varchar[], model)
+                )
             )
         )
 ),

@@ -1,4 +1,5 @@
--- Why did the judge decide so, on both sides of these criteria, in each trial that counts?
+-- Why did the judge decide so, on both sides of these criteria, in each trial
+-- that counts?
 with wanted as (
     select unnest($cells::struct(
         side int, model_run_id ubigint, task_id varchar, criterion_id varchar

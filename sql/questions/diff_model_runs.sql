@@ -1,8 +1,9 @@
--- Which model run are there, of which revision, when were they answered and when judged?
+-- Which model run are there, of which revision, when were they answered and
+-- when judged?
 with of_benchmark as (
     select * from staging.model_runs
-    -- As they were asked for: with the binary reading of three steps beside them, each pair would be compared twice, and
-    -- all be corrected for that.
+    -- As they were asked for: with the binary reading of three steps beside
+    -- them, each pair would be compared twice, and all be corrected for that.
     where benchmark = $benchmark and grading <> 'ternary_as_binary'
 ),
 

@@ -1,7 +1,8 @@
 -- What is each task of each set of tasks worth in these model run? NULL unless
 -- a trial is complete.
 with places as (
-    select benchmark, dataset_revision, split, task_id from staging.task_set_members
+    select benchmark, dataset_revision, split, task_id
+    from staging.task_set_members
     where
         benchmark = $benchmark
         and is_own_hard = $is_hard

@@ -1,4 +1,5 @@
--- The leaderboard on chosen splits, whole (breakdown `all`) or under each label of a breakdown.
+-- The leaderboard on chosen splits, whole (breakdown `all`) or under each label
+-- of a breakdown.
 select
     split,
     label,
@@ -53,13 +54,29 @@ where
         len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split)
         or $is_hard
     )
-    and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
-    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and (
+        len($models::varchar[]) = 0
+        or list_contains($models::varchar[], model)
+    )
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], judge)
+    )
     and (
         $vintage::varchar = 'all' or vintage = $vintage
         or ($vintage::varchar is null and is_latest)
     )
 order by
-    split, breakdown, try_cast(label as integer), label, judge, judge_trial, grading,
-    judge_config_hash, template_hash,
-    if($vintage::varchar is null, null, vintage), rank nulls last, model, vintage
+    split,
+    breakdown,
+    try_cast(label as integer),
+    label,
+    judge,
+    judge_trial,
+    grading,
+    judge_config_hash,
+    template_hash,
+    if($vintage::varchar is null, null, vintage),
+    rank nulls last,
+    model,
+    vintage

@@ -1,4 +1,5 @@
--- The criteria of some tasks that have no words of a variant of the rubric yet, in the rubric's order.
+-- The criteria of some tasks that have no words of a variant of the rubric yet,
+-- in the rubric's order.
 with done as (
     select
         task_id,

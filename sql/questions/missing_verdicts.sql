@@ -1,4 +1,5 @@
--- The criteria of some answers that a judging has not decided: answers in the order given, criteria in the rubric's.
+-- The criteria of some answers that a judging has not decided: answers in the
+-- order given, criteria in the rubric's.
 with chosen as (
     select
         unnest($responses::varchar[]) as response_id,

@@ -1,4 +1,5 @@
--- What each grader and each person decided on the same criteria, by task; people with each other, each pair once.
+-- What each grader and each person decided on the same criteria, by task;
+-- people with each other, each pair once.
 with sides as (
     select *, grader_a as grader, grader_b as person, value_a as a, value_b as b
     from staging.agreement_counts
@@ -48,7 +49,8 @@ final as (
     where
         not is_person
         or grader < person
-        -- A person named in `--judge` is met by everyone else, whoever comes first by name.
+        -- A person named in `--judge` is met by everyone else, whoever comes
+        -- first by name.
         or (
             len($graders::varchar[]) > 0
             and not list_contains($graders::varchar[], person)

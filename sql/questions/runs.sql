@@ -1,6 +1,7 @@
--- The runs since a moment, the latest first; of those that did not come to their end, what they made is counted. What
--- they cost is told by run_costs, killed runs and runs that go on included; only where a run has no calls there, such as
--- one of another warehouse, by what it wrote down at its end.
+-- The runs since a moment, the latest first; of those that did not come to
+-- their end, what they made is counted. What they cost is told by run_costs,
+-- killed runs and runs that go on included; only where a run has no calls
+-- there, such as one of another warehouse, by what it wrote down at its end.
 with made as (
     select run_id, 1 as responses, 0 as verdicts
     from responses

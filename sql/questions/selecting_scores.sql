@@ -1,6 +1,6 @@
--- One row: a task's score for a model under the judging that selects hard tasks,
--- with its complete trials; of a label that was configured in several ways, the
--- way that was sampled last.
+-- One row: a task's score for a model under the judging that selects hard
+-- tasks, with its complete trials; of a label that was configured in several
+-- ways, the way that was sampled last.
 with latest as (
     select
         model,

@@ -1,4 +1,5 @@
--- What the tasks of hard selections are worth in each model run that answered them, those with a complete trial.
+-- What the tasks of hard selections are worth in each model run that answered
+-- them, those with a complete trial.
 with selected as (
     select distinct benchmark, dataset_revision, task_id
     from hard_subset

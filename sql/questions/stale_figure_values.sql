@@ -1,5 +1,5 @@
--- One row: a task's value in a figure without an interval, on one task set; task
--- and figure by their places.
+-- One row: a task's value in a figure without an interval, on one task set;
+-- task and figure by their places.
 with figures as (
     select
         *,

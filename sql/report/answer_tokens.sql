@@ -1,6 +1,6 @@
 -- What an answer takes: tokens as the provider reported them (NULL where it
--- reported none), length and time, the mean over a model's answers on each split.
--- Failed answers are counted; only usable ones have a length.
+-- reported none), length and time, the mean over a model's answers on each
+-- split. Failed answers are counted; only usable ones have a length.
 -- begins with: shown_answers, shown_splits
 select
     task_set_members.split,

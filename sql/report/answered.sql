@@ -1,5 +1,5 @@
--- How many answers each model gave on the report's tasks, how many of them nobody
--- can use, and how many were judged.
+-- How many answers each model gave on the report's tasks, how many of them
+-- nobody can use, and how many were judged.
 -- begins with: judgings, shown_answers, shown_tasks
 with judged as (
     select distinct verdicts.response_id

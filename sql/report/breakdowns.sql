@@ -1,6 +1,6 @@
--- The mean score under each label of one breakdown, on each split and under each
--- judge; labels with the best means first. The criteria under a label may all
--- have negative weights, so they get a score that is defined for those too.
+-- The mean score under each label of one breakdown, on each split and under
+-- each judge; labels with the best means first. The criteria under a label may
+-- all have negative weights, so they get a score that is defined for those too.
 -- begins with: shown_scores, shown_splits
 select
     judging,

@@ -1,4 +1,5 @@
--- The tasks behind each significant change: for each model and judge the ten that went furthest the same way.
+-- The tasks behind each significant change: for each model and judge the ten
+-- that went furthest the same way.
 -- begins with: changes, entries, judgings, shown_tasks
 with significant as (
     select distinct

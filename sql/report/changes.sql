@@ -1,5 +1,7 @@
--- What changed in each model's latest sampling since its last comparable one, over the tasks with a complete trial in both. Interval
--- and p-value (corrected for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model MODEL`.
+-- What changed in each model's latest sampling since its last comparable one,
+-- over the tasks with a complete trial in both. Interval and p-value (corrected
+-- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
+-- MODEL`.
 -- begins with: changes, entries, judgings
 with valued as (
     select * from task_scores

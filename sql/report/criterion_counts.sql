@@ -1,5 +1,6 @@
--- How many criteria of each split stand under each label of a kind, those of refused tasks too; severities in their
--- order. A criterion with several labels counts under each, so shares can add up to more than all.
+-- How many criteria of each split stand under each label of a kind, those of
+-- refused tasks too; severities in their order. A criterion with several labels
+-- counts under each, so shares can add up to more than all.
 -- begins with: shown_splits
 with own as (
     select task_id, criterion_id, list(label order by label) as labels

@@ -1,5 +1,6 @@
--- Of the criteria of the highest severity the share missed, of those of the gravest detrimental one the share
--- committed: of each model on each split, under each judge, the fewest mistakes first.
+-- Of the criteria of the highest severity the share missed, of those of the
+-- gravest detrimental one the share committed: of each model on each split,
+-- under each judge, the fewest mistakes first.
 -- begins with: entries, judgings, shown_splits
 select
     judging,

@@ -1,6 +1,7 @@
 -- What verdicts on the answers to some tasks rest on where that is not the
--- criterion's own words and the whole answer: the words that were asked, and what
--- was found in the chunks of an answer that is too long for its judge. As JSON.
+-- criterion's own words and the whole answer: the words that were asked, and
+-- what was found in the chunks of an answer that is too long for its judge. As
+-- JSON.
 -- begins with: shown_verdicts
 with found as (
     select

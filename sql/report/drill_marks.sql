@@ -1,5 +1,6 @@
--- What became of the criteria of every answer under every judging, as one letter
--- each, in the order of the rubric; where not all have one, with their places.
+-- What became of the criteria of every answer under every judging, as one
+-- letter each, in the order of the rubric; where not all have one, with their
+-- places.
 -- begins with: entries, judgings, shown_verdicts
 with decided as (
     select
@@ -13,7 +14,8 @@ with decided as (
     left join $marks as marks (status, mark) using (status)
 ),
 
--- A response that failed: its criteria are wanted, and nobody could decide them.
+-- A response that failed: its criteria are wanted, and nobody could decide
+-- them.
 lost as (
     select
         entries.entry,

@@ -1,4 +1,5 @@
--- Each task's score for each entry under each judging, the mean over its trials; bounds where it is undecided.
+-- Each task's score for each entry under each judging, the mean over its
+-- trials; bounds where it is undecided.
 -- begins with: entries, judgings
 select
     judgings.judging,

@@ -1,4 +1,5 @@
--- The admitted tasks of the chosen splits in their order, with what they are found by.
+-- The admitted tasks of the chosen splits in their order, with what they are
+-- found by.
 with categories as (
     select
         task_id,

@@ -1,5 +1,6 @@
--- What every judging decided on the answers to some tasks, criterion by criterion,
--- as JSON. Verdicts on what a criterion said earlier are left out, as everywhere.
+-- What every judging decided on the answers to some tasks, criterion by
+-- criterion, as JSON. Verdicts on what a criterion said earlier are left out,
+-- as everywhere.
 -- begins with: shown_verdicts
 select
     task_id,

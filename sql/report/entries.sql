@@ -1,5 +1,6 @@
--- What is shown: each configured model in its latest sampling that was judged, and in a later one that nobody has judged
--- yet; or in the sampling that is asked for. Best ones first, and last what has no score.
+-- What is shown: each configured model in its latest sampling that was judged,
+-- and in a later one that nobody has judged yet; or in the sampling that is
+-- asked for. Best ones first, and last what has no score.
 -- begins with: shown_splits, shown_tasks
 with answered as (
     select

@@ -1,5 +1,6 @@
--- Which criteria the answers of each model fail, by category, on each split and under each judge: the category that fails
--- most often first. A positive criterion fails when it is not met, a negative one when it is met.
+-- Which criteria the answers of each model fail, by category, on each split and
+-- under each judge: the category that fails most often first. A positive
+-- criterion fails when it is not met, a negative one when it is met.
 -- begins with: entries, judgings, shown_splits
 select
     judging,

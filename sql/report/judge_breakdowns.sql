@@ -1,4 +1,5 @@
--- How far each two graders agree under one label: of a criterion, its task, the model that answered, or the answer.
+-- How far each two graders agree under one label: of a criterion, its task, the
+-- model that answered, or the answer.
 with pairs as (
     select
         benchmark,

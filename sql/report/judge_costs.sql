@@ -1,5 +1,6 @@
--- What each judge's verdicts on the answers of this report took and cost. Means are over the verdicts of which the
--- provider reported it; a sum is NULL as soon as one cost is unknown. Imported verdicts are not here: nobody called.
+-- What each judge's verdicts on the answers of this report took and cost. Means
+-- are over the verdicts of which the provider reported it; a sum is NULL as
+-- soon as one cost is unknown. Imported verdicts are not here: nobody called.
 -- begins with: judgings, shown_answers, shown_tasks
 with made as (
     select

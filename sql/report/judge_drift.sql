@@ -1,4 +1,5 @@
--- How each judge decides on its control set night by night, beside its first verdicts and what was to be expected.
+-- How each judge decides on its control set night by night, beside its first
+-- verdicts and what was to be expected.
 -- begins with: judgings
 select
     coalesce(judgings.judging, drift.judge)

@@ -1,4 +1,5 @@
--- What came out of the judges' calls: decisions, and failures by cause, on the answers of the models that are shown.
+-- What came out of the judges' calls: decisions, and failures by cause, on the
+-- answers of the models that are shown.
 -- begins with: judgings, shown_answers, shown_tasks
 with counted as (
     select

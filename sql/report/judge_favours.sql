@@ -1,5 +1,6 @@
--- Whom each grader favours: the score that it gives a model's answers minus the score that the others give the same
--- answers, and how far that is from what it gives on average over the tasks of all models.
+-- Whom each grader favours: the score that it gives a model's answers minus the
+-- score that the others give the same answers, and how far that is from what it
+-- gives on average over the tasks of all models.
 -- begins with: shown_answers, shown_tasks
 with marked as (
     select

@@ -1,4 +1,5 @@
--- Who judged: every judge with its configuration, template, grading and repetition, those with most verdicts first.
+-- Who judged: every judge with its configuration, template, grading and
+-- repetition, those with most verdicts first.
 -- begins with: shown_splits
 select
     judge,
@@ -18,4 +19,10 @@ where
         or list_contains($judges::varchar[], judge)
     )
 group by all
-order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash
+order by
+    n_tasks desc,
+    judge,
+    judge_trial,
+    grading,
+    template_hash,
+    judge_config_hash

@@ -1,5 +1,6 @@
--- A model's answers in five parts of equal size, the shortest first: the mean of their scores (equation 1, not
--- clipped) in each part, beside the mean over all five. Only answers that are decided in full count.
+-- A model's answers in five parts of equal size, the shortest first: the mean
+-- of their scores (equation 1, not clipped) in each part, beside the mean over
+-- all five. Only answers that are decided in full count.
 -- begins with: entries, judgings, shown_splits
 with answers as (
     select

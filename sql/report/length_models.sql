@@ -1,5 +1,6 @@
--- Spearman's rank correlation of mean length and mean score over the models of one sampling, under one judge; over two
--- models it is always 1 or -1, which says nothing.
+-- Spearman's rank correlation of mean length and mean score over the models of
+-- one sampling, under one judge; over two models it is always 1 or -1, which
+-- says nothing.
 -- begins with: entries, judgings, shown_splits
 with shown as (
     select distinct entries.vintage
@@ -20,7 +21,8 @@ correlated as (
         any_value(n) filter (measure = 'completion_tokens') as n_tokens,
         any_value(rank_correlation) filter (measure = 'completion_tokens')
             as tokens_correlation,
-        any_value(ci_low) filter (measure = 'completion_tokens') as tokens_ci_low,
+        any_value(ci_low) filter (measure = 'completion_tokens')
+            as tokens_ci_low,
         any_value(ci_high) filter (measure = 'completion_tokens')
             as tokens_ci_high,
         bool_or(is_small) as is_small

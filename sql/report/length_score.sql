@@ -1,5 +1,5 @@
--- Mean length of the answers (letters and digits) beside the mean score, on each
--- split and under each judge.
+-- Mean length of the answers (letters and digits) beside the mean score, on
+-- each split and under each judge.
 -- begins with: shown_scores, shown_splits
 select
     judging,

@@ -1,4 +1,5 @@
--- Spearman's rank correlation of length and score over the tasks of one model, under one judge.
+-- Spearman's rank correlation of length and score over the tasks of one model,
+-- under one judge.
 -- begins with: entries, judgings, shown_splits
 with correlated as (
     select
@@ -13,7 +14,8 @@ with correlated as (
         any_value(n) filter (measure = 'chars_alnum') as n_chars,
         any_value(rank_correlation) filter (measure = 'completion_tokens')
             as tokens_correlation,
-        any_value(ci_low) filter (measure = 'completion_tokens') as tokens_ci_low,
+        any_value(ci_low) filter (measure = 'completion_tokens')
+            as tokens_ci_low,
         any_value(ci_high) filter (measure = 'completion_tokens')
             as tokens_ci_high,
         bool_or(is_small) as is_small,

@@ -1,4 +1,5 @@
--- The tasks that the latest check refused, and why; they take no part in any score.
+-- The tasks that the latest check refused, and why; they take no part in any
+-- score.
 -- begins with: shown_tasks
 select
     quarantine.check_name,

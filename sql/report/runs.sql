@@ -1,5 +1,5 @@
--- The runs, the latest first. What a run made that did not come to its end, or is under way, is counted. What it cost is
--- told by run_costs.
+-- The runs, the latest first. What a run made that did not come to its end, or
+-- is under way, is counted. What it cost is told by run_costs.
 with made as (
     select run_id, 1 as responses, 0 as verdicts
     from responses
@@ -47,5 +47,7 @@ select
 from runs
 left join unended using (run_id)
 left join paid using (run_id)
-where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
+where
+    coalesce(json_extract_string(config, '$.benchmark'), $benchmark)
+    = $benchmark
 order by runs.started_at desc, runs.run_id

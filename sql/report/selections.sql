@@ -1,5 +1,6 @@
--- The own hard selections that the report shows, and what leaderboards call them (as `task_set_members` does): the latest of each
--- field, if all tasks that it took or chose from are among the report's.
+-- The own hard selections that the report shows, and what leaderboards call
+-- them (as `task_set_members` does): the latest of each field, if all tasks
+-- that it took or chose from are among the report's.
 -- begins with: shown_tasks
 with considered as (
     select selection_id, field, task_id

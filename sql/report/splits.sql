@@ -1,4 +1,5 @@
--- The size of each split as ingested, refused tasks too. Quartiles are interpolated.
+-- The size of each split as ingested, refused tasks too. Quartiles are
+-- interpolated.
 -- begins with: shown_splits
 with refused as (
     select distinct benchmark, dataset_revision, task_id

@@ -1,5 +1,6 @@
--- How many tasks of each split stand under each label, refused tasks too. A task with several labels counts under
--- each, so shares can add up to more than all.
+-- How many tasks of each split stand under each label, refused tasks too. A
+-- task with several labels counts under each, so shares can add up to more than
+-- all.
 -- begins with: shown_splits
 with own as (
     select task_id, list(label order by label) as labels
@@ -61,4 +62,9 @@ select
     share
 from counted
 inner join shown_splits using (split)
-order by is_hard, split, try_cast(label as integer) nulls last, n_tasks desc, label
+order by
+    is_hard,
+    split,
+    try_cast(label as integer) nulls last,
+    n_tasks desc,
+    label

@@ -1,4 +1,5 @@
--- How many criteria of each split have each weight, those of refused tasks too; NULL is a weight that is no number.
+-- How many criteria of each split have each weight, those of refused tasks too;
+-- NULL is a weight that is no number.
 -- begins with: shown_splits
 with counted as (
     select

@@ -60,7 +60,13 @@ counted as (
         sum(n * value_b) / sum(n) as met_share_b,
         md5(
             concat_ws(
-                chr(31), benchmark, dataset_revision, grader_a, grader_b, breakdown, label
+                chr(31),
+                benchmark,
+                dataset_revision,
+                grader_a,
+                grader_b,
+                breakdown,
+                label
             )
         ) as figure_id,
         bit_xor(hash(task_id, value_a, value_b, n))::varchar as basis

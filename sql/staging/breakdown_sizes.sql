@@ -9,9 +9,13 @@
 -- depends on: staging.score_bounds, staging.task_breakdowns,
 --     staging.task_set_members, score_definitions
 with members as (
-    select score_bounds.* exclude (breakdown, label), task_breakdowns.breakdown, task_breakdowns.label
+    select
+        score_bounds.* exclude (breakdown, label),
+        task_breakdowns.breakdown,
+        task_breakdowns.label
     from staging.score_bounds
-    inner join staging.task_breakdowns using (benchmark, dataset_revision, task_id)
+    inner join staging.task_breakdowns
+        using (benchmark, dataset_revision, task_id)
     where score_bounds.breakdown = 'all'
     union all by name
     select * from staging.score_bounds

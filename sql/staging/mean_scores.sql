@@ -35,7 +35,8 @@ with means as (
             )
         ) filter (value is not null) as basis
     from staging.breakdown_values
-    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
     group by all
 ),
 
@@ -52,14 +53,17 @@ sizes as (
 bounded as (
     select
         means.*,
-        sizes.* exclude (task_set_id, model_run_id, breakdown, label, score_name),
+        sizes.* exclude (
+            task_set_id, model_run_id, breakdown, label, score_name
+        ),
         -- A task without any response could still be anything.
         (sum_lower + sum_lowest - sum_lowest_seen) / n_tasks_wanted
             as lower_bound,
         (sum_upper + sum_highest - sum_highest_seen) / n_tasks_wanted
             as upper_bound
     from means
-    inner join sizes using (task_set_id, model_run_id, breakdown, label, score_name)
+    inner join sizes
+        using (task_set_id, model_run_id, breakdown, label, score_name)
 ),
 
 final as (

@@ -45,7 +45,8 @@ final as (
             vintage,
             judging_id
         ) as model_run_id,
-        -- What is compared with each other: all model run that differ in nothing but the model.
+        -- What is compared with each other: all model run that differ in
+        -- nothing but the model.
         hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
         judging_id,
         judged_trials.benchmark,
@@ -58,8 +59,9 @@ final as (
         judged_trials.vintage,
         judged_trials.model,
         judged_trials.model_config_hash,
-        -- A judge is wanted on every trial that was sampled, also where all answers
-        -- failed; people and other imported graders on those that they began.
+        -- A judge is wanted on every trial that was sampled, also where all
+        -- answers failed; people and other imported graders on those that they
+        -- began.
         if(judgings.is_imported, begun, sampled) as trials,
         len(trials) as n_trials,
         judged_trials.first_answered_at,

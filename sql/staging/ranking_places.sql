@@ -25,7 +25,8 @@ with task_values as (
     from staging.breakdown_values
     inner join staging.ranking_members
         on breakdown_values.model_run_id = ranking_members.model_run_id
-    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
     where breakdown_values.value is not null
 ),
 
@@ -75,12 +76,16 @@ shared_tasks as (
         task_values.*,
         ranking_sizes.n_ranked,
         count(*) over (
-            partition by task_set_id, ranking_id, breakdown, label, score_name, task_id
+            partition by
+                task_set_id, ranking_id, breakdown, label, score_name, task_id
         ) as n_complete
     from task_values
     inner join ranked_runs
-        using (task_set_id, ranking_id, model_run_id, breakdown, label, score_name)
-    inner join ranking_sizes using (task_set_id, ranking_id, breakdown, label, score_name)
+        using (
+            task_set_id, ranking_id, model_run_id, breakdown, label, score_name
+        )
+    inner join ranking_sizes
+        using (task_set_id, ranking_id, breakdown, label, score_name)
 ),
 
 means as (

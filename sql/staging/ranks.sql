@@ -12,7 +12,8 @@
 with placed as (
     select ranking_places.*, intervals.ci_low, intervals.ci_high
     from staging.ranking_places
-    inner join staging.mean_scores using (task_set_id, model_run_id, breakdown, label, score_name)
+    inner join staging.mean_scores
+        using (task_set_id, model_run_id, breakdown, label, score_name)
     left join intervals
         on
             mean_scores.figure_id = intervals.figure_id

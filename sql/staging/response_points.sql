@@ -30,7 +30,8 @@ with final as (
         decided_points.cost_usd,
         coalesce(decided_points.is_cost_unknown, false) as is_cost_unknown
     from staging.wanted_responses as wanted
-    inner join staging.rubric_weights using (benchmark, dataset_revision, task_id)
+    inner join staging.rubric_weights
+        using (benchmark, dataset_revision, task_id)
     left join temp.decided_points
         on
             wanted.response_id = decided_points.response_id

@@ -8,7 +8,10 @@
 -- built as: table
 -- depends on: staging.task_set_members, task_labels, tasks
 with latest_hard as (
-    select task_set_members.benchmark, task_set_members.dataset_revision, task_set_members.task_id
+    select
+        task_set_members.benchmark,
+        task_set_members.dataset_revision,
+        task_set_members.task_id
     from staging.task_set_members
     where task_set_members.is_own_hard
 ),
@@ -22,9 +25,13 @@ labelled as (
     union all by name
     select *, 'turns' as breakdown, turns::varchar as label from tasks
     union all by name
-    select *, 'decision_type' as breakdown, unnest(decision_types) as label from tasks
+    select *, 'decision_type' as breakdown, unnest(decision_types) as label
+    from tasks
     union all by name
-    select *, 'economic_pathway' as breakdown, unnest(economic_pathways) as label
+    select
+        *,
+        'economic_pathway' as breakdown,
+        unnest(economic_pathways) as label
     from tasks
     union all by name
     select

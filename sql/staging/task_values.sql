@@ -40,7 +40,8 @@ final as (
         over_trials.breakdown,
         over_trials.label,
         over_trials.score_name,
-        -- Over the trials in their order, so that the last digits of the same data are the same.
+        -- Over the trials in their order, so that the last digits of the same
+        -- data are the same.
         list_aggregate(over_trials.trial_values, 'favg') as value,
         -- A trial that was not sampled could still be anything.
         (sum_lower + (over_trials.n_trials - n_responses) * lowest)

@@ -16,7 +16,8 @@ with trial_values as (
         unnest(breakdown_values.complete_trials) as trial,
         unnest(breakdown_values.trial_values) as value
     from staging.breakdown_values
-    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
 )
 
 select

@@ -1,78 +1,11 @@
--- One row: a leaderboard's row of a model that answered and has no verdict
--- under a judging that others have.
---
--- Who answered tasks of a task set and has no verdict at all under a judging
--- that others have verdicts under, in the same vintage or, where a configured
--- model has none in any, in its newest: it stands on the leaderboard without a
--- score.
+-- One row: a row of a leaderboard, of a model that answered and has no verdict
+-- under a judging that others have verdicts under; it has no score.
 --
 -- built as: table
--- depends on: staging.breakdown_sizes, staging.judgings, staging.model_runs,
---     staging.task_set_members, responses, score_definitions, tasks
-with answered as (
-    select
-        benchmark,
-        dataset_revision,
-        model,
-        model_config_hash,
-        vintage,
-        count(distinct trial) as n_trials,
-        min(created_at) as first_answered_at
-    from responses
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    where tasks.is_admitted
-    group by all
-),
-
-lacking as (
-    select
-        answered.*,
-        of_revision.judging_id,
-        row_number() over (
-            partition by
-                benchmark, dataset_revision, judging_id, model,
-                model_config_hash
-            order by first_answered_at desc, vintage desc
-        )
-        = 1 as is_newest
-    from answered
-    inner join (
-        select distinct benchmark, dataset_revision, judging_id from staging.model_runs
-    ) as of_revision
-        using (benchmark, dataset_revision)
-    anti join staging.model_runs
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage,
-            judging_id
-        )
-),
-
-chosen as (
-    select
-        lacking.* exclude (is_newest),
-        is_newest and judged.judging_id is null as is_latest
-    from lacking
-    left join (
-        select distinct
-            benchmark,
-            dataset_revision,
-            model,
-            model_config_hash,
-            judging_id
-        from staging.model_runs
-    ) as judged
-        using (
-            benchmark, dataset_revision, model, model_config_hash, judging_id
-        )
-    where
-        is_latest
-        or (benchmark, dataset_revision, vintage, judging_id) in (
-            select (benchmark, dataset_revision, vintage, judging_id)
-            from staging.model_runs
-        )
-),
-
-answers as (
+-- depends on: staging.breakdown_sizes, staging.judgings,
+--     staging.task_set_members, temp.unjudged_runs, responses,
+--     score_definitions
+with answers as (
     select
         task_set_members.task_set_id,
         responses.model,
@@ -84,7 +17,8 @@ answers as (
         -- A cost that is not known makes the sum unknown, not smaller.
         if(count(*) = count(cost_usd), sum(cost_usd), null) as cost_usd
     from responses
-    inner join staging.task_set_members using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
     group by all
 )
 
@@ -119,7 +53,7 @@ select
     false as is_judged,
     chosen.is_latest,
     chosen.first_answered_at
-from chosen
+from temp.unjudged_runs as chosen
 inner join staging.judgings using (judging_id)
 inner join answers using (model, model_config_hash, vintage)
 inner join staging.breakdown_sizes

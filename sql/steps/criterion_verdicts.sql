@@ -59,7 +59,8 @@ grouped as (
 final as (
     select
         *,
-        -- Fisher's z. The trials of a model are much alike, so models are what is counted.
+        -- Fisher's z. The trials of a model are much alike, so models are what
+        -- is counted.
         if(
             n_models > 3 and rest_correlation is not null,
             tanh(

@@ -51,7 +51,8 @@ votes as (
 final as (
     select * from decided
     union all by name
-    -- More than half of all members, not of those who decided: what is missing is no vote.
+    -- More than half of all members, not of those who decided: what is missing
+    -- is no vote.
     select * exclude (n_members, n_votes)
     from votes
     where 2 * n_votes > n_members

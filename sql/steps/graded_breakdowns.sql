@@ -35,7 +35,12 @@ quarters as (
 ),
 
 cells as (
-    select distinct response_id, benchmark, dataset_revision, task_id, criterion_id
+    select distinct
+        response_id,
+        benchmark,
+        dataset_revision,
+        task_id,
+        criterion_id
     from temp.graded
 )
 

@@ -1,5 +1,5 @@
--- One row: a verdict on an answer and by a judging that are shown, on a criterion
--- as it stands today, in one of the ways it can be read.
+-- One row: a verdict on an answer and by a judging that are shown, on a
+-- criterion as it stands today, in one of the ways it can be read.
 -- begins with: judgings, shown_answers
 select
     judgings.judging,
