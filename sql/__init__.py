@@ -80,6 +80,15 @@ def read(name: str) -> str:
     return (FOLDER / f"{name}.sql").read_text(encoding="utf-8").strip().removesuffix(";")
 
 
+def template(name: str, **places: str) -> str:
+    """The text of `<name>.sql` with each `{place}` filled: identifiers, and conditions of our own; never a user's text.
+
+    Raises:
+        KeyError: a place is not given.
+    """
+    return read(name).format(**places)
+
+
 def with_steps(query: str, steps: Mapping[str, str]) -> str:
     """A query with some others in front as its first steps (`with name as (...)`), in their order.
 

@@ -66,7 +66,11 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
-    steps = {"spend": sql.read("questions/current_spend"), "run_costs": sql.read("marts/run_costs")}
+    steps = {
+        "spend": sql.read("questions/current_spend"),
+        "run_costs": sql.read("marts/run_costs"),
+        "run_totals": sql.read("staging/run_totals"),
+    }
     query = sql.with_steps(sql.read(f"questions/{question}"), steps)
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)

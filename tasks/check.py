@@ -105,28 +105,15 @@ def _known_findings(reader: Reader, key: dict[str, str], rules: list[Invariant])
 
     The rows of a revision never change, there can only come more of them when a further split is ingested.
     """
-    rows = reader.rows(
-        "select * from checks where benchmark = $benchmark and dataset_revision = $dataset_revision and run_id = ("
-        "  select arg_max(run_id, created_at) from checks"
-        "  where benchmark = $benchmark and dataset_revision = $dataset_revision and suite = 'ingest')",
-        key,
-    )
+    rows = reader.rows(sql.read("questions/checks_of_revision"), key)
     found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
     wanted = [(rule.check_name, described(rule), rule.frame, rule.policy) for rule in rules]
     if any(name not in found for name in wanted):
         return None
-    sizes = reader.rows(
-        "select count(*) as rubrics, coalesce(sum(n_criteria), 0)::bigint as criteria from tasks "
-        "where benchmark = $benchmark and dataset_revision = $dataset_revision",
-        key,
-    )[0]
+    sizes = reader.rows(sql.read("questions/size_of_revision"), key)[0]
     if any(found[name]["n_evaluated"] != sizes[name[2]] for name in wanted):
         return None
-    owners = reader.rows(
-        "select task_id || '/' || criterion_id as key, task_id from criteria "
-        "where benchmark = $benchmark and dataset_revision = $dataset_revision",
-        key,
-    )
+    owners = reader.rows(sql.read("questions/criterion_keys"), key)
     task_of = {row["key"]: row["task_id"] for row in owners}
     return [
         Finding(

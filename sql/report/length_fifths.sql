@@ -1,5 +1,5 @@
--- A model's answers in five parts of equal size, the shortest first: the mean
--- of their scores (equation 1, not clipped) in each part, beside the mean over
+-- A model's answers in five groups of equal size, the shortest first: the mean
+-- of their scores (equation 1, not clipped) in each group, beside the mean over
 -- all five. Only answers that are decided in full count.
 -- begins with: entries, judgings, shown_splits
 with answers as (

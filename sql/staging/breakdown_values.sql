@@ -1,5 +1,5 @@
--- One row: a task's score in a model run, under each label that the task or a
--- part of its rubric has.
+-- One row: a task's score in a model run, under each label that the task or
+-- criteria of it have.
 --
 -- A task's values under every label that it stands under, or that its criteria
 -- have.

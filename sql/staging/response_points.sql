@@ -1,5 +1,5 @@
--- One row: what a response of a model run adds up to, by part of the rubric,
--- and what is undecided.
+-- One row: what a response of a model run adds up to, by breakdown and label of
+-- the rubric, and what is undecided.
 --
 -- What every response of every model run adds up to, over its whole rubric and
 -- over each category and severity, with what is still undecided. A response

@@ -1,4 +1,5 @@
--- One row: a score of a response in a model run, by part of the rubric.
+-- One row: a score of a response in a model run, by breakdown and label of the
+-- rubric.
 --
 -- Equations 1 and 3 of the paper: every score of every response in every model
 -- run, over its whole rubric (breakdown `all`) and over each category and

@@ -1,10 +1,11 @@
--- One row: what a score divides by over a part of a task's rubric, and the
--- lowest and highest value that it can take.
+-- One row: what a score divides by over a task's criteria under one label, and
+-- the lowest and highest value that it can take.
 --
 -- The one definition of what a score divides by (equations 1 and 3, by the
--- factors that the benchmark declares), over each part of a task's rubric, with
--- the lowest and highest value that the score can take there. A part without
--- positive criteria has no `score`; its `min_normalized` exists.
+-- factors that the benchmark declares), over a task's whole rubric and its
+-- criteria under each label, with the lowest and highest value that the score
+-- can take there. A label without positive criteria has no `score`; its
+-- `min_normalized` exists.
 --
 -- built as: table
 -- depends on: staging.rubric_weights, score_definitions

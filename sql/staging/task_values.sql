@@ -1,5 +1,5 @@
 -- One row: a task's score in a model run, the mean over its complete trials, by
--- part of the rubric; NULL without one.
+-- breakdown and label of the rubric; NULL without one.
 --
 -- A task counts in a model run with the trials that are complete for it; its
 -- value is the mean over them. Wanted are all trials of the model run: what is

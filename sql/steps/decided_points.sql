@@ -1,5 +1,5 @@
 -- One row: what the decided criteria of a response under a judging add up to,
--- by part of the rubric.
+-- by breakdown and label of the rubric.
 --
 -- The one pass over all verdicts: of each response under each judging, what the
 -- decided criteria add up to, over the whole rubric, over each category and
