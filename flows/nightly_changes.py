@@ -16,13 +16,6 @@ from warehouse import Reader, Warehouse
 
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 """What is the same on both sides of a comparison."""
-_LATEST = """
-    select distinct model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading, judge_trial
-    from leaderboard
-    where
-        benchmark = $benchmark and dataset_revision = $revision and if($vintage is null, is_latest, vintage = $vintage)
-    order by all
-"""
 
 
 def comparisons(job: Job) -> list[Comparison]:
@@ -56,7 +49,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     asked = {"benchmark": benchmark.name, "revision": source.revision}
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(_LATEST, asked | {"vintage": vintage}):
+        for latest in reader.rows(sql.read("questions/latest_samplings"), asked | {"vintage": vintage}):
             pairs = reader.rows(sql.read("questions/night_pairs"), asked | {"night": latest["vintage"]})
             for row in pairs:
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import sql
 from flows.artifacts import table_shown
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.settings import Job
@@ -15,20 +16,14 @@ _SHOWN = (
     "n_tasks_wanted", "coverage", "cost_usd",
 )  # fmt: skip
 _MOST_ROWS = 200
-_QUALITY = """
-    select suite, check_name, expectation, severity, success, n_evaluated, n_failed
-    from checks
-    where benchmark = ? and dataset_revision = ?
-    qualify created_at = max(created_at) over (partition by suite)
-    order by success, suite, check_name, expectation
-"""
 
 
 async def results_shown(job: Job) -> None:
     """Show the leaderboard, what the last checks found, and what this run's calls cost."""
     benchmark, source = source_of(job)
     with Warehouse(job.warehouse).reader() as reader:
-        quality = reader.rows(_QUALITY, [benchmark.name, source.revision])
+        asked = {"benchmark": benchmark.name, "revision": source.revision}
+        quality = reader.rows(sql.read("questions/last_checks"), asked)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = leaderboard(job, Choice()).records[:_MOST_ROWS]
     await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", (_rounded(row) for row in rows))

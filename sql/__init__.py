@@ -1,33 +1,41 @@
-"""The SQL of the project, found from this folder: models (`staging/`, `marts/`) and the rows that checks look at."""
+"""The SQL of the project, found from this folder: the models, and the queries that stages and commands ask.
+
+A model is a file in `marts/` (what users query), `staging/` (what lies between, in a schema of that name) or `steps/`
+(temporary tables, there only while others are built). Its header says what it is built as and what it depends on.
+"""
 
 import re
+import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 FOLDER = Path(__file__).parent
+STAGING = "staging"
+_COMMENT = re.compile(r"((?:--[^\n]*\n)*)(.*)", re.DOTALL)
+"""The comment that a query begins with, and the query."""
+_SCHEMAS = {"marts": "", "staging": f"{STAGING}.", "steps": "temp."}
+"""What stands before the names of a folder's models in queries."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """One view or table: its name, its kind, its query, what a row is, and its described columns.
+    """One view or table: its name in queries, its kind, its query, what it reads, what a row is, and described columns.
 
-    The kind is `view`, `table`, or `step`: a table that is of use only while others are built.
+    The kind is `view`, `table`, or `step`: a temporary table that is of use only while others are built.
     """
 
     name: str
     kind: str
     query: str
+    depends_on: tuple[str, ...]
     meaning: str
     columns: dict[str, str]
-
-    @cached_property
-    def sources(self) -> set[str]:
-        """The names behind `from` and `join`: tables, models, and the query's own steps."""
-        return set(re.findall(r"\b(?:from|join)\s+([a-z_]+)", self.query))
 
     @cached_property
     def text(self) -> str:
@@ -37,24 +45,19 @@ class Model:
 
 @cache
 def schema() -> dict[str, Any]:
-    """`schema.yml`: every model in the order of building, and the meaning of the columns that models add."""
+    """`schema.yml`: what a row of every mart is, and the meaning of the columns that marts add."""
     document: dict[str, Any] = yaml.safe_load((FOLDER / "schema.yml").read_text(encoding="utf-8"))
     return document
 
 
 @cache
 def models() -> list[Model]:
-    """Every model, in the order in which they are built."""
-    return [
-        Model(
-            name=name,
-            kind=entry["kind"],
-            query=read(f"{entry['folder']}/{name}"),
-            meaning=entry["meaning"],
-            columns=dict(entry.get("columns") or {}),
-        )
-        for name, entry in schema()["models"].items()
-    ]
+    """Every model, in the order in which they are built: each after those that it depends on."""
+    found = [_model(folder, path.stem) for folder in _SCHEMAS for path in sorted((FOLDER / folder).glob("*.sql"))]
+    by_name = {model.name: model for model in found}
+    order = TopologicalSorter({name: [each for each in model.depends_on if each in by_name]
+                               for name, model in by_name.items()})  # fmt: skip
+    return [by_name[name] for name in order.static_order()]
 
 
 def behind(changed: set[str]) -> list[Model]:
@@ -64,14 +67,66 @@ def behind(changed: set[str]) -> list[Model]:
     """
     reached = set(changed)
     for model in models():
-        if model.sources & reached:
+        if reached.intersection(model.depends_on):
             reached.add(model.name)
     for model in reversed(models()):
         if model.name in reached:
-            reached |= {step.name for step in models() if step.kind == "step" and step.name in model.sources}
+            reached |= {step.name for step in models() if step.kind == "step" and step.name in model.depends_on}
     return [model for model in models() if model.name in reached]
 
 
 def read(name: str) -> str:
     """The text of `<name>.sql` below this folder."""
     return (FOLDER / f"{name}.sql").read_text(encoding="utf-8").strip().removesuffix(";")
+
+
+def template(name: str, **places: str) -> str:
+    """The text of `<name>.sql` with each `{place}` filled: identifiers, and conditions of our own; never a user's text.
+
+    Raises:
+        KeyError: a place is not given.
+    """
+    return read(name).format(**places)
+
+
+def with_steps(query: str, steps: Mapping[str, str]) -> str:
+    """A query with some others in front as its first steps (`with name as (...)`), in their order.
+
+    It and the later steps read a step in the place of the model of its name: `staging.<name>`.
+    """
+    if not steps:
+        return query
+
+    def within(text: str) -> str:
+        return re.sub(rf"\b{STAGING}\.(\w+)", lambda found: found[1 if found[1] in steps else 0], text)
+
+    heading, body = _COMMENT.fullmatch(within(query)).groups()  # type: ignore[union-attr]  # every text fits
+    first = ",\n\n".join(f"{name} as (\n{textwrap.indent(within(text), '    ')}\n)" for name, text in steps.items())
+    return f"{heading}with {first}" + (
+        f",\n\n{body.removeprefix('with ')}" if body.startswith("with ") else f"\n\n{body}"
+    )
+
+
+def declared(header: str, query: str) -> str:
+    """What stands behind a word such as `depends on:` in the header of a query, over its lines; empty without it."""
+    found = re.search(rf"^-- {header}:(.*(?:\n--    .*)*)", query, re.MULTILINE)
+    return " ".join(found[1].replace("\n--", "").split()) if found else ""
+
+
+def comment(query: str) -> str:
+    """The first paragraph of the comment that a query begins with."""
+    first = _COMMENT.fullmatch(query)[1].split("\n--\n")[0]  # type: ignore[index]  # every text fits
+    return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
+
+
+def _model(folder: str, name: str) -> Model:
+    query = read(f"{folder}/{name}")
+    described: dict[str, Any] = schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
+    return Model(
+        name=f"{_SCHEMAS[folder]}{name}",
+        kind=declared("built as", query) or "step",
+        query=query,
+        depends_on=tuple(declared("depends on", query).split(", ")),
+        meaning=described["meaning"],
+        columns=dict(described.get("columns") or {}),
+    )

@@ -214,17 +214,13 @@ def test_every_folder_with_python_is_a_package() -> None:
     assert [] == sorted(str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file())
 
 
-def test_every_sql_model_is_described_where_it_lies_and_nothing_else_is() -> None:
-    models = [path for folder in ("staging", "marts") for path in (sql.FOLDER / folder).glob("*.sql")]
-    files = {f"{path.parent.name}/{path.stem}" for path in models}
-    described = {f"{entry['folder']}/{name}" for name, entry in sql.schema()["models"].items()}
-
-    assert files == described
+def test_every_mart_is_described_and_nothing_else_is() -> None:
+    assert {path.stem for path in (sql.FOLDER / "marts").glob("*.sql")} == sql.schema()["marts"].keys()
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
     from tasks.benchmarks import benchmark_names, load_benchmark
-    from tasks.policies import expectations_of
+    from tasks.config.policies import expectations_of
 
     tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 

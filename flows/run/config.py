@@ -16,9 +16,9 @@ from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
 from tasks.config.models import Endpoint
 from tasks.config.operations import Report
+from tasks.config.policies import expectations_of, policies_of
 from tasks.config.settings import Job, Settings
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
-from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.json_text import refuse_deep

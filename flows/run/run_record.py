@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import sql
 from tasks.config.settings import Job
 from tasks.console.progress import say
 from tasks.maintain.run_history import run_cost, total_cost_usd
@@ -104,20 +105,13 @@ def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, A
     if outcome in {INTERRUPTED, FAILED}:
         warehouse.publish()
         with warehouse.reader() as reader:
-            rows_made = reader.rows(_MADE, [job.run_id] * 2)[0]
+            rows_made = reader.rows(sql.read("questions/rows_of_run"), {"run_id": job.run_id})[0]
     else:
         rows_made = {
             "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
             "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
         }
     return {**rows_made, "cost_usd": total_cost_usd(run_cost(job, job.run_id))}
-
-
-_MADE = """
-    select
-        (select count(*) from responses where run_id = ?) as responses_made,
-        (select count(*) from verdicts where run_id = ?) as verdicts_made
-"""
 
 
 def _command() -> str:

@@ -12,7 +12,7 @@ select
     criteria.position::double as criterion_position
 from verdicts
 left join responses using (response_id)
-left join rubric_criteria as criteria
+left join staging.rubric_criteria as criteria
     on
         verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision

@@ -18,4 +18,11 @@ select
     round(coverage, 3) as coverage
 from leaderboard
 where is_primary
-order by benchmark, split, judge, judge_trial, vintage, rank nulls last, score desc
+order by
+    benchmark,
+    split,
+    judge,
+    judge_trial,
+    vintage,
+    rank nulls last,
+    score desc

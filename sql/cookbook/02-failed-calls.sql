@@ -1,8 +1,24 @@
 -- Which calls failed, and why?
 with calls as (
-    select 'response' as what, model, null as judge, status, error, attempts, created_at from responses
+    select
+        'response' as what,
+        model,
+        null as judge,
+        status,
+        error,
+        attempts,
+        created_at
+    from responses
     union all
-    select 'verdict' as what, model, judge, status, error, attempts, created_at from verdicts
+    select
+        'verdict' as what,
+        model,
+        judge,
+        status,
+        error,
+        attempts,
+        created_at
+    from verdicts
 )
 
 select

@@ -1,21 +1,32 @@
--- Which criteria cost the last model most against the first one, in points of the score?
+-- Which criteria cost the last model most against the first one, in points of
+-- the score?
 with ends as (
     select
-        board_id,
-        arg_min(series_id, rank) as first_series,
-        arg_max(series_id, rank) as last_series,
+        task_set_id,
+        arg_min(model_run_id, rank) as first_series,
+        arg_max(model_run_id, rank) as last_series,
         arg_min(model, rank) as first_model,
         arg_max(model, rank) as last_model
-    from ranks
-    inner join cut_rows using (board_id, series_id, cut, label, score_name)
-    where cut_rows.cut = 'all' and cut_rows.is_primary and not is_own_hard
-    group by board_id, judge, judge_config_hash, template_hash, judge_trial, vintage
+    from staging.ranks
+    inner join staging.mean_scores
+        using (task_set_id, model_run_id, breakdown, label, score_name)
+    where
+        mean_scores.breakdown = 'all'
+        and mean_scores.is_primary
+        and not is_own_hard
+    group by
+        task_set_id,
+        judge,
+        judge_config_hash,
+        template_hash,
+        judge_trial,
+        vintage
     having count(*) > 1
 ),
 
 met as (
-    select series_id, task_id, criterion_id, avg(value) as met_share
-    from judged_criteria
+    select model_run_id, task_id, criterion_id, avg(value) as met_share
+    from staging.judged_criteria
     group by all
     having count(value) > 0
 )
@@ -34,17 +45,17 @@ select
     ) as effect,
     criteria.title
 from ends
-inner join met as first_met on ends.first_series = first_met.series_id
+inner join met as first_met on ends.first_series = first_met.model_run_id
 inner join met as last_met
     on
-        ends.last_series = last_met.series_id
+        ends.last_series = last_met.model_run_id
         and first_met.task_id = last_met.task_id
         and first_met.criterion_id = last_met.criterion_id
-inner join series on ends.first_series = series.series_id
+inner join staging.model_runs on ends.first_series = model_runs.model_run_id
 inner join criteria
     on
-        series.benchmark = criteria.benchmark
-        and series.dataset_revision = criteria.dataset_revision
+        model_runs.benchmark = criteria.benchmark
+        and model_runs.dataset_revision = criteria.dataset_revision
         and first_met.task_id = criteria.task_id
         and first_met.criterion_id = criteria.criterion_id
 inner join tasks
@@ -52,10 +63,10 @@ inner join tasks
         criteria.benchmark = tasks.benchmark
         and criteria.dataset_revision = tasks.dataset_revision
         and criteria.task_id = tasks.task_id
-inner join boards
+inner join staging.task_set_members
     on
-        ends.board_id = boards.board_id
-        and criteria.task_id = boards.task_id
+        ends.task_set_id = task_set_members.task_set_id
+        and criteria.task_id = task_set_members.task_id
 where effect < 0
 order by effect, criteria.task_id, criteria.criterion_id
 limit 20

@@ -1,4 +1,5 @@
--- In which rubric categories is each model strong or weak (min-normalised, figure 6)?
+-- In which rubric categories is each model strong or weak (min-normalised,
+-- figure 6)?
 select
     split,
     label as category,
@@ -8,6 +9,9 @@ select
     round(ci_high, 3) as ci_high,
     n_tasks,
     rank
-from cut_leaderboard
-where cut = 'category' and score_name = 'min_normalized' and not is_own_hard
+from breakdown_leaderboard
+where
+    breakdown = 'category'
+    and score_name = 'min_normalized'
+    and not is_own_hard
 order by split, category, rank nulls last, model

@@ -6,7 +6,7 @@ select
     arg_max(model, mean_score) as best_model,
     count(*) as models,
     max(n_tasks_wanted) as tasks
-from cut_leaderboard
-where cut = 'topic' and is_primary and not is_own_hard
+from breakdown_leaderboard
+where breakdown = 'topic' and is_primary and not is_own_hard
 group by split, topic
 order by split, mean_score

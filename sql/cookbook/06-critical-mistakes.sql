@@ -1,4 +1,5 @@
--- Which critical mistakes were made, by which model, and what did the judge say?
+-- Which critical mistakes were made, by which model, and what did the judge
+-- say?
 select
     model,
     task_id,

@@ -1,4 +1,5 @@
--- How many critical criteria does a model meet, and how many critical mistakes does it make?
+-- How many critical criteria does a model meet, and how many critical mistakes
+-- does it make?
 select
     split,
     model,

@@ -1,5 +1,7 @@
--- How far do judges agree with people, taking imported graders for people (table 3 of the paper)?
--- A pair counts by its decisions; `prbench judges --people` pools the decisions themselves and gives intervals.
+-- How far do judges agree with people, taking imported graders for people
+-- (table 3 of the paper)?
+-- A pair counts by its decisions; `prbench judges --people` pools the decisions
+-- themselves and gives intervals.
 with sides as (
     select kind_a, kind_b, grader_a as judge, kappa, macro_f1, n
     from judge_agreement
@@ -9,7 +11,13 @@ with sides as (
     from judge_agreement
     where kind_b = 'judge' and kind_a = 'imported'
     union all
-    select kind_a, kind_b, '(people with each other)' as judge, kappa, macro_f1, n
+    select
+        kind_a,
+        kind_b,
+        '(people with each other)' as judge,
+        kappa,
+        macro_f1,
+        n
     from judge_agreement
     where kind_a = 'imported' and kind_b = 'imported'
 )

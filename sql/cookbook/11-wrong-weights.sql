@@ -1,4 +1,5 @@
--- Which criteria go against the rest of their task, so that weight or sign may be wrong?
+-- Which criteria go against the rest of their task, so that weight or sign may
+-- be wrong?
 select
     task_id,
     category,

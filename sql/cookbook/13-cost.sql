@@ -1,4 +1,5 @@
--- What did each model cost on each split, and what does a point of the score cost?
+-- What did each model cost on each split, and what does a point of the score
+-- cost?
 select
     split,
     model,

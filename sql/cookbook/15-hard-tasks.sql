@@ -11,5 +11,10 @@ select
 from hard_subset
 inner join tasks using (benchmark, dataset_revision, task_id)
 left join hard_stability using (selection_id, task_id)
-where hard_subset.selection_id in (select selection_id from latest_selections)
+where
+    hard_subset.selection_id in (
+        select arg_max(selection_id, selected_at)
+        from hard_subset
+        group by benchmark, dataset_revision, field
+    )
 order by hard_subset.field, hard_subset.rank

@@ -1,12 +1,12 @@
 -- What is not decided yet, and why?
 select
     model,
-    series.judge,
+    model_runs.judge,
     judged_criteria.status,
     count(*) as criteria,
     count(distinct judged_criteria.response_id) as responses
-from judged_criteria
-inner join series using (series_id)
+from staging.judged_criteria
+inner join staging.model_runs using (model_run_id)
 where judged_criteria.value is null
 group by all
 order by criteria desc, model, judge, status

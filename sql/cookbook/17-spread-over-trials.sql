@@ -9,7 +9,17 @@ select
 from scores
 inner join score_definitions using (benchmark, score_name)
 where is_primary and is_complete
-group by benchmark, dataset_revision, model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading,
+group by
+    benchmark,
+    dataset_revision,
+    model,
+    model_config_hash,
+    vintage,
+    judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    
     judge_trial, task_id
 having count(*) > 1
 order by spread desc, model, judge, task_id

@@ -1,4 +1,5 @@
--- Where do models fail: of each category's criteria the share that failed, and of all failures the category's share?
+-- Where do models fail: of each category's criteria the share that failed, and
+-- of all failures the category's share?
 select
     model,
     split,

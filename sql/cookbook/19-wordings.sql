@@ -11,5 +11,5 @@ select
     n,
     n_tasks
 from variant_agreement
-where cut = 'all'
+where breakdown = 'all'
 order by rubric <> 'original', rubric, grading, grader, reference

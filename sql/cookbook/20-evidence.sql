@@ -1,4 +1,5 @@
--- What was found, part by part, in the answers that were too long to be judged whole?
+-- What was found, chunk by chunk, in the answers that were too long to be
+-- judged whole?
 with searched as (
     select
         verdict_id,
@@ -9,7 +10,8 @@ with searched as (
         status,
         evidence
     from evidence
-    -- An answer that was cut anew after the judge found a part too long is there in both ways.
+    -- An answer that was split again, after the judge found a chunk too long,
+    -- is there in both ways.
     qualify
         n_parts = last_value(n_parts) over (
             partition by verdict_id, round
@@ -32,7 +34,7 @@ select
     array_to_string(searched.evidence, ' | ') as evidence
 from searched
 inner join verdicts using (verdict_id)
-left join rubric_criteria as criteria
+left join staging.rubric_criteria as criteria
     on
         verdicts.benchmark = criteria.benchmark
         and verdicts.dataset_revision = criteria.dataset_revision

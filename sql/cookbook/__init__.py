@@ -1,9 +1,10 @@
 """The cookbook: questions that are often asked, each with a query that answers it.
 
-A recipe is a file `<number>-<name>.sql` of this folder. Its first line is the question, as a comment; the rest is one
+A recipe is a file `<number>-<name>.sql` of this folder. It begins with the question, as a comment; the rest is one
 query without parameters. The number is its place in the list.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,9 @@ def recipes() -> list[Recipe]:
 
 
 def _read(path: Path) -> Recipe:
-    first, _, rest = path.read_text(encoding="utf-8").partition("\n")
-    question = first.removeprefix("--").strip()
-    if not first.startswith("--") or not question:
-        raise ValueError(f"{path}: the first line is no comment with a question")
-    return Recipe(path.stem.partition("-")[2], question, rest.strip().removesuffix(";").rstrip())
+    text = path.read_text(encoding="utf-8")
+    question = re.match(r"((?:-- .*\n)*?-- .*\?)\n", text)
+    if question is None:
+        raise ValueError(f"{path}: it does not begin with a comment that is a question")
+    asked = " ".join(line.removeprefix("-- ") for line in question[1].splitlines())
+    return Recipe(path.stem.partition("-")[2], asked, text[question.end() :].strip().removesuffix(";").rstrip())

@@ -1,26 +1,28 @@
+-- built as: view
+-- depends on: staging.model_runs, staging.response_scores
 select
-    score_parts.response_id,
-    series.benchmark,
-    series.dataset_revision,
-    score_parts.task_id,
-    series.model,
-    series.model_config_hash,
-    score_parts.trial,
-    series.vintage,
-    series.judge,
-    series.judge_config_hash,
-    series.template_hash,
-    series.grading,
-    series.judge_trial,
-    score_parts.label as category,
-    score_parts.score_name,
-    score_parts.value,
-    score_parts.value_lower,
-    score_parts.value_upper,
-    score_parts.coverage,
-    score_parts.is_complete,
-    score_parts.n_decided,
-    score_parts.n_wanted
-from score_parts
-inner join series using (series_id)
-where score_parts.cut = 'category'
+    response_scores.response_id,
+    model_runs.benchmark,
+    model_runs.dataset_revision,
+    response_scores.task_id,
+    model_runs.model,
+    model_runs.model_config_hash,
+    response_scores.trial,
+    model_runs.vintage,
+    model_runs.judge,
+    model_runs.judge_config_hash,
+    model_runs.template_hash,
+    model_runs.grading,
+    model_runs.judge_trial,
+    response_scores.label as category,
+    response_scores.score_name,
+    response_scores.value,
+    response_scores.value_lower,
+    response_scores.value_upper,
+    response_scores.coverage,
+    response_scores.is_complete,
+    response_scores.n_decided,
+    response_scores.n_wanted
+from staging.response_scores
+inner join staging.model_runs using (model_run_id)
+where response_scores.breakdown = 'category'

@@ -1,13 +1,16 @@
-with panels as (
+-- built as: table
+-- depends on: staging.model_runs, temp.criterion_verdicts, temp.disagreements,
+--     criteria, tasks
+with rankings as (
     select distinct
-        panel_id,
+        ranking_id,
         vintage,
         judge,
         judge_config_hash,
         template_hash,
         grading,
         judge_trial
-    from series
+    from staging.model_runs
 )
 
 select
@@ -21,12 +24,12 @@ select
     criteria.category,
     criteria.weight,
     criteria.severity,
-    panels.vintage,
-    panels.judge,
-    panels.judge_config_hash,
-    panels.template_hash,
-    panels.grading,
-    panels.judge_trial,
+    rankings.vintage,
+    rankings.judge,
+    rankings.judge_config_hash,
+    rankings.template_hash,
+    rankings.grading,
+    rankings.judge_trial,
     criterion_verdicts.n_models,
     criterion_verdicts.n_models_met,
     criterion_verdicts.n_responses,
@@ -37,9 +40,9 @@ select
     criterion_verdicts.rest_correlation_high,
     disagreements.n_graded,
     disagreements.disagreement
-from criterion_verdicts
-inner join panels using (panel_id)
+from temp.criterion_verdicts
+inner join rankings using (ranking_id)
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 inner join tasks using (benchmark, dataset_revision, task_id)
-left join disagreements
+left join temp.disagreements
     using (benchmark, dataset_revision, task_id, criterion_id)

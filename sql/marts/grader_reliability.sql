@@ -1,9 +1,11 @@
+-- built as: view
+-- depends on: staging.reliability_counts, reliability_measures
 with counted as (
     select
         benchmark,
         dataset_revision,
         grader_set,
-        cut,
+        breakdown,
         label,
         max(n_graders) as n_graders,
         sum(n)::bigint as n,
@@ -11,14 +13,20 @@ with counted as (
         sum(n_unanimous) / sum(n) as unanimous_share,
         md5(
             concat_ws(
-                chr(31), benchmark, dataset_revision, grader_set, cut, label
+                chr(31),
+                benchmark,
+                dataset_revision,
+                grader_set,
+                breakdown,
+                label
             )
         ) as figure_id,
         bit_xor(
             hash(
                 task_id,
                 n,
-                -- Sums of thirds and the like, which depend on their order in the last digits.
+                -- Sums of thirds and the like, which depend on their order in
+                -- the last digits.
                 round(unmet_unmet, 6),
                 round(unmet_partial, 6),
                 round(unmet_met, 6),
@@ -27,7 +35,7 @@ with counted as (
                 round(met_met, 6)
             )
         )::varchar as basis
-    from reliability_counts
+    from staging.reliability_counts
     group by all
 )
 

@@ -1,89 +1,8 @@
--- Who decided on criteria of a benchmark: a judge (or people) in one of its repetitions, or the majority of several. The
--- name tells configuration, template or repetition only where one label has several there.
-with deciding as (
-    select
-        decided_parts.judging_id,
-        responses.benchmark,
-        list_sort(
-            list(distinct hash(responses.benchmark, responses.dataset_revision))
-        ) as revision_ids
-    from decided_parts
-    inner join responses using (response_id)
-    where decided_parts.cut = 'all'
-    group by decided_parts.judging_id, responses.benchmark
-),
-
-named as (
-    select
-        judgings.*,
-        deciding.benchmark,
-        deciding.revision_ids,
-        judge
-        || if(
-            count(distinct (judge_config_hash, template_hash, asked_grading))
-                over (partition by benchmark, judge) > 1,
-            ' [' || judge_config_hash[:6] || ' ' || template_hash[:6] || ' '
-            || asked_grading || ']',
-            ''
-        )
-        || if(grading = 'ternary_as_binary', ' (as binary)', '') as configured
-    from (
-        select
-            *,
-            if(grading = 'ternary_as_binary', 'ternary', grading)
-                as asked_grading
-        from judgings
-    ) as judgings
-    inner join deciding using (judging_id)
-),
-
-repeated as (
-    select
-        *,
-        configured || if(judge_trial > 1, '#' || judge_trial, '') as grader
-    from named
-),
-
-identified as (
-    select
-        judging_id as grader_id,
-        if(
-            count(*) over (partition by benchmark, grader) > 1,
-            grader || ' ' || md5(judging_id::varchar)[:6],
-            grader
-        ) as grader,
-        if(is_imported, 'imported', 'judge') as kind,
-        configured,
-        judge,
-        judge_trial,
-        rubric,
-        grading,
-        benchmark,
-        revision_ids
-    from repeated
-),
-
-judges as (
-    select
-        *,
-        -- A reading of verdicts has the voice that gave them.
-        replace(grader, ' (as binary)', '') as voice,
-        -- All graders of a benchmark are held against each other in the rubric's own words, and in two steps unless
-        -- all of them were asked for three.
-        judge_trial = 1
-        and rubric = 'original'
-        and coalesce(
-            (grading = 'ternary') = bool_and(grading = 'ternary') filter (
-                judge_trial = 1
-                and rubric = 'original'
-                and grading <> 'ternary_as_binary'
-            ) over (partition by benchmark),
-            false
-        ) as has_voice
-    from identified
-),
-
-majorities as (
+-- Judges and people in one of their repetitions, and the majorities of several.
+--
+-- built as: table
+-- depends on: temp.judges, grader_panels
+with majorities as (
     -- Those that the configuration names.
     select
         grader_panels.benchmark,
@@ -95,13 +14,14 @@ majorities as (
         list_sort(list_distinct(flatten(list(revision_ids)))) as revision_ids,
         if(bool_and(grading = 'ternary'), 'ternary', 'binary') as grading
     from grader_panels
-    left join judges
+    left join temp.judges
         on
             grader_panels.benchmark = judges.benchmark
             and list_contains(members, judges.grader)
     group by grader_panels.benchmark, majority
     union all
-    -- All judges of a data-set revision, where there are at least three; else with those whose verdicts were imported.
+    -- All judges of a data-set revision, where there are at least three; else
+    -- with those whose verdicts were imported.
     select
         benchmark,
         hash('majority', revision_id) as grader_id,
@@ -115,14 +35,14 @@ majorities as (
         ) as members,
         [revision_id] as revision_ids,
         if(bool_and(grading = 'ternary'), 'ternary', 'binary') as grading
-    from (select *, unnest(revision_ids) as revision_id from judges)
+    from (select *, unnest(revision_ids) as revision_id from temp.judges)
     where
         has_voice
         and (benchmark, 'majority') not in (
             select (benchmark, majority) from grader_panels
         )
         and (benchmark, 'majority') not in (
-            select (benchmark, grader) from judges
+            select (benchmark, grader) from temp.judges
         )
     group by benchmark, revision_id
     having count(*) >= 3
@@ -135,14 +55,14 @@ majorities as (
         list_sort(list(voice)) as members,
         list_sort(list_distinct(flatten(list(revision_ids)))) as revision_ids,
         any_value(grading) as grading
-    from judges
+    from temp.judges
     group by benchmark, configured
     having count(*) >= 3
 ),
 
 final as (
     select *, [voice] as members
-    from judges
+    from temp.judges
     union all by name
     select *, 'majority' as kind, 1 as judge_trial, false as has_voice
     from majorities

@@ -1,3 +1,5 @@
-select * exclude (is_own_hard, cut, label)
-from board_figures
-where is_own_hard and cut = 'all'
+-- built as: view
+-- depends on: staging.leaderboard_rows
+select * exclude (is_own_hard, breakdown, label)
+from staging.leaderboard_rows
+where is_own_hard and breakdown = 'all'

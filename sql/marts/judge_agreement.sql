@@ -1,3 +1,5 @@
-select * exclude (cut, label, figure_id, basis)
-from agreement_figures
-where cut = 'all'
+-- built as: view
+-- depends on: staging.agreement_figures
+select * exclude (breakdown, label, figure_id, basis)
+from staging.agreement_figures
+where breakdown = 'all'

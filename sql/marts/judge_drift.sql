@@ -1,3 +1,5 @@
+-- built as: view
+-- depends on: staging.control_nights, control_limits, control_set
 with sets as (
     select
         set_id,
@@ -24,7 +26,7 @@ final as (
         expected.cause,
         expected.cause is not null as is_out_of_control
     from sets
-    inner join control_nights as nights using (set_id)
+    inner join staging.control_nights as nights using (set_id)
     left join control_limits as expected
         on
             nights.set_id = expected.set_id

@@ -1,7 +1,11 @@
--- How much more often a grader says "met" than the others do on the same criteria.
+-- How much more often a grader says "met" than the others do on the same
+-- criteria.
+--
+-- built as: table
+-- depends on: temp.graded, graders
 with with_voice as (
     select graded.*, graders.grader, graders.kind
-    from graded
+    from temp.graded
     inner join graders using (grader_id, benchmark)
     where graders.has_voice
 ),

@@ -1,4 +1,8 @@
--- Of admitted tasks only: a task that was refused later is left out of everything.
+-- Of admitted tasks only: a task that was refused later is left out of
+-- everything.
+--
+-- built as: table
+-- depends on: message_rows, tasks
 select message_rows.*
 from message_rows
 inner join tasks using (benchmark, dataset_revision, task_id)

@@ -1,4 +1,8 @@
--- The refusals of the latest ingest check of each revision: a policy that changed takes effect there.
+-- The refusals of the latest ingest check of each revision: a policy that
+-- changed takes effect there.
+--
+-- built as: table
+-- depends on: checks, refusals
 with latest_check as (
     select
         benchmark,

@@ -1,4 +1,8 @@
--- How long an answer is, beside its scores (figure 7 counts letters and digits only).
+-- How long an answer is, beside its scores (figure 7 counts letters and digits
+-- only).
+--
+-- built as: view
+-- depends on: responses, scores, tasks
 select
     scores.*,
     tasks.field,

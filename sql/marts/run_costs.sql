@@ -1,5 +1,9 @@
--- What the calls of a run cost on a day, for a purpose, with a model. This is the only definition of a run's cost:
--- `prbench status`, the report, the tables in Prefect's UI and `runs.cost_usd` all add up its rows.
+-- What the calls of a run cost on a day, for a purpose, with a model. This is
+-- the only definition of a run's cost: `prbench status`, the report, the tables
+-- in Prefect's UI and `runs.cost_usd` all add up its rows.
+--
+-- built as: view
+-- depends on: control_verdicts, criterion_variants, responses, spend, verdicts
 with rows_made as (
     select run_id, created_at, 'sample' as purpose, model as called_model,
         status <> 'ok' as is_failed, prompt_tokens, cached_tokens,
@@ -22,7 +26,8 @@ with rows_made as (
     where model is not null
 ),
 
--- Of runs that the ledger knows nothing of, such as those of another warehouse, the rows tell what they cost.
+-- Of runs that the ledger knows nothing of, such as those of another warehouse,
+-- the rows tell what they cost.
 from_rows as (
     select
         run_id,
@@ -61,7 +66,8 @@ known as (
 
 select
     * replace (
-        -- Calls whose price nobody knows are not in it; where they leave nothing, it is NULL and not 0.
+        -- Calls whose price nobody knows are not in it; where they leave
+        -- nothing, it is NULL and not 0.
         case when cost_usd > 0 or unpriced_calls = 0 then cost_usd end
             as cost_usd
     )

@@ -1,4 +1,8 @@
--- How a model's score went on from vintage to vintage, beside the one before under the same judge and template.
+-- How a model's score went on from vintage to vintage, beside the one before
+-- under the same judge and template.
+--
+-- built as: view
+-- depends on: leaderboard
 select
     benchmark,
     dataset_revision,

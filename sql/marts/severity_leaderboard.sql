@@ -1,75 +1,83 @@
--- What a risk owner asks first: of the criteria of the highest severity, the share met; of those of the gravest
--- detrimental one, the share committed. Which severities these are is what the benchmark declares.
+-- What a risk owner asks first: of the criteria of the highest severity, the
+-- share met; of those of the gravest detrimental one, the share committed.
+-- Which severities these are is what the benchmark declares.
+--
+-- built as: view
+-- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
+--     staging.response_points, staging.task_set_members, intervals, severities
 with extremes as (
     select
         benchmark,
-        arg_max(severity, max_weight) filter (where max_weight > 0) as gravest_good,
-        arg_min(severity, min_weight) filter (where min_weight < 0) as gravest_bad
+        arg_max(severity, max_weight) filter (where max_weight > 0)
+            as gravest_good,
+        arg_min(severity, min_weight) filter (where min_weight < 0)
+            as gravest_bad
     from severities
     group by benchmark
 ),
 
 mistakes as (
     select
-        boards.board_id,
-        response_parts.series_id,
+        task_set_members.task_set_id,
+        response_points.model_run_id,
         count(*) as n_responses,
-        count(*) filter (where response_parts.n_met > 0) as n_with_mistake
-    from response_parts
-    inner join series using (series_id)
-    inner join boards
+        count(*) filter (where response_points.n_met > 0) as n_with_mistake
+    from staging.response_points
+    inner join staging.model_runs using (model_run_id)
+    inner join staging.task_set_members
         on
-            series.benchmark = boards.benchmark
-            and series.dataset_revision = boards.dataset_revision
-            and response_parts.task_id = boards.task_id
+            model_runs.benchmark = task_set_members.benchmark
+            and model_runs.dataset_revision = task_set_members.dataset_revision
+            and response_points.task_id = task_set_members.task_id
     inner join extremes
         on
-            series.benchmark = extremes.benchmark
-            and response_parts.label = extremes.gravest_bad
+            model_runs.benchmark = extremes.benchmark
+            and response_points.label = extremes.gravest_bad
     where
-        response_parts.cut = 'severity'
-        and response_parts.n_decided = response_parts.n_wanted
+        response_points.breakdown = 'severity'
+        and response_points.n_decided = response_points.n_wanted
     group by all
 ),
 
 sides as (
     select distinct
-        cut_rows.board_id,
-        cut_rows.series_id,
-        cut_rows.benchmark,
-        cut_rows.dataset_revision,
-        cut_rows.split,
-        cut_rows.is_own_hard,
-        cut_rows.judge,
-        cut_rows.judge_config_hash,
-        cut_rows.template_hash,
-        cut_rows.grading,
-        cut_rows.judge_trial,
-        cut_rows.vintage,
-        cut_rows.model,
-        cut_rows.model_config_hash,
-        cut_rows.n_trials,
-        series.is_latest,
-        cut_rows.label = extremes.gravest_good as is_good,
-        cut_rows.n_tasks,
-        cut_rows.n_judged,
-        cut_rows.met_share,
+        mean_scores.task_set_id,
+        mean_scores.model_run_id,
+        mean_scores.benchmark,
+        mean_scores.dataset_revision,
+        mean_scores.split,
+        mean_scores.is_own_hard,
+        mean_scores.judge,
+        mean_scores.judge_config_hash,
+        mean_scores.template_hash,
+        mean_scores.grading,
+        mean_scores.judge_trial,
+        mean_scores.vintage,
+        mean_scores.model,
+        mean_scores.model_config_hash,
+        mean_scores.n_trials,
+        model_runs.is_latest,
+        mean_scores.label = extremes.gravest_good as is_good,
+        mean_scores.n_tasks,
+        mean_scores.n_judged,
+        mean_scores.met_share,
         intervals.met_ci_low,
         intervals.met_ci_high,
         intervals.is_met_small,
-        cut_rows.coverage
-    from cut_rows
-    inner join series using (series_id)
-    inner join series_costs using (board_id, series_id)
+        mean_scores.coverage
+    from staging.mean_scores
+    inner join staging.model_runs using (model_run_id)
+    inner join staging.model_run_costs using (task_set_id, model_run_id)
     inner join extremes
         on
-            cut_rows.benchmark = extremes.benchmark
-            and cut_rows.label in (extremes.gravest_good, extremes.gravest_bad)
+            mean_scores.benchmark = extremes.benchmark
+            and mean_scores.label
+            in (extremes.gravest_good, extremes.gravest_bad)
     left join intervals
         on
-            cut_rows.figure_id = intervals.figure_id
-            and cut_rows.basis = intervals.basis
-    where cut_rows.cut = 'severity' and series_costs.is_judged
+            mean_scores.figure_id = intervals.figure_id
+            and mean_scores.basis = intervals.basis
+    where mean_scores.breakdown = 'severity' and model_run_costs.is_judged
 ),
 
 final as (
@@ -105,7 +113,7 @@ final as (
         any_value(n_with_mistake / n_responses) as responses_with_mistake_share,
         any_value(n_responses) as n_responses_at_risk
     from sides
-    left join mistakes using (board_id, series_id)
+    left join mistakes using (task_set_id, model_run_id)
     group by all
 )
 

@@ -1,3 +1,5 @@
+-- built as: table
+-- depends on: checks, quarantine, split_members, task_rows
 with sizes as (
     select
         benchmark,

@@ -1,26 +1,31 @@
--- Equation 2 (or 4) for each repetition of the evaluation by itself, over the tasks that are complete in it. Repetitions
--- can be compared where they have the same tasks: where `n_tasks` is `n_tasks_full` of the leaderboard in each.
+-- Equation 2 (or 4) for each repetition of the evaluation by itself, over the
+-- tasks that are complete in it. Repetitions can be compared where they have
+-- the same tasks: where `n_tasks` is `n_tasks_full` of the leaderboard in each.
+--
+-- built as: view
+-- depends on: staging.mean_scores, staging.trial_means
 select
-    cut_rows.board_id,
-    cut_rows.series_id,
-    cut_rows.benchmark,
-    cut_rows.dataset_revision,
-    cut_rows.split,
-    cut_rows.is_own_hard,
-    cut_rows.cut,
-    cut_rows.label,
-    cut_rows.judge,
-    cut_rows.judge_config_hash,
-    cut_rows.template_hash,
-    cut_rows.grading,
-    cut_rows.judge_trial,
-    cut_rows.vintage,
-    cut_rows.model,
-    cut_rows.model_config_hash,
-    cut_rows.score_name,
+    mean_scores.task_set_id,
+    mean_scores.model_run_id,
+    mean_scores.benchmark,
+    mean_scores.dataset_revision,
+    mean_scores.split,
+    mean_scores.is_own_hard,
+    mean_scores.breakdown,
+    mean_scores.label,
+    mean_scores.judge,
+    mean_scores.judge_config_hash,
+    mean_scores.template_hash,
+    mean_scores.grading,
+    mean_scores.judge_trial,
+    mean_scores.vintage,
+    mean_scores.model,
+    mean_scores.model_config_hash,
+    mean_scores.score_name,
     trial_means.trial,
     trial_means.n_tasks,
     if(trial_mean < mean_floor, mean_floor, trial_mean) as mean_score,
     trial_mean as raw_mean_score
-from trial_means
-inner join cut_rows using (board_id, series_id, cut, label, score_name)
+from staging.trial_means
+inner join staging.mean_scores
+    using (task_set_id, model_run_id, breakdown, label, score_name)

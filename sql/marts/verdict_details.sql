@@ -1,20 +1,23 @@
+-- built as: view
+-- depends on: staging.judged_criteria, staging.model_runs, criteria, responses,
+--     tasks, verdicts
 select
     judged_criteria.verdict_id,
     judged_criteria.response_id,
-    series.benchmark,
-    series.dataset_revision,
+    model_runs.benchmark,
+    model_runs.dataset_revision,
     judged_criteria.task_id,
     tasks.field,
     tasks.topic,
-    series.model,
-    series.model_config_hash,
+    model_runs.model,
+    model_runs.model_config_hash,
     judged_criteria.trial,
-    series.vintage,
-    series.judge,
-    series.judge_config_hash,
-    series.template_hash,
-    series.grading,
-    series.judge_trial,
+    model_runs.vintage,
+    model_runs.judge,
+    model_runs.judge_config_hash,
+    model_runs.template_hash,
+    model_runs.grading,
+    model_runs.judge_trial,
     judged_criteria.criterion_id,
     criteria.title,
     criteria.weight,
@@ -29,8 +32,8 @@ select
     ),
     responses.status as response_status,
     responses.text as response_text
-from judged_criteria
-inner join series using (series_id)
+from staging.judged_criteria
+inner join staging.model_runs using (model_run_id)
 inner join responses using (response_id)
 inner join tasks
     on

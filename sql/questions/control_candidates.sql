@@ -1,6 +1,7 @@
--- The verdicts of one judging that make its control set: as many met as unmet ones as far as there are any, of as many
--- tasks as possible, a few criteria of each response. Content alone decides. Answers are materialized so that a text is
--- hashed once and not for each of its verdicts.
+-- The verdicts of one judging that make its control set: as many met as unmet
+-- ones as far as there are any, of as many tasks as possible, a few criteria of
+-- each response. Content alone decides. Answers are materialized so that a text
+-- is hashed once and not for each of its verdicts.
 with answers as materialized (
     select
         responses.response_id,
@@ -8,7 +9,8 @@ with answers as materialized (
         md5(responses.response_id) as response_order,
         md5(responses.text) as text_hash
     from responses
-    inner join tasks using (
+    inner join tasks
+        using (
         benchmark, dataset_revision, task_id, conversation_id
     )
     where
@@ -18,7 +20,8 @@ with answers as materialized (
         and tasks.is_admitted
 ),
 
--- Equal answers are judged by one call, whose verdict tells only once how steady the judge is.
+-- Equal answers are judged by one call, whose verdict tells only once how
+-- steady the judge is.
 decided as (
     select
         verdicts.task_id,
@@ -85,7 +88,8 @@ chosen as (
     from ranked
     inner join verdicts using (verdict_id)
     inner join answers using (response_id)
-    -- The first met, the first unmet, the second met, ...: where one kind ends, the others fill up.
+    -- The first met, the first unmet, the second met, ...: where one kind ends,
+    -- the others fill up.
     order by ranked.place, verdicts.value desc
     limit $number
 )

@@ -1,5 +1,6 @@
--- The members of a control set that have no verdict in a night yet, or a failed one whose cause may pass, with all that
--- a judge reads; `stored_status` is that of the failure. What is gone is NULL.
+-- The members of a control set that have no verdict in a night yet, or a failed
+-- one whose cause may pass, with all that a judge reads; `stored_status` is
+-- that of the failure. What is gone is NULL.
 with tonight as (
     select
         response_id,

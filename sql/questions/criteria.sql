@@ -20,9 +20,13 @@ from criterion_statistics
 where
     benchmark = $benchmark
     and dataset_revision = $revision
-    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], judge)
+    )
     and ($vintage::varchar is null or vintage = $vintage)
-    -- As they were asked for: the binary reading of three steps would name each twice.
+    -- As they were asked for: the binary reading of three steps would name each
+    -- twice.
     and grading <> 'ternary_as_binary'
     and case $which
         when 'never-met' then is_never_met

@@ -1,7 +1,8 @@
--- Why did the judge decide so, on both sides of these criteria, in each trial that counts?
+-- Why did the judge decide so, on both sides of these criteria, in each trial
+-- that counts?
 with wanted as (
     select unnest($cells::struct(
-        side int, series_id ubigint, task_id varchar, criterion_id varchar
+        side int, model_run_id ubigint, task_id varchar, criterion_id varchar
     )[], recursive := true)
 ),
 
@@ -16,8 +17,8 @@ final as (
         verdicts.criterion_id,
         list(verdicts.explanation order by verdicts.trial) as explanations
     from wanted
-    inner join series using (series_id)
-    inner join graded_verdicts as verdicts
+    inner join staging.model_runs using (model_run_id)
+    inner join staging.graded_verdicts as verdicts
         using (
             benchmark, dataset_revision, task_id, criterion_id, model, vintage,
             judge, judge_config_hash, template_hash, grading, judge_trial
@@ -30,13 +31,13 @@ final as (
             and verdicts.task_id = criteria.task_id
             and verdicts.criterion_id = criteria.criterion_id
             and verdicts.criterion_hash = criteria.content_hash
-    inner join response_parts
+    inner join staging.response_points
         on
-            wanted.series_id = response_parts.series_id
-            and verdicts.response_id = response_parts.response_id
+            wanted.model_run_id = response_points.model_run_id
+            and verdicts.response_id = response_points.response_id
     where
-        response_parts.cut = 'all'
-        and response_parts.n_decided = response_parts.n_wanted
+        response_points.breakdown = 'all'
+        and response_points.n_decided = response_points.n_wanted
     group by all
 )
 

@@ -1,12 +1,12 @@
--- What did two series decide on each criterion, as the mean over the trials
+-- What did two model run decide on each criterion, as the mean over the trials
 -- that are complete for the task, and what is the second's decision worth
 -- beside the first's? Where no trial is complete the task counts for neither;
 -- what was decided is then the mean over what is. A criterion is the same in
 -- two revisions when its content is.
 with sides as (
-    select series.*, side from series
+    select model_runs.*, side from staging.model_runs
     inner join (values (1, $first::ubigint), (2, $second::ubigint))
-        as chosen (side, series_id) using (series_id)
+        as chosen (side, model_run_id) using (model_run_id)
 ),
 
 answers as (
@@ -39,21 +39,21 @@ decisions as (
         verdicts.criterion_hash as content_hash,
         coalesce(
             favg(verdicts.value) filter (
-                response_parts.n_decided = response_parts.n_wanted
+                response_points.n_decided = response_points.n_wanted
             ),
             favg(verdicts.value)
         ) as value
-    from graded_verdicts as verdicts
+    from staging.graded_verdicts as verdicts
     inner join answers
         using (
             response_id, judge, judge_config_hash, template_hash, grading,
             judge_trial
         )
-    inner join response_parts
+    inner join staging.response_points
         on
-            answers.series_id = response_parts.series_id
-            and answers.response_id = response_parts.response_id
-            and response_parts.cut = 'all'
+            answers.model_run_id = response_points.model_run_id
+            and answers.response_id = response_points.response_id
+            and response_points.breakdown = 'all'
     group by all
 ),
 
@@ -67,17 +67,17 @@ cells as (
         rubrics.title,
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
-        rubrics.weight / part_bounds.denominator as worth,
+        rubrics.weight / score_bounds.denominator as worth,
         decisions.value
     from sides
     inner join rubrics using (benchmark, dataset_revision)
-    inner join part_bounds
+    inner join staging.score_bounds
         on
-            rubrics.benchmark = part_bounds.benchmark
-            and rubrics.dataset_revision = part_bounds.dataset_revision
-            and rubrics.task_id = part_bounds.task_id
-            and part_bounds.cut = 'all'
-            and part_bounds.score_name = $score
+            rubrics.benchmark = score_bounds.benchmark
+            and rubrics.dataset_revision = score_bounds.dataset_revision
+            and rubrics.task_id = score_bounds.task_id
+            and score_bounds.breakdown = 'all'
+            and score_bounds.score_name = $score
     left join decisions
         on
             sides.side = decisions.side

@@ -1,7 +1,8 @@
--- What is each task of each set of tasks worth in these series? NULL unless
+-- What is each task of each set of tasks worth in these model run? NULL unless
 -- a trial is complete.
 with places as (
-    select benchmark, dataset_revision, split, task_id from boards
+    select benchmark, dataset_revision, split, task_id
+    from staging.task_set_members
     where
         benchmark = $benchmark
         and is_own_hard = $is_hard
@@ -13,32 +14,32 @@ with places as (
 ),
 
 chosen as (
-    select series_id, benchmark, dataset_revision from series
-    where list_contains($series::ubigint[], series_id)
+    select model_run_id, benchmark, dataset_revision from staging.model_runs
+    where list_contains($model_runs::ubigint[], model_run_id)
 ),
 
-of_series as (
+of_runs as (
     select
-        series_id,
+        model_run_id,
         task_id,
         value
     from task_scores
     where
-        list_contains($series::ubigint[], series_id)
+        list_contains($model_runs::ubigint[], model_run_id)
         and score_name = $score
 ),
 
 final as (
     select
         places.split,
-        chosen.series_id,
+        chosen.model_run_id,
         places.task_id,
-        of_series.task_id is not null as is_answered,
-        of_series.value
+        of_runs.task_id is not null as is_answered,
+        of_runs.value
     from chosen
     inner join places using (benchmark, dataset_revision)
-    left join of_series using (series_id, task_id)
-    order by places.split, places.task_id, chosen.series_id
+    left join of_runs using (model_run_id, task_id)
+    order by places.split, places.task_id, chosen.model_run_id
 )
 
 select * from final

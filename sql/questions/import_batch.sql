@@ -1,4 +1,5 @@
--- What of one imported file is in the tables, with all verdicts on its responses, and whether it was taken back.
+-- What of one imported file is in the tables, with all verdicts on its
+-- responses, and whether it was taken back.
 with of_batch as (
     select response_id from responses
     where import_batch = $batch

@@ -1,4 +1,4 @@
--- How far pairs of graders agree, over all or under each label of a cut.
+-- How far pairs of graders agree, over all or under each label of a breakdown.
 select
     grader_a,
     grader_b,
@@ -21,11 +21,11 @@ select
     kind_a,
     kind_b,
     is_member
-from agreement_figures
+from staging.agreement_figures
 where
     benchmark = $benchmark
     and dataset_revision = $revision
-    and cut = $cut
+    and breakdown = $breakdown
     and (
         len($graders::varchar[]) = 0
         or list_contains($graders::varchar[], grader_a)

@@ -1,5 +1,6 @@
--- The usable responses that a person can be asked about: those that an imported verdict can name by task, model, trial
--- and vintage, each alone in its place. Models that are sampled nightly are of the night, all others of one vintage.
+-- The usable responses that a person can be asked about: those that an imported
+-- verdict can name by task, model, trial and vintage, each alone in its place.
+-- Models that are sampled nightly are of the night, all others of one vintage.
 select
     responses.response_id,
     responses.task_id,

@@ -1,4 +1,5 @@
--- The leaderboard on chosen splits, whole (cut `all`) or under each label of a cut.
+-- The leaderboard on chosen splits, whole (breakdown `all`) or under each label
+-- of a breakdown.
 select
     split,
     label,
@@ -42,24 +43,40 @@ select
     model_config_hash,
     vintage,
     score_name
-from board_figures
+from staging.leaderboard_rows
 where
     benchmark = $benchmark
     and dataset_revision = $revision
     and score_name = $score
-    and cut = $cut
+    and breakdown = $breakdown
     and is_own_hard = $is_hard
     and (
         len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split)
         or $is_hard
     )
-    and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
-    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and (
+        len($models::varchar[]) = 0
+        or list_contains($models::varchar[], model)
+    )
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], judge)
+    )
     and (
         $vintage::varchar = 'all' or vintage = $vintage
         or ($vintage::varchar is null and is_latest)
     )
 order by
-    split, cut, try_cast(label as integer), label, judge, judge_trial, grading,
-    judge_config_hash, template_hash,
-    if($vintage::varchar is null, null, vintage), rank nulls last, model, vintage
+    split,
+    breakdown,
+    try_cast(label as integer),
+    label,
+    judge,
+    judge_trial,
+    grading,
+    judge_config_hash,
+    template_hash,
+    if($vintage::varchar is null, null, vintage),
+    rank nulls last,
+    model,
+    vintage

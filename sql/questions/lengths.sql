@@ -1,4 +1,5 @@
--- Rank correlation of length and score: of each model over its tasks, and over the models.
+-- Rank correlation of length and score: of each model over its tasks, and over
+-- the models.
 select
     split,
     coalesce(model, '(over the models)') as model,
@@ -26,7 +27,10 @@ where
         model is null or len($models::varchar[]) = 0
         or list_contains($models::varchar[], model)
     )
-    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], judge)
+    )
     and ($vintage::varchar is null or vintage = $vintage)
     -- As they were asked for: the binary reading of three steps says the same.
     and grading <> 'ternary_as_binary'

@@ -1,6 +1,8 @@
--- The models that were sampled anew in a night and judged, each judging with its last comparable vintage: the last
--- night, or the pinned sampling, that was judged at least half as much, and in which the judge was in control. A night
--- that was cut short, or whose judge decided otherwise than it did, is no measure.
+-- The models that were sampled anew in a night and judged, each judging with
+-- its last comparable vintage: the last night, or the pinned sampling, that was
+-- judged at least half as much, and in which the judge was in control. A night
+-- that was cut short, or whose judge decided otherwise than it did, is no
+-- measure.
 with judged as (
     select
         responses.model,

@@ -1,10 +1,11 @@
--- What each grader and each person decided on the same criteria, by task; people with each other, each pair once.
+-- What each grader and each person decided on the same criteria, by task;
+-- people with each other, each pair once.
 with sides as (
     select *, grader_a as grader, grader_b as person, value_a as a, value_b as b
-    from agreement_counts
+    from staging.agreement_counts
     union all by name
     select *, grader_b as grader, grader_a as person, value_b as a, value_a as b
-    from agreement_counts
+    from staging.agreement_counts
 ),
 
 named as (
@@ -17,7 +18,7 @@ named as (
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and cut = $cut
+        and breakdown = $breakdown
         and not is_member
         and list_contains(
             $people::varchar[], replace(person, ' (as binary)', '')
@@ -48,7 +49,8 @@ final as (
     where
         not is_person
         or grader < person
-        -- A person named in `--judge` is met by everyone else, whoever comes first by name.
+        -- A person named in `--judge` is met by everyone else, whoever comes
+        -- first by name.
         or (
             len($graders::varchar[]) > 0
             and not list_contains($graders::varchar[], person)

@@ -10,5 +10,8 @@ select
     n,
     n_tasks
 from grader_reliability
-where benchmark = $benchmark and dataset_revision = $revision and cut = $cut
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and breakdown = $breakdown
 order by label, grader_set

@@ -1,4 +1,5 @@
--- What one run cost, by what its calls were made for and the model that was called.
+-- What one run cost, by what its calls were made for and the model that was
+-- called.
 select
     purpose,
     called_model,

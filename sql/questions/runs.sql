@@ -1,51 +1,16 @@
--- The runs since a moment, the latest first; of those that did not come to their end, what they made is counted. What
--- they cost is told by run_costs, killed runs and runs that go on included; only where a run has no calls there, such as
--- one of another warehouse, by what it wrote down at its end.
-with made as (
-    select run_id, 1 as responses, 0 as verdicts
-    from responses
-    union all by name
-    select run_id, 0 as responses, 1 as verdicts
-    from verdicts
-),
-
-unended as (
-    select
-        runs.run_id,
-        coalesce(sum(made.responses), 0)::bigint as responses,
-        coalesce(sum(made.verdicts), 0)::bigint as verdicts
-    from runs
-    left join made using (run_id)
-    where runs.outcome in ('running', 'killed')
-    group by runs.run_id
-),
-
-paid as (
-    select
-        run_id,
-        case
-            when sum(cost_usd) > 0 or sum(unpriced_calls) = 0
-                then fsum(cost_usd)
-        end as cost_usd,
-        sum(unpriced_calls)::bigint as unpriced_calls
-    from run_costs
-    group by run_id
-)
-
+-- One row: a run since a moment, the latest first.
 select
-    runs.run_id,
-    runs.started_at,
-    runs.ended_at,
-    runs.command,
-    runs.night,
-    runs.outcome,
-    coalesce(unended.responses, runs.responses_made) as responses,
-    coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
-    if(paid.run_id is null, runs.cost_usd, paid.cost_usd) as cost_usd,
-    coalesce(paid.unpriced_calls, 0) as unpriced_calls
-from runs
-left join unended using (run_id)
-left join paid using (run_id)
-where $since::timestamptz is null or runs.started_at >= $since::timestamptz
-order by runs.started_at desc, runs.run_id
+    run_id,
+    started_at,
+    ended_at,
+    command,
+    night,
+    outcome,
+    responses,
+    verdicts,
+    cost_usd,
+    unpriced_calls
+from staging.run_totals
+where $since::timestamptz is null or started_at >= $since::timestamptz
+order by started_at desc, run_id
 limit $n_most

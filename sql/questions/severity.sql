@@ -38,12 +38,24 @@ where
         len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split)
         or $is_hard
     )
-    and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
-    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and (
+        len($models::varchar[]) = 0
+        or list_contains($models::varchar[], model)
+    )
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], judge)
+    )
     and (
         $vintage::varchar = 'all' or vintage = $vintage
         or ($vintage::varchar is null and is_latest)
     )
 order by
-    split, judge, judge_trial, grading, if($vintage::varchar is null, null, vintage),
-    mistake_share, model, vintage
+    split,
+    judge,
+    judge_trial,
+    grading,
+    if($vintage::varchar is null, null, vintage),
+    mistake_share,
+    model,
+    vintage

@@ -1,4 +1,5 @@
--- What was spent on each day (UTC) and with each model that was called, since a day; the latest day first.
+-- What was spent on each day (UTC) and with each model that was called, since a
+-- day; the latest day first.
 select
     day,
     called_model,

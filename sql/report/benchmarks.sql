@@ -1,4 +1,5 @@
--- The benchmarks of the warehouse, each data-set revision by itself: what there is of it, the one judged last first.
+-- The benchmarks of the warehouse, each data-set revision by itself: what there
+-- is of it, the one judged last first.
 with of_tasks as (
     select
         benchmark,

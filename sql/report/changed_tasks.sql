@@ -1,5 +1,7 @@
--- The tasks behind each significant change: for each model and judge the ten that went furthest the same way.
-with changes as (
+-- The tasks behind each significant change: for each model and judge the ten
+-- that went furthest the same way.
+-- begins with: changes, entries, judgings, shown_tasks
+with significant as (
     select distinct
         model,
         model_config_hash,
@@ -10,16 +12,13 @@ with changes as (
         judge_trial,
         earlier,
         later
-    from $changes as given (
-        model, model_config_hash, judge, judge_config_hash, template_hash,
-        grading, judge_trial, earlier, later, split, ci_low, ci_high, p_adjusted
-    )
+    from changes
     where p_adjusted < 0.05
 ),
 
 valued as (
     select * from task_scores
-    semi join $members as members using (task_id)
+    semi join shown_tasks using (task_id)
     where
         benchmark = $benchmark
         and dataset_revision = $revision
@@ -29,7 +28,7 @@ valued as (
 
 paired as (
     select
-        changes.*,
+        significant.*,
         task_id,
         first_side.value as earlier_score,
         second_side.value as later_score,
@@ -39,7 +38,7 @@ paired as (
                 model, model_config_hash, judge, judge_config_hash,
                 template_hash, grading, judge_trial
         ) as mean_difference
-    from changes
+    from significant
     inner join valued as second_side
         using (
             model, model_config_hash, judge, judge_config_hash, template_hash,
@@ -51,8 +50,8 @@ paired as (
             grading, judge_trial, task_id
         )
     where
-        second_side.vintage = changes.later
-        and first_side.vintage = changes.earlier
+        second_side.vintage = significant.later
+        and first_side.vintage = significant.earlier
 )
 
 select
@@ -74,17 +73,21 @@ inner join tasks
         paired.task_id = tasks.task_id
         and tasks.benchmark = $benchmark
         and tasks.dataset_revision = $revision
-inner join $entries as entries (model, model_config_hash, vintage, entry)
+inner join entries
     on
         paired.model = entries.model
         and paired.model_config_hash = entries.model_config_hash
         and paired.later = entries.vintage
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 qualify
     row_number() over (
         partition by judging, entry
         order by difference * sign(mean_difference) desc, paired.task_id
     ) <= 10
-order by judging <> $main, judging, model, difference * sign(mean_difference) desc, task_id
+order by
+    judging <> $main,
+    judging,
+    model,
+    difference * sign(mean_difference) desc,
+    task_id

@@ -1,14 +1,9 @@
--- What changed in each model's latest sampling since its last comparable one, over the tasks with a complete trial in both. Interval
--- and p-value (corrected for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model MODEL`.
-with changes as (
-    select *
-    from $changes as given (
-        model, model_config_hash, judge, judge_config_hash, template_hash,
-        grading, judge_trial, earlier, later, split, ci_low, ci_high, p_adjusted
-    )
-),
-
-valued as (
+-- What changed in each model's latest sampling since its last comparable one,
+-- over the tasks with a complete trial in both. Interval and p-value (corrected
+-- for all rows) come from resampling tasks: `prbench diff EARLIER LATER --model
+-- MODEL`.
+-- begins with: changes, entries, judgings
+with valued as (
     select * from task_scores
     where
         benchmark = $benchmark
@@ -18,7 +13,8 @@ valued as (
 ),
 
 members as (
-    select split, task_id from boards
+    select split, task_id
+    from staging.task_set_members
     where
         benchmark = $benchmark
         and dataset_revision = $revision
@@ -74,12 +70,11 @@ select
     coalesce(paired.p_adjusted < 0.05, false) as is_significant,
     paired.n_tasks
 from paired
-inner join $entries as entries (model, model_config_hash, vintage, entry)
+inner join entries
     on
         paired.model = entries.model
         and paired.model_config_hash = entries.model_config_hash
         and paired.later = entries.vintage
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 order by judging <> $main, judging, split, p_adjusted nulls last, model

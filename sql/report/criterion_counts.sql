@@ -1,31 +1,33 @@
--- How many criteria of each split stand under each label of a kind, those of refused tasks too; severities in their
--- order. A criterion with several labels counts under each, so shares can add up to more than all.
+-- How many criteria of each split stand under each label of a kind, those of
+-- refused tasks too; severities in their order. A criterion with several labels
+-- counts under each, so shares can add up to more than all.
+-- begins with: shown_splits
 with own as (
     select task_id, criterion_id, list(label order by label) as labels
     from criterion_labels
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and kind = $cut
+        and kind = $breakdown
     group by task_id, criterion_id
 ),
 
 members as (
     select
         split_members.split,
-        case $cut
+        case $breakdown
             when 'category' then [criteria.category]
             when 'severity' then [criteria.severity]
             else own.labels
         end as labels,
         count(*) over (partition by split_members.split) as n_criteria_split
     from split_members
+    inner join shown_splits using (split)
     inner join criteria using (benchmark, dataset_revision, task_id)
     left join own using (task_id, criterion_id)
     where
         split_members.benchmark = $benchmark
         and split_members.dataset_revision = $revision
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split_members.split))
 ),
 
 labelled as (
@@ -39,7 +41,7 @@ labelled as (
 ranked as (
     select severity as label, max_weight
     from severities
-    where benchmark = $benchmark and $cut = 'severity'
+    where benchmark = $benchmark and $breakdown = 'severity'
 ),
 
 counted as (
@@ -54,10 +56,11 @@ counted as (
 
 select
     split,
-    list_contains($hard_splits::varchar[], split) as is_hard,
+    is_hard,
     label,
     n_criteria,
     share
 from counted
+inner join shown_splits using (split)
 left join ranked using (label)
 order by is_hard, split, max_weight desc nulls last, n_criteria desc, label

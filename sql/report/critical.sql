@@ -1,9 +1,11 @@
--- Of the criteria of the highest severity the share missed, of those of the gravest detrimental one the share
--- committed: of each model on each split, under each judge, the fewest mistakes first.
+-- Of the criteria of the highest severity the share missed, of those of the
+-- gravest detrimental one the share committed: of each model on each split,
+-- under each judge, the fewest mistakes first.
+-- begins with: entries, judgings, shown_splits
 select
     judging,
     split,
-    list_contains($hard_splits::varchar[], split) as is_hard,
+    is_hard,
     entry as model,
     1 - critical_met_share as missed_share,
     1 - critical_met_ci_high as missed_ci_low,
@@ -22,16 +24,15 @@ select
     responses_with_mistake_share,
     n_responses_at_risk
 from severity_leaderboard
-inner join $entries as entries (model, model_config_hash, vintage, entry)
+inner join shown_splits using (split)
+inner join entries
     using (model, model_config_hash, vintage)
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where
     benchmark = $benchmark
     and dataset_revision = $revision
     and not is_own_hard
-    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
 order by
     judging <> $main,
     judging,

@@ -1,7 +1,8 @@
 -- What every entry answered to some tasks, trial by trial, as JSON.
+-- begins with: shown_answers
 select
     task_id,
-    entries.entry,
+    entry,
     to_json(list({
         trial: trial,
         response_id: response_id,
@@ -20,12 +21,7 @@ select
         attempts: attempts,
         text: text
     } order by trial, response_id)) as answers
-from responses
-inner join $entries as entries (model, model_config_hash, vintage, entry)
-    using (model, model_config_hash, vintage)
-where
-    benchmark = $benchmark
-    and dataset_revision = $revision
-    and task_id in (select unnest($tasks::varchar[]))
-group by task_id, entries.entry
-order by task_id, entries.entry
+from shown_answers
+where task_id in (select unnest($tasks::varchar[]))
+group by task_id, entry
+order by task_id, entry

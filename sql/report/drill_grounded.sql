@@ -1,4 +1,5 @@
--- Whether any verdict rests on more than the criterion's own words and the whole answer.
+-- Whether any verdict rests on more than the criterion's own words and the
+-- whole answer.
 select
     exists(
         from evidence

@@ -1,34 +1,38 @@
--- What the answers to some tasks add up to under every judging, with bounds where something is undecided, as JSON.
+-- What the answers to some tasks add up to under every judging, with bounds
+-- where something is undecided, as JSON.
+-- begins with: entries, judgings
 select
-    score_parts.task_id,
+    response_scores.task_id,
     entries.entry,
     to_json(list({
-        trial: score_parts.trial,
+        trial: response_scores.trial,
         judging: judgings.judging,
-        value: score_parts.value,
-        value_lower: score_parts.value_lower,
-        value_upper: score_parts.value_upper,
-        points: response_parts.points,
-        points_lower: response_parts.points + response_parts.undecided_negative,
-        points_upper: response_parts.points + response_parts.undecided_positive,
-        positive: response_parts.positive,
-        n_met: response_parts.n_met,
-        n_decided: response_parts.n_decided,
-        n_wanted: response_parts.n_wanted
-    } order by score_parts.trial, judgings.judging)) as points
-from score_parts
-inner join response_parts using (series_id, response_id, cut, label)
-inner join series using (series_id)
-inner join $entries as entries (model, model_config_hash, vintage, entry)
+        value: response_scores.value,
+        value_lower: response_scores.value_lower,
+        value_upper: response_scores.value_upper,
+        points: response_points.points,
+        points_lower:
+            response_points.points + response_points.undecided_negative,
+        points_upper:
+            response_points.points + response_points.undecided_positive,
+        positive: response_points.positive,
+        n_met: response_points.n_met,
+        n_decided: response_points.n_decided,
+        n_wanted: response_points.n_wanted
+    } order by response_scores.trial, judgings.judging)) as points
+from staging.response_scores
+inner join staging.response_points
+    using (model_run_id, response_id, breakdown, label)
+inner join staging.model_runs using (model_run_id)
+inner join entries
     using (model, model_config_hash, vintage)
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where
-    score_parts.cut = 'all'
-    and score_parts.score_name = $score
-    and series.benchmark = $benchmark
-    and series.dataset_revision = $revision
-    and score_parts.task_id in (select unnest($tasks::varchar[]))
-group by score_parts.task_id, entries.entry
-order by score_parts.task_id, entries.entry
+    response_scores.breakdown = 'all'
+    and response_scores.score_name = $score
+    and model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $revision
+    and response_scores.task_id in (select unnest($tasks::varchar[]))
+group by response_scores.task_id, entries.entry
+order by response_scores.task_id, entries.entry

@@ -1,4 +1,5 @@
--- What some tasks ask: the conversation as it is sent, and the criteria, as JSON.
+-- What some tasks ask: the conversation as it is sent, and the criteria, as
+-- JSON.
 with turns as (
     select
         task_id,

@@ -1,4 +1,6 @@
--- Each task's score for each entry under each judging, the mean over its trials; bounds where it is undecided.
+-- Each task's score for each entry under each judging, the mean over its
+-- trials; bounds where it is undecided.
+-- begins with: entries, judgings
 select
     judgings.judging,
     entries.entry,
@@ -7,11 +9,10 @@ select
     task_scores.value_lower,
     task_scores.value_upper
 from task_scores
-inner join $entries as entries (model, model_config_hash, vintage, entry)
+inner join entries
     using (model, model_config_hash, vintage)
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where
     benchmark = $benchmark
     and dataset_revision = $revision

@@ -1,4 +1,5 @@
--- The admitted tasks of the chosen splits in their order, with what they are found by.
+-- The admitted tasks of the chosen splits in their order, with what they are
+-- found by.
 with categories as (
     select
         task_id,
@@ -22,7 +23,7 @@ further as (
 
 own_hard as (
     select distinct task_id
-    from boards
+    from staging.task_set_members
     where
         benchmark = $benchmark
         and dataset_revision = $revision

@@ -1,10 +1,8 @@
 -- The trials that each entry has.
+-- begins with: shown_answers, shown_tasks
 select distinct
-    entries.entry,
-    responses.trial
-from responses
-inner join $entries as entries (model, model_config_hash, vintage, entry)
-    using (model, model_config_hash, vintage)
-semi join $members as members on responses.task_id = members.task_id
-where benchmark = $benchmark and dataset_revision = $revision
-order by entries.entry, responses.trial
+    shown_answers.entry,
+    shown_answers.trial
+from shown_answers
+semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
+order by shown_answers.entry, shown_answers.trial

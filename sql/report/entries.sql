@@ -1,5 +1,7 @@
--- What is shown: each configured model in its latest sampling that was judged, and in a later one that nobody has judged
--- yet; or in the sampling that is asked for. Best ones first, and last what has no score.
+-- What is shown: each configured model in its latest sampling that was judged,
+-- and in a later one that nobody has judged yet; or in the sampling that is
+-- asked for. Best ones first, and last what has no score.
+-- begins with: shown_splits, shown_tasks
 with answered as (
     select
         model,
@@ -11,11 +13,14 @@ with answered as (
         )
         = 1 as is_newest
     from responses
-    semi join $members as members using (task_id)
+    semi join shown_tasks using (task_id)
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and (len($models::varchar[]) = 0 or list_contains($models::varchar[], model))
+        and (
+            len($models::varchar[]) = 0
+            or list_contains($models::varchar[], model)
+        )
     group by model, model_config_hash, vintage
 ),
 
@@ -31,7 +36,7 @@ scored as (
         and dataset_revision = $revision
         and is_primary
         and (is_latest or $vintage::varchar is not null)
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
+        and split in (select split from shown_splits)
     group by all
 )
 

@@ -1,15 +1,13 @@
 -- The size of what was evaluated, in one row.
-with shown as (
+-- begins with: judgings, shown_answers, shown_tasks
+with of_report as (
     select
-        responses.response_id,
-        responses.source,
-        responses.status,
-        responses.cost_usd
-    from responses
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
-        using (model, model_config_hash, vintage)
-    semi join $members as members on responses.task_id = members.task_id
-    where responses.benchmark = $benchmark and responses.dataset_revision = $revision
+        shown_answers.response_id,
+        shown_answers.source,
+        shown_answers.status,
+        shown_answers.cost_usd
+    from shown_answers
+    semi join shown_tasks on shown_answers.task_id = shown_tasks.task_id
 ),
 
 answered as (
@@ -19,7 +17,7 @@ answered as (
         count(*) filter (cost_usd is null and source = 'sampled')
             as n_responses_unpriced,
         sum(cost_usd) as responses_usd
-    from shown
+    from of_report
 ),
 
 decided as (
@@ -27,12 +25,13 @@ decided as (
         count(*) as n_verdicts,
         count(*) filter (verdicts.value is null) as n_failed,
         sum(verdicts.cost_usd) as verdicts_usd,
-        count(*) filter (verdicts.cost_usd is null and verdicts.source = 'judged') as n_verdicts_unpriced
+        count(*) filter (
+            verdicts.cost_usd is null and verdicts.source = 'judged'
+        ) as n_verdicts_unpriced
     from verdicts
-    inner join shown using (response_id)
-    inner join $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join of_report using (response_id)
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
 ),
 
 of_tasks as (
@@ -41,7 +40,7 @@ of_tasks as (
         count(*) filter (not is_admitted) as n_refused,
         sum(n_criteria) filter (is_admitted) as n_criteria
     from tasks
-    semi join $members as members on tasks.task_id = members.task_id
+    semi join shown_tasks on tasks.task_id = shown_tasks.task_id
     where benchmark = $benchmark and dataset_revision = $revision
 )
 

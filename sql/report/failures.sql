@@ -1,9 +1,11 @@
--- Which criteria the answers of each model fail, by category, on each split and under each judge: the category that fails
--- most often first. A positive criterion fails when it is not met, a negative one when it is met.
+-- Which criteria the answers of each model fail, by category, on each split and
+-- under each judge: the category that fails most often first. A positive
+-- criterion fails when it is not met, a negative one when it is met.
+-- begins with: entries, judgings, shown_splits
 select
     judging,
     split,
-    list_contains($hard_splits::varchar[], split) as is_hard,
+    is_hard,
     category as label,
     entry as model,
     failure_rate,
@@ -11,16 +13,15 @@ select
     n_failed,
     n_decided
 from failure_rates
-inner join $entries as entries (model, model_config_hash, vintage, entry)
+inner join shown_splits using (split)
+inner join entries
     using (model, model_config_hash, vintage)
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+inner join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where
     benchmark = $benchmark
     and dataset_revision = $revision
     and not is_own_hard
-    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
 order by
     judging <> $main,
     judging,

@@ -1,4 +1,5 @@
--- What the hard selection of each field shares with others: those without one model, the official one, earlier ones.
+-- What the hard selection of each field shares with others: those without one
+-- model, the official one, earlier ones.
 with own as (
     select field, selection_id, task_id
     from hard_subset

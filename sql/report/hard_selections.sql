@@ -1,4 +1,5 @@
--- The hard selection of each field that counts: how large, how sure, where its border is, and which models chose it.
+-- The hard selection of each field that counts: how large, how sure, where its
+-- border is, and which models chose it.
 with own as (
     select
         field,
@@ -23,7 +24,8 @@ around as (
         min(mean_score) filter (not is_selected) as lowest_outside,
         count(*) filter (is_border) as n_border,
         count(*) filter (is_border and is_selected) as n_border_inside,
-        avg(inclusion_probability order by task_id) filter (is_selected) as mean_inclusion
+        avg(inclusion_probability order by task_id) filter (is_selected)
+            as mean_inclusion
     from hard_stability
     group by selection_id
 ),

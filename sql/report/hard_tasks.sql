@@ -1,5 +1,6 @@
--- Every task that the hard selection of its field chose from, hardest first: inside or outside, how far from the border,
--- and how often resampled panels of models select it.
+-- Every task that the hard selection of its field chose from, hardest first:
+-- inside or outside, how far from the border, and how often resampled panels of
+-- models select it.
 with selected as (
     select field, selection_id, task_id, rank, mean_score
     from hard_subset
@@ -16,13 +17,20 @@ selections as (
 ),
 
 stability as (
-    select field, selection_id, task_id, mean_score, inclusion_probability, is_border
+    select
+        field,
+        selection_id,
+        task_id,
+        mean_score,
+        inclusion_probability,
+        is_border
     from hard_stability
     semi join selections using (selection_id)
 ),
 
 known as (
-    -- Of a selection from before stability was measured there are the members alone.
+    -- Of a selection from before stability was measured there are the members
+    -- alone.
     select
         field,
         selection_id,
@@ -44,7 +52,8 @@ placed as (
             n_selected
             + row_number() over (
                 partition by selection_id, is_selected
-                -- A tie goes by task, and what is equal may differ in the last digits.
+                -- A tie goes by task, and what is equal may differ in the last
+                -- digits.
                 order by round(mean_score, 12), task_id
             )
         ) as rank,

@@ -1,4 +1,5 @@
--- Which topics are hard: the share of a topic's tasks that the hard selection of the field took, of those to choose from.
+-- Which topics are hard: the share of a topic's tasks that the hard selection
+-- of the field took, of those to choose from.
 select
     known.field,
     coalesce(tasks.topic, '(none)') as topic,

@@ -1,4 +1,5 @@
--- How far each two graders agree on the criteria that both decided, of all samplings.
+-- How far each two graders agree on the criteria that both decided, of all
+-- samplings.
 select
     grader_a,
     grader_b,
@@ -20,6 +21,7 @@ select
     n_tasks
 from judge_agreement
 where benchmark = $benchmark and dataset_revision = $revision
--- People first, and last the majorities beside their own voters, who agree with them by making.
+-- People first, and last the majorities beside their own voters, who agree with
+-- them by making.
 order by
     is_member, 'imported' not in (kind_a, kind_b), n desc, grader_a, grader_b

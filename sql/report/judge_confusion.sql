@@ -8,11 +8,11 @@ with counted as (
         value_a,
         value_b,
         sum(n)::bigint as n
-    from agreement_counts
+    from staging.agreement_counts
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and cut = 'all'
+        and breakdown = 'all'
         and not is_member
     group by all
 ),

@@ -1,5 +1,7 @@
--- What each judge's verdicts on the answers of this report took and cost. Means are over the verdicts of which the
--- provider reported it; a sum is NULL as soon as one cost is unknown. Imported verdicts are not here: nobody called.
+-- What each judge's verdicts on the answers of this report took and cost. Means
+-- are over the verdicts of which the provider reported it; a sum is NULL as
+-- soon as one cost is unknown. Imported verdicts are not here: nobody called.
+-- begins with: judgings, shown_answers, shown_tasks
 with made as (
     select
         judgings.judging,
@@ -11,16 +13,10 @@ with made as (
         verdicts.completion_tokens,
         verdicts.cost_usd
     from verdicts
-    semi join $members as members on verdicts.task_id = members.task_id
-    inner join responses using (response_id)
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
-        on
-            responses.model = entries.model
-            and responses.model_config_hash = entries.model_config_hash
-            and responses.vintage = entries.vintage
-    inner join $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
+    inner join shown_answers using (response_id)
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where
         verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $revision

@@ -1,4 +1,6 @@
--- How each judge decides on its control set night by night, beside its first verdicts and what was to be expected.
+-- How each judge decides on its control set night by night, beside its first
+-- verdicts and what was to be expected.
+-- begins with: judgings
 select
     coalesce(judgings.judging, drift.judge)
     || if(
@@ -23,8 +25,7 @@ select
     n_failed,
     n_lost
 from judge_drift as drift
-left join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+left join judgings
+    using (judge, judge_config_hash, template_hash, grading, judge_trial)
 where benchmark = $benchmark and dataset_revision = $revision
 order by grader, night

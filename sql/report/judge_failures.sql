@@ -1,4 +1,6 @@
--- What came out of the judges' calls: decisions, and failures by cause, on the answers of the models that are shown.
+-- What came out of the judges' calls: decisions, and failures by cause, on the
+-- answers of the models that are shown.
+-- begins with: judgings, shown_answers, shown_tasks
 with counted as (
     select
         judgings.judging as grader,
@@ -6,23 +8,11 @@ with counted as (
         count(*) as n,
         count(*) filter (verdicts.value is null) as n_failed,
         sum(verdicts.attempts)::bigint as attempts
-    from graded_verdicts as verdicts
-    semi join $members as members on verdicts.task_id = members.task_id
-    inner join responses using (response_id)
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
-        on
-            responses.model = entries.model
-            and responses.model_config_hash = entries.model_config_hash
-            and responses.vintage = entries.vintage
-    inner join $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    )
-        on
-            verdicts.judge = judgings.judge
-            and verdicts.judge_config_hash = judgings.judge_config_hash
-            and verdicts.template_hash = judgings.template_hash
-            and verdicts.grading = judgings.grading
-            and verdicts.judge_trial = judgings.judge_trial
+    from staging.graded_verdicts as verdicts
+    semi join shown_tasks on verdicts.task_id = shown_tasks.task_id
+    inner join shown_answers using (response_id)
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where
         verdicts.benchmark = $benchmark
         and verdicts.dataset_revision = $revision

@@ -1,8 +1,10 @@
--- Whom each grader favours: the score that it gives a model's answers minus the score that the others give the same
--- answers, and how far that is from what it gives on average over the tasks of all models.
+-- Whom each grader favours: the score that it gives a model's answers minus the
+-- score that the others give the same answers, and how far that is from what it
+-- gives on average over the tasks of all models.
+-- begins with: shown_answers, shown_tasks
 with marked as (
     select
-        entries.entry as model,
+        shown_answers.entry as model,
         graders.grader,
         scores.response_id,
         scores.task_id,
@@ -10,13 +12,8 @@ with marked as (
         scores.grading = 'ternary' as is_ternary,
         scores.value
     from scores
-    semi join $members as members on scores.task_id = members.task_id
-    inner join responses using (response_id)
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
-        on
-            responses.model = entries.model
-            and responses.model_config_hash = entries.model_config_hash
-            and responses.vintage = entries.vintage
+    semi join shown_tasks on scores.task_id = shown_tasks.task_id
+    inner join shown_answers using (response_id)
     inner join graders
         on
             graders.grader_id = hash(

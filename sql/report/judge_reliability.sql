@@ -9,5 +9,8 @@ select
     n,
     n_tasks
 from grader_reliability
-where benchmark = $benchmark and dataset_revision = $revision and cut = 'all'
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and breakdown = 'all'
 order by grader_set

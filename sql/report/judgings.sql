@@ -1,4 +1,6 @@
--- Who judged: every judge with its configuration, template, grading and repetition, those with most verdicts first.
+-- Who judged: every judge with its configuration, template, grading and
+-- repetition, those with most verdicts first.
+-- begins with: shown_splits
 select
     judge,
     judge_config_hash,
@@ -11,7 +13,16 @@ where
     benchmark = $benchmark
     and dataset_revision = $revision
     and is_primary
-    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
-    and (len($judges::varchar[]) = 0 or list_contains($judges::varchar[], judge))
+    and split in (select split from shown_splits)
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], judge)
+    )
 group by all
-order by n_tasks desc, judge, judge_trial, grading, template_hash, judge_config_hash
+order by
+    n_tasks desc,
+    judge,
+    judge_trial,
+    grading,
+    template_hash,
+    judge_config_hash

@@ -1,6 +1,7 @@
--- The kinds of labels that tasks or criteria of the data set have, refused tasks too; `is_own` are those that only some
--- benchmarks have, `is_category` those of them that are the category by another name. What every task has (turns,
--- reference texts) is a kind where tasks differ in it.
+-- The kinds of labels that tasks or criteria of the data set have, refused
+-- tasks too; `is_own` are those that only some benchmarks have, `is_category`
+-- those of them that are the category by another name. What every task has
+-- (turns, reference texts) is a kind where tasks differ in it.
 with kinds as (
     select
         unnest([
@@ -46,7 +47,8 @@ with kinds as (
     group by kind
 ),
 
--- Of criteria, a kind with the label that is the category of each says nothing further.
+-- Of criteria, a kind with the label that is the category of each says nothing
+-- further.
 other_than_category as (
     select kind
     from criterion_labels

@@ -1,5 +1,7 @@
--- The leaderboard on each split and own hard selection, under each judge; with what the answers cost, and what judging
--- them did. A cost that is not known makes a sum unknown, not smaller.
+-- The leaderboard on each split and own hard selection, under each judge; with
+-- what the answers cost, and what judging them did. A cost that is not known
+-- makes a sum unknown, not smaller.
+-- begins with: entries, judgings, shown_scores, shown_splits
 with costs as (
     select
         entries.entry,
@@ -13,12 +15,10 @@ with costs as (
             when not bool_or(is_judging_usd_unknown)
                 then round(fsum(coalesce(judging_usd, 0)), 9)
         end as judging_usd
-    from board_answers
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
-        using (model, model_config_hash, vintage)
-    inner join $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    from staging.judged_answers
+    inner join entries using (model, model_config_hash, vintage)
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where benchmark = $benchmark and dataset_revision = $revision
     group by entries.entry, judgings.judging, split, is_own_hard
 )
@@ -27,19 +27,17 @@ select
     judging,
     split,
     is_own_hard,
-    if(is_latest, latest_rank, rank) as rank,
-    if(is_latest, latest_rank_low, rank_low) as rank_low,
-    if(is_latest, latest_rank_high, rank_high) as rank_high,
+    displayed_rank as rank,
+    displayed_rank_low as rank_low,
+    displayed_rank_high as rank_high,
     entry as model,
     mean_score,
     ci_low,
     ci_high,
     is_small,
-    -- Only where clipping hides it.
-    if(raw_ci_low < ci_low or raw_mean_score < mean_score, raw_mean_score, null)
-        as raw_mean_score,
-    if(raw_ci_low < ci_low, raw_ci_low, null) as raw_ci_low,
-    if(raw_ci_low < ci_low, raw_ci_high, null) as raw_ci_high,
+    hidden_mean_score as raw_mean_score,
+    hidden_ci_low as raw_ci_low,
+    hidden_ci_high as raw_ci_high,
     trials_ci_low,
     trials_ci_high,
     mean_lower,
@@ -56,24 +54,20 @@ select
     costs.answers_usd,
     costs.judging_usd,
     cost_usd
-from board_figures
-inner join $entries as entries (model, model_config_hash, vintage, entry)
-    using (model, model_config_hash, vintage)
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+from shown_scores
 left join costs using (entry, judging, split, is_own_hard)
 where
-    benchmark = $benchmark
-    and dataset_revision = $revision
-    and score_name = $score
-    and cut = 'all'
-    and (
-        if(
-            is_own_hard,
-            list_contains($own_boards::varchar[], split),
-            len($splits::varchar[]) = 0
-            or list_contains($splits::varchar[], split)
-        )
+    score_name = $score
+    and breakdown = 'all'
+    and if(
+        is_own_hard,
+        list_contains($own_hard_splits::varchar[], split),
+        split in (select split from shown_splits)
     )
-order by judging <> $main, judging, is_own_hard, split, rank nulls last, model
+order by
+    judging <> $main,
+    judging,
+    is_own_hard,
+    split,
+    displayed_rank nulls last,
+    entry

@@ -1,5 +1,6 @@
--- The best models of a revision on each split, in their latest samplings, under the judging that most rests on; one that
--- was imported, or is read from another, only where there is none beside it.
+-- The best models of a revision on each split, in their latest samplings, under
+-- the judging that most rests on; one that was imported, or is read from
+-- another, only where there is none beside it.
 with judgings as (
     select
         judge,

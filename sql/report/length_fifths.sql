@@ -1,32 +1,34 @@
--- A model's answers in five parts of equal size, the shortest first: the mean of their scores (equation 1, not
--- clipped) in each part, beside the mean over all five. Only answers that are decided in full count.
+-- A model's answers in five groups of equal size, the shortest first: the mean
+-- of their scores (equation 1, not clipped) in each group, beside the mean over
+-- all five. Only answers that are decided in full count.
+-- begins with: entries, judgings, shown_splits
 with answers as (
     select
         judgings.judging,
-        boards.split,
+        task_set_members.split,
         entries.entry as model,
         answered.task_id,
         answered.chars_alnum,
         answered.value,
         ntile(5) over (
-            partition by judgings.judging, boards.split, entries.entry
+            partition by judgings.judging, task_set_members.split, entries.entry
             order by answered.chars_alnum, answered.response_id
         ) as fifth
     from response_lengths as answered
-    inner join boards using (benchmark, dataset_revision, task_id)
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
+    inner join shown_splits using (split)
+    inner join entries
         using (model, model_config_hash, vintage)
-    inner join $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where
         answered.benchmark = $benchmark
         and answered.dataset_revision = $revision
         and answered.score_name = $score
         and answered.is_complete
         and answered.chars_alnum is not null
-        and not boards.is_own_hard
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], boards.split))
+        and not task_set_members.is_own_hard
 ),
 
 fifths as (
@@ -54,7 +56,7 @@ final as (
     select
         judging,
         split,
-        list_contains($hard_splits::varchar[], split) as is_hard,
+        is_hard,
         model,
         fifth,
         n_answers,
@@ -67,6 +69,7 @@ final as (
         mean_value - own_mean as difference
     from fifths
     inner join wholes using (judging, split, model)
+    inner join shown_splits using (split)
 )
 
 select * from final

@@ -1,9 +1,11 @@
--- Spearman's rank correlation of length and score over the tasks of one model, under one judge.
+-- Spearman's rank correlation of length and score over the tasks of one model,
+-- under one judge.
+-- begins with: entries, judgings, shown_splits
 with correlated as (
     select
         judgings.judging,
         split,
-        list_contains($hard_splits::varchar[], split) as is_hard,
+        is_hard,
         entries.entry as model,
         any_value(rank_correlation) filter (measure = 'chars_alnum')
             as chars_correlation,
@@ -12,24 +14,24 @@ with correlated as (
         any_value(n) filter (measure = 'chars_alnum') as n_chars,
         any_value(rank_correlation) filter (measure = 'completion_tokens')
             as tokens_correlation,
-        any_value(ci_low) filter (measure = 'completion_tokens') as tokens_ci_low,
+        any_value(ci_low) filter (measure = 'completion_tokens')
+            as tokens_ci_low,
         any_value(ci_high) filter (measure = 'completion_tokens')
             as tokens_ci_high,
         bool_or(is_small) as is_small,
         any_value(n) filter (measure = 'completion_tokens') as n_tokens
     from length_correlations
-    inner join $entries as entries (model, model_config_hash, vintage, entry)
+    inner join shown_splits using (split)
+    inner join entries
         using (model, model_config_hash, vintage)
-    inner join $judgings as judgings (
-        judge, judge_config_hash, template_hash, grading, judge_trial, judging
-    ) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where
         benchmark = $benchmark
         and dataset_revision = $revision
         and score_name = $score
         and level = 'tasks'
         and not is_own_hard
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
     group by all
 )
 

@@ -1,10 +1,12 @@
--- What the calls of each night cost, by what they were made for, discarded attempts included.
+-- What the calls of each night cost, by what they were made for, discarded
+-- attempts included.
 select
     runs.night,
     run_costs.purpose,
     case
         when sum(run_costs.cost_usd) > 0 or sum(run_costs.unpriced_calls) = 0
-            -- In an order, so that the last digits of the same data are the same.
+            -- In an order, so that the last digits of the same data are the
+            -- same.
             then sum(run_costs.cost_usd order by run_costs.cost_usd)
     end as cost_usd,
     sum(run_costs.calls)::bigint as calls,

@@ -1,5 +1,5 @@
--- Every expectation of the last run of each suite of checks, the failed ones first, with some of the keys of
--- the rows that failed.
+-- Every expectation of the last run of each suite of checks, the failed ones
+-- first, with some of the keys of the rows that failed.
 with latest as (
     select suite, arg_max(run_id, created_at) as run_id
     from checks

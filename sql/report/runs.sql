@@ -1,51 +1,19 @@
--- The runs, the latest first. What a run made that did not come to its end, or is under way, is counted. What it cost is
--- told by run_costs.
-with made as (
-    select run_id, 1 as responses, 0 as verdicts
-    from responses
-    union all by name
-    select run_id, 0 as responses, 1 as verdicts
-    from verdicts
-),
-
-unended as (
-    select
-        runs.run_id,
-        coalesce(sum(made.responses), 0)::bigint as responses,
-        coalesce(sum(made.verdicts), 0)::bigint as verdicts
-    from runs
-    left join made using (run_id)
-    where runs.outcome in ('running', 'killed')
-    group by runs.run_id
-),
-
-paid as (
-    select
-        run_id,
-        case
-            when sum(cost_usd) > 0 or sum(unpriced_calls) = 0
-                then fsum(cost_usd)
-        end as cost_usd,
-        sum(unpriced_calls)::bigint as unpriced_calls
-    from run_costs
-    group by run_id
-)
-
+-- The runs, the latest first, with what they made and what their calls cost.
 select
-    timezone('UTC', runs.started_at) as started_at,
-    runs.night,
-    runs.command,
-    runs.outcome,
-    coalesce(unended.responses, runs.responses_made) as responses,
-    coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
-    runs.calls,
-    if(paid.run_id is null, runs.cost_usd, paid.cost_usd) as cost_usd,
-    coalesce(paid.unpriced_calls, 0) as unpriced_calls,
-    epoch(runs.ended_at - runs.started_at) / 60 as minutes,
-    runs.run_id,
-    runs.git_commit
-from runs
-left join unended using (run_id)
-left join paid using (run_id)
-where coalesce(json_extract_string(config, '$.benchmark'), $benchmark) = $benchmark
-order by runs.started_at desc, runs.run_id
+    timezone('UTC', started_at) as started_at,
+    night,
+    command,
+    outcome,
+    responses,
+    verdicts,
+    calls,
+    cost_usd,
+    unpriced_calls,
+    epoch(ended_at - run_totals.started_at) / 60 as minutes,
+    run_id,
+    git_commit
+from staging.run_totals
+where
+    coalesce(json_extract_string(config, '$.benchmark'), $benchmark)
+    = $benchmark
+order by run_totals.started_at desc, run_id

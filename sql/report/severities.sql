@@ -1,9 +1,11 @@
--- The share of criteria met by severity, on each split and under each judge; of a detrimental severity that is the
--- share of mistakes made. The gravest good severity first, the gravest bad one last.
+-- The share of criteria met by severity, on each split and under each judge; of
+-- a detrimental severity that is the share of mistakes made. The gravest good
+-- severity first, the gravest bad one last.
+-- begins with: shown_scores, shown_splits
 select
     judging,
     split,
-    list_contains($hard_splits::varchar[], split) as is_hard,
+    is_hard,
     label as severity,
     severities.max_weight < 0 as is_detrimental,
     entry as model,
@@ -15,29 +17,22 @@ select
     n_tasks,
     n_tasks_wanted,
     coverage
-from board_figures
-inner join $entries as entries (model, model_config_hash, vintage, entry)
-    using (model, model_config_hash, vintage)
-inner join $judgings as judgings (
-    judge, judge_config_hash, template_hash, grading, judge_trial, judging
-) using (judge, judge_config_hash, template_hash, grading, judge_trial)
+from shown_scores
+inner join shown_splits using (split)
 left join severities
     on
-        board_figures.benchmark = severities.benchmark
-        and board_figures.label = severities.severity
+        shown_scores.benchmark = severities.benchmark
+        and shown_scores.label = severities.severity
 where
-    board_figures.benchmark = $benchmark
-    and dataset_revision = $revision
-    and score_name = $part_score
-    and cut = 'severity'
+    score_name = $label_score
+    and breakdown = 'severity'
     and not is_own_hard
-    and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split))
 order by
     judging <> $main,
     judging,
     is_hard,
     split,
     severities.max_weight desc nulls last,
-    severity,
+    label,
     met_share desc nulls last,
-    model
+    entry

@@ -1,5 +1,7 @@
--- What all calls of all runs in this warehouse came to, discarded ones too, by what they were made for and by model.
--- Calls whose cost nobody knows are counted and are not in the cost; where they leave nothing, it is NULL and not 0.
+-- What all calls of all runs in this warehouse came to, discarded ones too, by
+-- what they were made for and by model. Calls whose cost nobody knows are
+-- counted and are not in the cost; where they leave nothing, it is NULL and not
+-- 0.
 select
     purpose,
     called_model,

@@ -1,4 +1,6 @@
--- The size of each split as ingested, refused tasks too. Quartiles are interpolated.
+-- The size of each split as ingested, refused tasks too. Quartiles are
+-- interpolated.
+-- begins with: shown_splits
 with refused as (
     select distinct benchmark, dataset_revision, task_id
     from quarantine
@@ -14,12 +16,12 @@ members as (
         tasks.negative_weight,
         refused.task_id is not null as is_refused
     from split_members
+    inner join shown_splits using (split)
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join refused using (benchmark, dataset_revision, task_id)
     where
         split_members.benchmark = $benchmark
         and split_members.dataset_revision = $revision
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split_members.split))
 )
 
 select
@@ -42,5 +44,6 @@ select
     avg((turns > 1)::integer) as multi_turn_share,
     count(*) filter (has_reference_texts) as n_with_references
 from members
-group by split
-order by list_contains($hard_splits::varchar[], split), split
+inner join shown_splits using (split)
+group by split, is_hard
+order by is_hard, split

@@ -1,12 +1,14 @@
--- How many tasks of each split stand under each label, refused tasks too. A task with several labels counts under
--- each, so shares can add up to more than all.
+-- How many tasks of each split stand under each label, refused tasks too. A
+-- task with several labels counts under each, so shares can add up to more than
+-- all.
+-- begins with: shown_splits
 with own as (
     select task_id, list(label order by label) as labels
     from task_labels
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and kind = $cut
+        and kind = $breakdown
     group by task_id
 ),
 
@@ -14,7 +16,7 @@ members as (
     select
         split_members.split,
         tasks.task_id,
-        case $cut
+        case $breakdown
             when 'topic' then [tasks.topic]
             when 'expert' then [tasks.expert]
             when 'turns' then [tasks.turns::varchar]
@@ -25,12 +27,12 @@ members as (
         end as labels,
         count(*) over (partition by split_members.split) as n_tasks_split
     from split_members
+    inner join shown_splits using (split)
     inner join tasks using (benchmark, dataset_revision, task_id)
     left join own using (task_id)
     where
         split_members.benchmark = $benchmark
         and split_members.dataset_revision = $revision
-        and (len($splits::varchar[]) = 0 or list_contains($splits::varchar[], split_members.split))
 ),
 
 labelled as (
@@ -54,9 +56,15 @@ counted as (
 
 select
     split,
-    list_contains($hard_splits::varchar[], split) as is_hard,
+    is_hard,
     label,
     n_tasks,
     share
 from counted
-order by is_hard, split, try_cast(label as integer) nulls last, n_tasks desc, label
+inner join shown_splits using (split)
+order by
+    is_hard,
+    split,
+    try_cast(label as integer) nulls last,
+    n_tasks desc,
+    label

@@ -1,4 +1,5 @@
--- How far each grader agrees with imported verdicts, people's most often, for each variant of the rubric and each grading.
+-- How far each grader agrees with imported verdicts, people's most often, for
+-- each variant of the rubric and each grading.
 select
     rubric,
     replace(grading, '_', ' ') as grading,
@@ -16,5 +17,8 @@ select
     n_tasks,
     n < 50 as is_few
 from variant_agreement
-where benchmark = $benchmark and dataset_revision = $revision and cut = 'all'
+where
+    benchmark = $benchmark
+    and dataset_revision = $revision
+    and breakdown = 'all'
 order by rubric <> 'original', rubric, grading, grader, reference

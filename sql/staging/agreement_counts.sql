@@ -1,5 +1,11 @@
--- How often two graders decided what on the same criteria, by task: what agreement is computed from. Compared are
--- graders with each other, each in its first repetition, and the repetitions of one judge.
+-- One row: how often two graders decided what on the same criteria of a task.
+--
+-- How often two graders decided what on the same criteria, by task: what
+-- agreement is computed from. Compared are graders with each other, each in its
+-- first repetition, and the repetitions of one judge.
+--
+-- built as: table
+-- depends on: temp.graded, temp.graded_breakdowns, graders
 with pairs as (
     select
         a.benchmark,
@@ -38,19 +44,19 @@ compared as (
         pairs.is_member,
         a.value as value_a,
         b.value as value_b,
-        graded_cuts.*
-    from graded as a
+        graded_breakdowns.*
+    from temp.graded as a
     inner join pairs
         on a.grader_id = pairs.a_id and a.benchmark = pairs.benchmark
-    inner join graded as b
+    inner join temp.graded as b
         on
             pairs.b_id = b.grader_id
             and a.response_id = b.response_id
             and a.criterion_id = b.criterion_id
-    inner join graded_cuts
+    inner join temp.graded_breakdowns
         on
-            a.response_id = graded_cuts.response_id
-            and a.criterion_id = graded_cuts.criterion_id
+            a.response_id = graded_breakdowns.response_id
+            and a.criterion_id = graded_breakdowns.criterion_id
 ),
 
 final as (
@@ -70,7 +76,7 @@ final as (
             when grouping(model) = 0 then 'model'
             when grouping(length) = 0 then 'length'
             else 'all'
-        end as cut,
+        end as breakdown,
         coalesce(category, severity, field, model, length, '') as label,
         task_id,
         value_a,

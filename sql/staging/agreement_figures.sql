@@ -1,3 +1,8 @@
+-- One row: how far two graders agree, over all or under one label of a
+-- breakdown.
+--
+-- built as: view
+-- depends on: staging.agreement_counts, agreement_measures
 with labels_by_task as (
     -- For each task, how often each decision was made by either, and by both.
     select
@@ -5,7 +10,7 @@ with labels_by_task as (
         dataset_revision,
         grader_a,
         grader_b,
-        cut,
+        breakdown,
         label,
         n_classes,
         task_id,
@@ -13,7 +18,7 @@ with labels_by_task as (
         sum(n * ((value_a = decision)::integer + (value_b = decision)::integer))
             as n_made,
         sum(n) filter (value_a = decision and value_b = decision) as n_both
-    from agreement_counts
+    from staging.agreement_counts
     cross join (values (0.0), (0.5), (1.0)) as decisions (decision)
     group by all
 ),
@@ -47,7 +52,7 @@ counted as (
         kind_a,
         kind_b,
         is_member,
-        cut,
+        breakdown,
         label,
         sum(n)::bigint as n,
         count(distinct task_id) as n_tasks,
@@ -55,11 +60,17 @@ counted as (
         sum(n * value_b) / sum(n) as met_share_b,
         md5(
             concat_ws(
-                chr(31), benchmark, dataset_revision, grader_a, grader_b, cut, label
+                chr(31),
+                benchmark,
+                dataset_revision,
+                grader_a,
+                grader_b,
+                breakdown,
+                label
             )
         ) as figure_id,
         bit_xor(hash(task_id, value_a, value_b, n))::varchar as basis
-    from agreement_counts
+    from staging.agreement_counts
     group by all
 )
 
@@ -70,7 +81,7 @@ select
     measures.* exclude (figure_id, basis, method, created_at)
 from counted
 inner join task_means
-    using (benchmark, dataset_revision, grader_a, grader_b, cut, label)
+    using (benchmark, dataset_revision, grader_a, grader_b, breakdown, label)
 left join agreement_measures as measures
     on
         counted.figure_id = measures.figure_id

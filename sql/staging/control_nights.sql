@@ -1,4 +1,10 @@
--- Against the first verdicts of the same members; what failed or is lost is no disagreement.
+-- One row: a control set in one night, beside its first verdicts.
+--
+-- Against the first verdicts of the same members; what failed or is lost is no
+-- disagreement.
+--
+-- built as: view
+-- depends on: control_set, control_verdicts
 with decisions as (
     select
         set_id,
@@ -22,10 +28,14 @@ counted as (
         count(*) filter (value = first_value) as n_agreeing,
         avg(value) as met_share,
         avg(first_value) filter (is_decided) as first_met_share,
-        -- Pairs of a first and a new decision that are alike, if every first one met every new one.
-        count(*) filter (is_decided and first_value = 1) * count(*) filter (value = 1)
-        + count(*) filter (is_decided and first_value = 0.5) * count(*) filter (value = 0.5)
-        + count(*) filter (is_decided and first_value = 0) * count(*) filter (value = 0)
+        -- Pairs of a first and a new decision that are alike, if every first
+        -- one met every new one.
+        count(*) filter (is_decided and first_value = 1)
+        * count(*) filter (value = 1)
+        + count(*) filter (is_decided and first_value = 0.5)
+        * count(*) filter (value = 0.5)
+        + count(*) filter (is_decided and first_value = 0)
+        * count(*) filter (value = 0)
             as n_alike_by_chance
     from decisions
     group by set_id, night

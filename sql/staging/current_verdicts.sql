@@ -1,4 +1,11 @@
--- The verdicts that count: on a criterion as it stands today, of a task that was admitted.
+-- One row: a verdict that counts, on a criterion as it stands today, of an
+-- admitted task.
+--
+-- The verdicts that count: on a criterion as it stands today, of a task that
+-- was admitted.
+--
+-- built as: view
+-- depends on: staging.graded_verdicts, criteria, tasks
 select
     verdicts.response_id,
     verdicts.benchmark,
@@ -11,7 +18,7 @@ select
     criteria.weight,
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity
-from graded_verdicts as verdicts
+from staging.graded_verdicts as verdicts
 inner join criteria
     on
         verdicts.benchmark = criteria.benchmark

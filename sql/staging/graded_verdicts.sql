@@ -1,6 +1,13 @@
--- Every verdict on the criterion that it stands for, in each way it can be read. A criterion in other words counts for
--- the one that it was made from; a ternary verdict is a binary one too, for which nobody has to be asked: what is met in
--- part is not met.
+-- One row: a verdict on the criterion that it stands for, in one of the ways it
+-- can be read.
+--
+-- Every verdict on the criterion that it stands for, in each way it can be
+-- read. A criterion in other words counts for the one that it was made from; a
+-- ternary verdict is a binary one too, for which nobody has to be asked: what
+-- is met in part is not met.
+--
+-- built as: view
+-- depends on: criterion_variants, verdicts
 with mapped as (
     select
         verdicts.* exclude (criterion_id, criterion_hash),

@@ -1,8 +1,14 @@
--- Every criterion of every response in every series, decided or not: the ground that coverage and details stand on.
--- A response that failed is here too: its criteria are wanted and not decided.
+-- One row: a criterion of a response in a model run, decided or not.
+--
+-- Every criterion of every response in every model run, decided or not: the
+-- ground that coverage and details stand on. A response that failed is here
+-- too: its criteria are wanted and not decided.
+--
+-- built as: view
+-- depends on: staging.graded_verdicts, staging.wanted_responses, criteria
 with final as (
     select
-        wanted.series_id,
+        wanted.model_run_id,
         wanted.response_id,
         wanted.benchmark,
         wanted.dataset_revision,
@@ -19,9 +25,9 @@ with final as (
             when wanted.status <> 'ok' then 'no_response'
             else 'not_judged'
         end as status
-    from wanted_responses as wanted
+    from staging.wanted_responses as wanted
     inner join criteria using (benchmark, dataset_revision, task_id)
-    left join graded_verdicts as verdicts
+    left join staging.graded_verdicts as verdicts
         on
             wanted.response_id = verdicts.response_id
             and criteria.criterion_id = verdicts.criterion_id

@@ -1,4 +1,11 @@
--- A judging: a judge with its parameters, template, grading, rubric and judge trial.
+-- One row: a judging; a judge with its parameters, template, grading, rubric
+-- and judge trial.
+--
+-- A judging: a judge with its parameters, template, grading, rubric and judge
+-- trial.
+--
+-- built as: table
+-- depends on: staging.graded_verdicts
 select
     judging_id,
     judge,
@@ -8,6 +15,6 @@ select
     judge_trial,
     any_value(rubric) as rubric,
     bool_and(source = 'imported') as is_imported
-from graded_verdicts
+from staging.graded_verdicts
 group by
     judging_id, judge, judge_config_hash, template_hash, grading, judge_trial

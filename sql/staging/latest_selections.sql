@@ -1,4 +1,9 @@
+-- One row: the hard selection of a field that was made last.
+--
 -- The hard selection of each field that counts: the one that was made last.
+--
+-- built as: view
+-- depends on: hard_subset
 select
     benchmark,
     dataset_revision,

@@ -1,21 +1,30 @@
--- A series' rank, and the ranks that the intervals of the ranked models allow: at best one behind the models whose whole
--- interval is above its own, at worst one before those whose whole interval is below. Without an interval a model could
--- be anywhere. Intervals rest on each model's own tasks, ranks on the shared ones: the range holds the rank all the same.
+-- One row: a model's rank under a label on a task set, and the ranks that the
+-- intervals allow.
+--
+-- A model run' rank, and the ranks that the intervals of the ranked models
+-- allow: at best one behind the models whose whole interval is above its own,
+-- at worst one before those whose whole interval is below. Without an interval
+-- a model could be anywhere. Intervals rest on each model's own tasks, ranks on
+-- the shared ones: the range holds the rank all the same.
+--
+-- built as: table
+-- depends on: staging.mean_scores, staging.ranking_places, intervals
 with placed as (
-    select panel_ranks.*, intervals.ci_low, intervals.ci_high
-    from panel_ranks
-    inner join cut_rows using (board_id, series_id, cut, label, score_name)
+    select ranking_places.*, intervals.ci_low, intervals.ci_high
+    from staging.ranking_places
+    inner join staging.mean_scores
+        using (task_set_id, model_run_id, breakdown, label, score_name)
     left join intervals
         on
-            cut_rows.figure_id = intervals.figure_id
-            and cut_rows.basis = intervals.basis
+            mean_scores.figure_id = intervals.figure_id
+            and mean_scores.basis = intervals.basis
 ),
 
 ranged as (
     select
-        one.board_id,
-        one.series_id,
-        one.cut,
+        one.task_set_id,
+        one.model_run_id,
+        one.breakdown,
         one.label,
         one.score_name,
         one.is_own,
@@ -31,15 +40,15 @@ ranged as (
         ) as rank_high
     from placed as one
     inner join placed as other
-        using (board_id, panel_id, cut, label, score_name)
+        using (task_set_id, ranking_id, breakdown, label, score_name)
     group by all
 ),
 
 final as (
     select
-        board_id,
-        series_id,
-        cut,
+        task_set_id,
+        model_run_id,
+        breakdown,
         label,
         score_name,
         max(n_tasks_ranked) filter (is_own) as n_tasks_ranked,

@@ -1,5 +1,12 @@
--- Values that meet on the same criteria within a set of graders, by task: the coincidences of Krippendorff's alpha
--- (Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability").
+-- One row: which decisions meet on the same criteria of a task, within a set of
+-- graders.
+--
+-- Values that meet on the same criteria within a set of graders, by task: the
+-- coincidences of Krippendorff's alpha (Krippendorff 2011, "Computing
+-- Krippendorff's Alpha-Reliability").
+--
+-- built as: table
+-- depends on: temp.graded_breakdowns, temp.graded_cells
 with final as (
     select
         benchmark,
@@ -9,7 +16,7 @@ with final as (
             when grouping(category) = 0 then 'category'
             when grouping(severity) = 0 then 'severity'
             else 'all'
-        end as cut,
+        end as breakdown,
         coalesce(category, severity, '') as label,
         task_id,
         count(*) as n,
@@ -23,8 +30,8 @@ with final as (
         count(*) filter (
             where greatest(n_unmet, n_partial, n_met) = n_values
         ) as n_unanimous
-    from graded_cells
-    inner join graded_cuts using (response_id, criterion_id)
+    from temp.graded_cells
+    inner join temp.graded_breakdowns using (response_id, criterion_id)
     group by
         benchmark, dataset_revision, grader_set, task_id,
         grouping sets ((), (category), (severity))

@@ -1,4 +1,11 @@
--- Every criterion as it can be asked: in its own words, and in those of each variant of the rubric.
+-- One row: a criterion as it can be asked, in its own words or in those of a
+-- variant of the rubric.
+--
+-- Every criterion as it can be asked: in its own words, and in those of each
+-- variant of the rubric.
+--
+-- built as: view
+-- depends on: criteria, criterion_variants
 select
     benchmark,
     dataset_revision,

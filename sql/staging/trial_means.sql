@@ -1,21 +1,29 @@
--- The mean of each trial over the tasks that are complete in it, not yet clipped.
+-- One row: the mean of one trial over the tasks that are complete in it, before
+-- any clipping.
+--
+-- The mean of each trial over the tasks that are complete in it, not yet
+-- clipped.
+--
+-- built as: table
+-- depends on: staging.breakdown_values, staging.task_set_members
 with trial_values as (
     select
-        boards.board_id,
-        cut_values.series_id,
-        cut_values.cut,
-        cut_values.label,
-        cut_values.score_name,
-        unnest(cut_values.complete_trials) as trial,
-        unnest(cut_values.trial_values) as value
-    from cut_values
-    inner join boards using (benchmark, dataset_revision, task_id)
+        task_set_members.task_set_id,
+        breakdown_values.model_run_id,
+        breakdown_values.breakdown,
+        breakdown_values.label,
+        breakdown_values.score_name,
+        unnest(breakdown_values.complete_trials) as trial,
+        unnest(breakdown_values.trial_values) as value
+    from staging.breakdown_values
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
 )
 
 select
-    board_id,
-    series_id,
-    cut,
+    task_set_id,
+    model_run_id,
+    breakdown,
     label,
     score_name,
     trial,

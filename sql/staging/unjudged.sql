@@ -1,71 +1,13 @@
--- Who answered tasks of a board and has no verdict at all under a judging that others have verdicts under, in the same
--- vintage or, where a configured model has none in any, in its newest: it stands on the leaderboard without a score.
-with answered as (
+-- One row: a row of a leaderboard, of a model that answered and has no verdict
+-- under a judging that others have verdicts under; it has no score.
+--
+-- built as: table
+-- depends on: staging.breakdown_sizes, staging.judgings,
+--     staging.task_set_members, temp.unjudged_runs, responses,
+--     score_definitions
+with answers as (
     select
-        benchmark,
-        dataset_revision,
-        model,
-        model_config_hash,
-        vintage,
-        count(distinct trial) as n_trials,
-        min(created_at) as first_answered_at
-    from responses
-    inner join tasks using (benchmark, dataset_revision, task_id)
-    where tasks.is_admitted
-    group by all
-),
-
-lacking as (
-    select
-        answered.*,
-        of_revision.judging_id,
-        row_number() over (
-            partition by
-                benchmark, dataset_revision, judging_id, model,
-                model_config_hash
-            order by first_answered_at desc, vintage desc
-        )
-        = 1 as is_newest
-    from answered
-    inner join (
-        select distinct benchmark, dataset_revision, judging_id from series
-    ) as of_revision
-        using (benchmark, dataset_revision)
-    anti join series
-        using (
-            benchmark, dataset_revision, model, model_config_hash, vintage,
-            judging_id
-        )
-),
-
-chosen as (
-    select
-        lacking.* exclude (is_newest),
-        is_newest and judged.judging_id is null as is_latest
-    from lacking
-    left join (
-        select distinct
-            benchmark,
-            dataset_revision,
-            model,
-            model_config_hash,
-            judging_id
-        from series
-    ) as judged
-        using (
-            benchmark, dataset_revision, model, model_config_hash, judging_id
-        )
-    where
-        is_latest
-        or (benchmark, dataset_revision, vintage, judging_id) in (
-            select (benchmark, dataset_revision, vintage, judging_id)
-            from series
-        )
-),
-
-answers as (
-    select
-        boards.board_id,
+        task_set_members.task_set_id,
         responses.model,
         responses.model_config_hash,
         responses.vintage,
@@ -75,17 +17,18 @@ answers as (
         -- A cost that is not known makes the sum unknown, not smaller.
         if(count(*) = count(cost_usd), sum(cost_usd), null) as cost_usd
     from responses
-    inner join boards using (benchmark, dataset_revision, task_id)
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
     group by all
 )
 
 select
-    cut_sizes.benchmark,
-    cut_sizes.dataset_revision,
-    cut_sizes.split,
-    cut_sizes.is_own_hard,
-    cut_sizes.cut,
-    cut_sizes.label,
+    breakdown_sizes.benchmark,
+    breakdown_sizes.dataset_revision,
+    breakdown_sizes.split,
+    breakdown_sizes.is_own_hard,
+    breakdown_sizes.breakdown,
+    breakdown_sizes.label,
     judgings.judge,
     judgings.judge_config_hash,
     judgings.template_hash,
@@ -94,11 +37,11 @@ select
     chosen.vintage,
     chosen.model,
     chosen.model_config_hash,
-    cut_sizes.score_name,
+    breakdown_sizes.score_name,
     definitions.is_primary,
     0::bigint as n_tasks,
     0::bigint as n_tasks_full,
-    cut_sizes.n_tasks_wanted,
+    breakdown_sizes.n_tasks_wanted,
     false as is_complete,
     chosen.n_trials,
     greatest(sum_lowest / n_tasks_wanted, mean_floor) as mean_lower,
@@ -110,17 +53,17 @@ select
     false as is_judged,
     chosen.is_latest,
     chosen.first_answered_at
-from chosen
-inner join judgings using (judging_id)
+from temp.unjudged_runs as chosen
+inner join staging.judgings using (judging_id)
 inner join answers using (model, model_config_hash, vintage)
-inner join cut_sizes
+inner join staging.breakdown_sizes
     on
-        answers.board_id = cut_sizes.board_id
-        and chosen.benchmark = cut_sizes.benchmark
-        and chosen.dataset_revision = cut_sizes.dataset_revision
+        answers.task_set_id = breakdown_sizes.task_set_id
+        and chosen.benchmark = breakdown_sizes.benchmark
+        and chosen.dataset_revision = breakdown_sizes.dataset_revision
         -- Under labels there is nothing to say of who has no verdict.
-        and cut_sizes.cut = 'all'
+        and breakdown_sizes.breakdown = 'all'
 inner join score_definitions as definitions
     on
-        cut_sizes.benchmark = definitions.benchmark
-        and cut_sizes.score_name = definitions.score_name
+        breakdown_sizes.benchmark = definitions.benchmark
+        and breakdown_sizes.score_name = definitions.score_name

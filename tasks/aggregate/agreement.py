@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import sql
 from tasks.aggregate.rows import Row, known
 from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
 from tasks.rules.statistics import draws
@@ -18,44 +19,15 @@ METHOD = "expanded-percentile-1"
 _LABELS = 3
 """Decisions that there are: unmet, partial, met."""
 
-_STALE_PAIRS = """
-    select benchmark, dataset_revision, grader_a, grader_b, cut, label, figure_id, basis
-    from agreement_figures
-    anti join (select * from agreement_measures where method = $method) as measured using (figure_id, basis)
-"""
-_PAIR_COUNTS = f"""
-    select figure_id, task_id, 2 * value_a as a, 2 * value_b as b, n
-    from agreement_counts
-    inner join ({_STALE_PAIRS}) using (benchmark, dataset_revision, grader_a, grader_b, cut, label)
-    where benchmark = $benchmark and dataset_revision = $revision and grader_a = $a and grader_b = $b
-"""
-_STALE_SETS = """
-    select benchmark, dataset_revision, grader_set, cut, label, figure_id, basis
-    from grader_reliability
-    anti join (select * from reliability_measures where method = $method) as measured using (figure_id, basis)
-"""
-_COINCIDENCES = f"""
-    with counts as (
-        select reliability_counts.*, figure_id
-        from reliability_counts
-        inner join ({_STALE_SETS}) using (benchmark, dataset_revision, grader_set, cut, label)
-        where benchmark = $benchmark and dataset_revision = $revision and grader_set = $set
-    )
-    select figure_id, task_id, cells.a, cells.b, cells.n from counts, lateral (values
-        (0, 0, unmet_unmet), (0, 1, unmet_partial), (1, 0, unmet_partial), (0, 2, unmet_met), (2, 0, unmet_met),
-        (1, 1, partial_partial), (1, 2, partial_met), (2, 1, partial_met), (2, 2, met_met)
-    ) as cells(a, b, n)
-"""
-
 
 def stale_agreement(reader: Reader) -> list[Row]:
     """The rows of `agreement_measures` for every pair of graders whose decisions are new."""
     pair = ("benchmark", "dataset_revision", "grader_a", "grader_b")
     measures = {"kappa": kappa, "macro_f1": macro_f1, "agreement": raw_agreement}
     found = []
-    for key, figures in _groups(reader, _STALE_PAIRS, pair):
+    for key, figures in _groups(reader, "stale_pairs", pair):
         given = dict(zip(("benchmark", "revision", "a", "b"), key, strict=True))
-        tables = _tables(reader, _PAIR_COUNTS, given, figures)
+        tables = _tables(reader, "stale_pair", given, figures)
         found += _measured(figures, tables, measures)
     return found
 
@@ -63,23 +35,25 @@ def stale_agreement(reader: Reader) -> list[Row]:
 def stale_reliability(reader: Reader) -> list[Row]:
     """The rows of `reliability_measures` for every set of graders whose decisions are new."""
     found = []
-    for key, figures in _groups(reader, _STALE_SETS, ("benchmark", "dataset_revision", "grader_set")):
+    for key, figures in _groups(reader, "stale_sets", ("benchmark", "dataset_revision", "grader_set")):
         given = dict(zip(("benchmark", "revision", "set"), key, strict=True))
-        tables = _tables(reader, _COINCIDENCES, given, figures)
+        tables = _tables(reader, "stale_set", given, figures)
         found += _measured(figures, tables, {"alpha": krippendorff_alpha})
     return found
 
 
-def _groups(reader: Reader, query: str, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
+def _groups(reader: Reader, question: str, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
     """The stale figures of graders that were compared, with the key of the comparison."""
-    stale = reader.rows(f"from ({query}) order by {', '.join(names)}, cut, label", {"method": METHOD})
+    stale = reader.rows(sql.read(f"questions/{question}"), {"method": METHOD})
     for key, run in groupby(stale, key=itemgetter(*names)):
         yield key, list(run)
 
 
-def _tables(reader: Reader, query: str, given: Row, figures: list[Row]) -> NDArray[np.float64]:
+def _tables(reader: Reader, what: str, given: Row, figures: list[Row]) -> NDArray[np.float64]:
     """How often which decisions meet, of shape (n_tasks, n_figures, labels, labels)."""
-    cells = reader.arrays(query, {"method": METHOD, **given})
+    stale = {f"{what}s": sql.read(f"questions/{what}s")}
+    counts = sql.with_steps(sql.read(f"questions/{what}_counts"), stale)
+    cells = reader.arrays(counts, {"method": METHOD, **given})
     places = {figure["figure_id"]: place for place, figure in enumerate(figures)}
     figure = np.array([places[name] for name in cells["figure_id"]], dtype=np.int64)
     tasks, task = np.unique(cells["task_id"].astype(str), return_inverse=True)

@@ -9,73 +9,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import sql
 from tasks.aggregate.rows import Row, known
 from tasks.rules.statistics import METHOD, draws, few_to_rest_on, mean_intervals, ratio_intervals, repeated_interval
 from warehouse import Reader
 
 Columns = dict[str, NDArray[Any]]
 
-_STALE = """
-    select board_id, series_id, cut, label, score_name, figure_id, basis, n_tasks
-    from cut_rows
-    anti join (select * from intervals where method = $method) as drawn
-        on cut_rows.figure_id = drawn.figure_id and cut_rows.basis = drawn.basis
-    where basis is not null
-"""
-
-_VALUES = f"""
-    with figures as (
-        select *, row_number() over (order by cut, label, figure_id) - 1 as figure
-        from ({_STALE}) where board_id = $board
-    ),
-    places as (
-        select benchmark, dataset_revision, task_id, row_number() over (order by task_id) - 1 as task
-        from boards where board_id = $board
-    )
-    select figure, task, value, n_met, n_judged
-    from cut_values
-    inner join places using (benchmark, dataset_revision, task_id)
-    inner join figures using (series_id, cut, label, score_name)
-    where value is not null
-    order by figure
-"""
-
-_TRIALS = f"""
-    select figure_id, list(trial_scores.mean_score order by trial) as scores
-    from trial_scores
-    inner join ({_STALE}) using (board_id, series_id, cut, label, score_name)
-    group by figure_id
-"""
-
 
 def stale_intervals(reader: Reader) -> list[Row]:
     """The rows of `intervals` for every figure whose values have none yet."""
     given = {"method": METHOD}
-    trials = {row["figure_id"]: row["scores"] for row in reader.rows(_TRIALS, given)}
-    stale = reader.rows(f"from ({_STALE}) order by board_id, cut, label, figure_id", given)
+    trials = {row["figure_id"]: row["scores"] for row in reader.rows(_on_stale("stale_figure_trials"), given)}
+    stale = reader.rows(sql.read("questions/stale_figures"), given)
     now = datetime.now(UTC)
     found = []
-    for board, figures in _by_board(stale):
-        measured = _measured(reader, board, figures)
+    for task_set, figures in _by_task_set(stale):
+        measured = _measured(reader, task_set, figures)
         for figure, intervals in zip(figures, measured, strict=True):
             found.append(_row(figure, trials.get(figure["figure_id"], [])) | intervals | {"created_at": now})
     return found
 
 
-def _by_board(stale: list[Row]) -> Iterator[tuple[int, list[Row]]]:
-    boards: dict[int, list[Row]] = {}
+def _on_stale(question: str) -> str:
+    """A question about the figures that have no interval yet."""
+    return sql.with_steps(sql.read(f"questions/{question}"), {"stale_figures": sql.read("questions/stale_figures")})
+
+
+def _by_task_set(stale: list[Row]) -> Iterator[tuple[int, list[Row]]]:
+    task_sets: dict[int, list[Row]] = {}
     for figure in stale:
-        boards.setdefault(figure["board_id"], []).append(figure)
-    yield from boards.items()
+        task_sets.setdefault(figure["task_set_id"], []).append(figure)
+    yield from task_sets.items()
 
 
-def _measured(reader: Reader, board: int, figures: list[Row]) -> Iterator[Row]:
-    """The intervals of a board's stale figures in their order: of the mean, and of the share of criteria met.
+def _measured(reader: Reader, task_set: int, figures: list[Row]) -> Iterator[Row]:
+    """The intervals of a task set's stale figures in their order: of the mean, and of the share of criteria met.
 
-    All figures of a board share its draws. Those under one label are measured together, on its tasks alone.
+    All figures of a task set share its draws. Those under one label are measured together, on its tasks alone.
     """
-    columns = reader.arrays(_VALUES, {"method": METHOD, "board": board})
-    drawn = draws(reader.value("select count(*) from boards where board_id = ?", [board]))
+    columns = reader.arrays(_on_stale("stale_figure_values"), {"method": METHOD, "task_set": task_set})
+    drawn = draws(reader.value("select count(*) from staging.task_set_members where task_set_id = ?", [task_set]))
     bounds = np.searchsorted(columns["figure"], np.arange(len(figures) + 1))
     for first, last in _under_one_label(figures):
         rows = slice(bounds[first], bounds[last])
@@ -108,7 +82,7 @@ def _intervals(
 def _under_one_label(figures: list[Row]) -> Iterator[tuple[int, int]]:
     """Runs of neighbouring figures under one label, as the first figure and the one after the last."""
     first = 0
-    for _, run in itertools.groupby(figures, key=itemgetter("cut", "label")):
+    for _, run in itertools.groupby(figures, key=itemgetter("breakdown", "label")):
         last = first + sum(1 for _ in run)
         yield first, last
         first = last

@@ -3,6 +3,7 @@
 from itertools import groupby
 from typing import Any
 
+import sql
 from tasks.config.settings import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
@@ -20,16 +21,8 @@ def assemble(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
-        turns = reader.rows(
-            """
-            select conversation_turns.* from conversation_turns
-            inner join tasks using (benchmark, dataset_revision, task_id)
-            anti join message_rows using (benchmark, dataset_revision, task_id, conversation_id)
-            where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)
-            order by task_id, position
-            """,
-            [*scope.key.values(), list(scope.task_ids)],
-        )
+        asked = {**scope.key, "tasks": list(scope.task_ids)}
+        turns = reader.rows(sql.read("questions/turns_to_assemble"), asked)
     rows: list[dict[str, Any]] = []
     n_made = 0
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):

@@ -15,7 +15,7 @@ CUTS = (
     "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 )  # fmt: skip
-"""What tasks and rubrics of every benchmark are cut by (sql/staging/cut_members.sql, rubric_parts.sql)."""
+"""What tasks and rubrics of every benchmark are divided by (`task_breakdowns` and `rubric_weights` in sql/staging/)."""
 
 
 class RowError(ValueError):

@@ -7,9 +7,9 @@ from typing import Any
 
 import sql
 from expectations import SUITES, Expectation, Failure, Finding, run_suite
+from tasks.config.policies import expectations_of, policies_of
 from tasks.config.settings import Job
 from tasks.dataset.source import source_of
-from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text import one_line
 from tasks.run.stage_report import StageReport
@@ -54,26 +54,13 @@ def _known_findings(
 
     The rows of a revision never change; there are only more of them when a further split is ingested.
     """
-    rows = reader.rows(
-        "select * from checks where benchmark = $benchmark and dataset_revision = $dataset_revision and run_id = ("
-        "  select arg_max(run_id, created_at) from checks"
-        "  where benchmark = $benchmark and dataset_revision = $dataset_revision and suite = 'ingest')",
-        key,
-    )
+    rows = reader.rows(sql.read("questions/checks_of_revision"), key)
     found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
     wanted = [found.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
-    sizes = reader.rows(
-        "select count(*) as rubrics, coalesce(sum(n_criteria), 0)::bigint as criteria from tasks "
-        "where benchmark = $benchmark and dataset_revision = $dataset_revision",
-        key,
-    )[0]
+    sizes = reader.rows(sql.read("questions/size_of_revision"), key)[0]
     if any(row is None or row["n_evaluated"] != sizes[row["table_name"]] for row in wanted):
         return None
-    owners = reader.rows(
-        "select task_id || '/' || criterion_id as key, task_id from criteria "
-        "where benchmark = $benchmark and dataset_revision = $dataset_revision",
-        key,
-    )
+    owners = reader.rows(sql.read("questions/criterion_keys"), key)
     task_of = {row["key"]: row["task_id"] for row in owners}
     return [
         Finding(

@@ -113,19 +113,19 @@ def _values(
     reader: Reader, question: Question, found: Iterable[Pair]
 ) -> tuple[_BySplit, dict[str, dict[int, frozenset[str]]]]:
     """By split and series: the value of every wanted task, and which of them were answered."""
-    series = {side.series.series_id for pair in found for side in (pair.first, pair.second)}
+    series = {side.series.model_run_id for pair in found for side in (pair.first, pair.second)}
     parameters = {
         "benchmark": question.benchmark,
         "is_hard": question.is_hard,
         "splits": list(question.splits),
-        "series": sorted(series),
+        "model_runs": sorted(series),
         "score": question.score,
     }
     values: _BySplit = {}
     answered: dict[str, dict[int, set[str]]] = {}
     for row in reader.rows(sql.read("questions/diff_values"), parameters):
-        values.setdefault(row["split"], {}).setdefault(row["series_id"], {})[row["task_id"]] = row["value"]
-        of_series = answered.setdefault(row["split"], {}).setdefault(row["series_id"], set())
+        values.setdefault(row["split"], {}).setdefault(row["model_run_id"], {})[row["task_id"]] = row["value"]
+        of_series = answered.setdefault(row["split"], {}).setdefault(row["model_run_id"], set())
         if row["is_answered"]:
             of_series.add(row["task_id"])
     if not values:
@@ -137,7 +137,8 @@ def _no_tasks(reader: Reader, question: Question) -> PipelineError:
     if question.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
     rows = reader.rows(
-        "select distinct split from boards where benchmark = $benchmark and not is_own_hard order by split",
+        "select distinct split from staging.task_set_members "
+        "where benchmark = $benchmark and not is_own_hard order by split",
         {"benchmark": question.benchmark},
     )
     if not rows or not question.splits:
@@ -154,7 +155,7 @@ def _difference(
     answered: Mapping[int, frozenset[str]],
 ) -> Difference | None:
     """None where no task is complete on both sides."""
-    first_id, second_id = pair.first.series.series_id, pair.second.series.series_id
+    first_id, second_id = pair.first.series.model_run_id, pair.second.series.model_run_id
     first, second = values.get(first_id, {}), values.get(second_id, {})
     wanted = [task for task in first if task in second and pair.first.counts(task) and pair.second.counts(task)]
     tasks = tuple(

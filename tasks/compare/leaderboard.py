@@ -78,7 +78,7 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     cut = choice.by or "all"
     is_of_part = cut in _PARTS or _is_of_criteria(reader, cut, given)
     score = _score(benchmark, choice, is_of_part=is_of_part)
-    asked = {**given, "score": score, "cut": cut, "is_hard": choice.is_hard}
+    asked = {**given, "score": score, "breakdown": cut, "is_hard": choice.is_hard}
     columns, rows = reader.table(sql.read("questions/leaderboard"), asked)
     at = columns.index("label")
     if choice.by is None:
@@ -105,18 +105,11 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
     from tasks.hard_subset.selection_scores import scores_on
 
-    key = [board["benchmark"], board["revision"]]
-    known = [
-        row["selection_id"]
-        for row in reader.rows(
-            "select selection_id from hard_subset where benchmark = ? and dataset_revision = ? "
-            "group by selection_id order by max(selected_at) desc", key,
-        )
-    ]  # fmt: skip
+    key = {name: board[name] for name in ("benchmark", "revision")}
+    known = [row["selection_id"] for row in reader.rows(sql.read("questions/selections"), key)]
     chosen = [name for name in known if name.startswith(asked)]
     if asked == "latest":
-        latest = "select selection_id from latest_selections where benchmark = ? and dataset_revision = ?"
-        chosen = [row["selection_id"] for row in reader.rows(latest, key)]
+        chosen = [row["selection_id"] for row in reader.rows(sql.read("questions/latest_selections"), key)]
     if not chosen or (len(chosen) > 1 and asked != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")

@@ -52,7 +52,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
 
 def _series(reader: Reader, question: Question) -> list[Series]:
     names = [field.name for field in fields(Series)]
-    rows = reader.rows(sql.read("questions/diff_series"), {"benchmark": question.benchmark})
+    rows = reader.rows(sql.read("questions/diff_model_runs"), {"benchmark": question.benchmark})
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {question.benchmark} yet; run `prbench run` first")
     return [Series(**{name: row[name] for name in names}) for row in rows]
@@ -87,12 +87,12 @@ def _sides(
     """The series of each name."""
     if kind != "run":
         return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
-    by_id = {each.series_id: each for each in every}
+    by_id = {each.model_run_id: each for each in every}
     sides: dict[str, list[Side]] = {name: [] for name in names}
     parameters = {"benchmark": question.benchmark, "runs": list(names)}
     for row in reader.rows(sql.read("questions/diff_runs"), parameters):
-        if row["series_id"] in by_id:
-            sides[row["run_id"]].append(Side(row["run_id"], by_id[row["series_id"]], frozenset(row["task_ids"])))
+        if row["model_run_id"] in by_id:
+            sides[row["run_id"]].append(Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"])))
     return sides
 
 
@@ -118,7 +118,7 @@ def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
 def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[Pair]:
     if kind == "run":
         # Two runs that worked on the same answers have no difference to show: a verdict is stored once.
-        return [Pair(a, b) for a, b in product(first, second) if a.series.series_id != b.series.series_id]
+        return [Pair(a, b) for a, b in product(first, second) if a.series.model_run_id != b.series.model_run_id]
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
@@ -161,8 +161,8 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
     if absent:
         return f"nothing to compare: {absent[0]} has no verdict under these options"
     if kind == "run":
-        same = {side.series.series_id for side in sides[names[0]]}
-        if any(side.series.series_id in same for name in names[1:] for side in sides[name]):
+        same = {side.series.model_run_id for side in sides[names[0]]}
+        if any(side.series.model_run_id in same for name in names[1:] for side in sides[name]):
             return (
                 "nothing to compare: the runs worked on the same answers under the same judging, "
                 "and a verdict is stored once; runs differ where their vintages do"

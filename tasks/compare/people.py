@@ -24,7 +24,7 @@ def against_people(reader: Reader, asked: Mapping[str, Any]) -> list[Row]:
     """One row a grader and label: measures of all its decisions beside people's, so that who decided more counts more.
 
     Args:
-        asked: benchmark, revision, cut, the people, and the graders to show (all if empty).
+        asked: benchmark, revision, breakdown, the people, and the graders to show (all if empty).
     """
     counts = reader.rows(sql.read("questions/people"), asked)
     found = [

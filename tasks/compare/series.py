@@ -43,7 +43,7 @@ class Question:
 class Series:
     """A configured model, sampled in one vintage, under one judging."""
 
-    series_id: int
+    model_run_id: int
     dataset_revision: str
     model: str
     model_config_hash: str

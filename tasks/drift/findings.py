@@ -1,5 +1,6 @@
 """Which judges decide otherwise than they did."""
 
+import sql
 from tasks.config.settings import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.control import Drifted
@@ -14,10 +15,5 @@ def drifted(job: Job) -> list[Drifted]:
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
         sets = [control_set.set_id for control_set in control_sets(job, scope, reader) if control_set.set_id]
-        rows = reader.rows(
-            "select judge, night, n_decided, agreement, centre, lower_limit, min_agreement, met_share, "
-            "first_met_share, cause from judge_drift "
-            "where is_out_of_control and night = ? and list_contains(?::varchar[], set_id) order by judge",
-            [job.night, sets],
-        )
+        rows = reader.rows(sql.read("questions/drifted_judges"), {"night": job.night, "sets": sets})
     return [Drifted(**row) for row in rows]

@@ -26,7 +26,9 @@ def changed_limits(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any
 def _changed(job: Job, reader: Reader, set_id: str) -> list[dict[str, Any]]:
     stored = {row["night"]: row for row in reader.rows("from control_limits where set_id = ?", [set_id])}
     nights = {}
-    for row in reader.rows("select night, n_decided, n_agreeing from control_nights where set_id = ?", [set_id]):
+    for row in reader.rows(
+        "select night, n_decided, n_agreeing from staging.control_nights where set_id = ?", [set_id]
+    ):
         label = row["night"]
         bar = job.settings.drift.min_agreement
         if label in stored and label != job.night:

@@ -96,7 +96,7 @@ def _official(reader: Reader, benchmark: Benchmark, revision: str) -> dict[str, 
 
 
 def _stored(reader: Reader) -> _Stored:
-    latest = reader.rows("select selection_id from latest_selections")
+    latest = reader.rows("select selection_id from staging.latest_selections")
     stable = reader.rows(
         "select selection_id, count(*) filter (is_border) as n_border from hard_stability group by selection_id"
     )

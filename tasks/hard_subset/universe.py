@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job, Settings
 from tasks.rules.hardness import HardSubsetError
@@ -64,24 +65,11 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
     Raises:
         HardSubsetError: the judging to select by is not clear, or a model of the panel has no complete task.
     """
-    panel_id = _panel_id(reader, job, benchmark, revision)
+    ranking_id = _ranking_id(reader, job, benchmark, revision)
     panel = job.settings.hard_subset.panel
     scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
-    for row in reader.rows(
-        """
-        with latest as (
-            select model, arg_max(series_id, created_at) as series_id
-            from responses
-            inner join series using (benchmark, dataset_revision, model, model_config_hash)
-            where series.panel_id = $panel
-            group by model
-        )
-        select model, task_id, value, complete_trials, trial_values
-        from task_parts inner join latest using (series_id)
-        where cut = 'all' and score_name = $score and value is not null
-        """,
-        {"panel": panel_id, "score": benchmark.primary_score.score_name},
-    ):
+    asked = {"ranking": ranking_id, "score": benchmark.primary_score.score_name}
+    for row in reader.rows(sql.read("questions/selecting_scores"), asked):
         scores[row["model"]][row["task_id"]] = TaskScore(
             row["value"], dict(zip(row["complete_trials"], row["trial_values"], strict=True))
         )
@@ -93,13 +81,10 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
     return {model: scores[model] for model in panel}
 
 
-def _panel_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
-    """The key of the judging that selects: the first configured judge's, or the only one that there is."""
-    found = reader.rows(
-        "select distinct panel_id, judge, judge_config_hash, template_hash, grading, judge_trial from series "
-        "where benchmark = ? and dataset_revision = ? and vintage = ?",
-        [benchmark.name, revision, job.vintage],
-    )
+def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
+    """The key of the ranking that selects: under the first configured judge, or the only one that there is."""
+    asked = {"benchmark": benchmark.name, "revision": revision, "vintage": job.vintage}
+    found = reader.rows(sql.read("questions/rankings"), asked)
     configured = judgings(job, benchmark)
     if job.named_judges:
         found = [row for row in found if row["judge"] in job.named_judges]
@@ -123,7 +108,7 @@ def _panel_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> 
     found = first[:1] if as_configured else first or found
     if len(found) > 1:
         raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
-    return int(found[0]["panel_id"])
+    return int(found[0]["ranking_id"])
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:

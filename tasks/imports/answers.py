@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import sql
 from tasks.benchmarks.rows import as_text
 from tasks.config.settings import Job
 from tasks.imports.files import Given, ImportRefused, number_of, required_text, vintage_in
@@ -24,11 +25,8 @@ class Answers:
         self._key = key
         named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
         self._by_place: dict[tuple[str, str, int, str], list[Answer]] = {}
-        for answer in reader.rows(
-            "select response_id, task_id, model, trial, vintage, text from responses where benchmark = ? "
-            "and dataset_revision = ? and list_contains(?::varchar[], vintage) and status = 'ok'",
-            [*key.values(), sorted({*named, *job.vintages})],
-        ):
+        asked = {**key, "vintages": sorted({*named, *job.vintages})}
+        for answer in reader.rows(sql.read("questions/answers_by_place"), asked):
             place = (answer["task_id"], answer["model"], answer["trial"], answer["vintage"])
             self._by_place.setdefault(place, []).append(answer)
 
@@ -63,12 +61,8 @@ class Answers:
     def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
         """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
         with Warehouse(self._job.warehouse).reader() as reader:
-            rows = reader.rows(
-                "select vintage from responses where benchmark = ? and dataset_revision = ? and status = 'ok' "
-                "and task_id = ? and list_contains(?::varchar[], model) and trial = ? "
-                "group by vintage order by max(created_at) desc, vintage desc",
-                [*self._key.values(), task_id, list(readings(model)), trial],
-            )
+            asked = {**self._key, "task_id": task_id, "models": list(readings(model)), "trial": trial}
+            rows = reader.rows(sql.read("questions/vintages_of_answer"), asked)
         if not rows:
             return "import the answer first (`prbench import responses`)"
         vintages = [row["vintage"] for row in rows]

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import sql
 from tasks.benchmarks.rows import as_text
 from tasks.config.models import ORIGINAL
 from tasks.imports.files import Given, ImportRefused, NotHere, number_of, required_text
@@ -31,13 +32,7 @@ class Criteria:
         self._revision = key["dataset_revision"]
         self._by_id: dict[tuple[str, str], Asked] = {}
         self._by_title: dict[tuple[str, str], list[Asked]] = defaultdict(list)
-        rows = reader.rows(
-            "select asked.task_id, asked.criterion_id, asked.title, asked.content_hash, asked.rubric, "
-            "criteria.category from rubric_criteria as asked inner join criteria "
-            "using (benchmark, dataset_revision, task_id, position) where benchmark = ? and dataset_revision = ? "
-            "order by asked.task_id, position",
-            list(key.values()),
-        )
+        rows = reader.rows(sql.read("questions/criteria_to_judge"), key)
         for row in rows:
             title = row.pop("title")
             asked = Asked(**row)

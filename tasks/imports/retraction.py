@@ -10,15 +10,6 @@ from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
 _NAMED = 5
-_KNOWN = """
-    select import_batch from (
-        select import_batch, created_at from responses where import_batch is not null
-        union all
-        select import_batch, created_at from verdicts where import_batch is not null
-    )
-    group by import_batch
-    order by max(created_at) desc
-"""
 
 
 class Batch(NamedTuple):
@@ -60,7 +51,7 @@ def retract(job: Job, batch: str) -> StageReport:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
     if not before.n_responses and not before.n_verdicts:
         with warehouse.reader() as reader:
-            known = [row["import_batch"] for row in reader.rows(_KNOWN)]
+            known = [row["import_batch"] for row in reader.rows(sql.read("questions/import_batches"))]
         said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
         more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         raise UsageError(f"--retract {batch}: no such batch; {said}{more} (column import_batch)")

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+import sql
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config.settings import Job
 from tasks.dataset.source import Source, SourceError, source_of
@@ -184,11 +185,8 @@ def _is_stored(warehouse: Warehouse, benchmark: str, source: Source) -> bool:
 
 def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport:
     with warehouse.reader() as reader:
-        row = reader.rows(
-            "select count(*) as n_tasks, coalesce(sum(n_criteria), 0) as n_criteria from tasks "
-            "where benchmark = ? and dataset_revision = ? and list_has_any(splits, ?)",
-            [benchmark, source.revision, list(source.splits)],
-        )[0]
+        asked = {"benchmark": benchmark, "revision": source.revision, "splits": list(source.splits)}
+        row = reader.rows(sql.read("questions/size_of_splits"), asked)[0]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
     note = f"{row['n_tasks']} tasks with {int(row['n_criteria'])} criteria in {where}"
     return StageReport("ingest", rows=row["n_tasks"], notes=[note])

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 
+import sql
 from tasks.config.settings import Job
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.removal import forget_removed
@@ -14,18 +15,6 @@ from warehouse.contracts.tables import DECIDED_STATUSES
 _MANY_PARTS = 400
 """Parts from which on a night compacts: about a week of nights, and far fewer than slow a reader down."""
 _DAY_S = 86_400.0
-_STORED = """
-    with cells as (select unnest(?::varchar[]) as cell)
-    select cell, bool_or(list_contains(?::varchar[], status)) as is_decided
-    from (
-        select cell, status from cells inner join responses on response_id = cell
-        union all
-        select cell, status from cells inner join verdicts on verdict_id = cell
-        union all
-        select cell, status from cells inner join control_verdicts on verdict_id = cell
-    )
-    group by cell
-"""
 
 
 def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
@@ -73,7 +62,7 @@ def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> No
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     """Of some cells those that are rows, each with whether the row is decided."""
-    rows = reader.rows(_STORED, [list(cells), list(DECIDED_STATUSES)])
+    rows = reader.rows(sql.read("questions/stored_calls"), {"cells": list(cells), "decided": list(DECIDED_STATUSES)})
     return {row["cell"]: row["is_decided"] for row in rows}
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+import sql
 from tasks.config.settings import Job
 from tasks.console.progress import say
 from tasks.llm.ledger.kept_replies import KeptReplies, KeptReply, kept_replies
@@ -37,27 +38,6 @@ Row = dict[str, Any]
 Changes = dict[tuple[Any, ...], Row | None]
 _OTHER_EVIDENCE = "its evidence is read otherwise now, so it has to be judged again"
 _TABLES = ("responses", "verdicts", "control_verdicts", "evidence", "control_set")
-
-# Rows that the same call answered share its reply: only the one that the call was made for is named in the ledger, and
-# the time that the call took tells the others.
-_ANSWERS = """
-    select *, response_id as cell,
-        hash(conversation_id, trial, vintage, coalesce(latency_s::varchar, response_id)) as call
-    from responses where source = 'sampled' and status in ('ok', 'empty')
-"""
-_VERDICTS = """
-    select verdicts.*, verdict_id as cell,
-        hash(
-            conversation_id, text, criterion_hash, template_hash, grading, judge_trial,
-            coalesce(verdicts.latency_s::varchar, judge_config_hash)
-        ) as call
-    from verdicts left join responses using (response_id)
-    where verdicts.source = 'judged' and (verdicts.value is not null or verdicts.status = 'parse_error')
-"""
-_CONTROL = """
-    select *, verdict_id as cell, hash(verdict_id) as call
-    from control_verdicts where verdict_id is not null and (value is not null or status = 'parse_error')
-"""
 
 
 @dataclass
@@ -115,8 +95,8 @@ def _reread(job: Job, warehouse: Warehouse) -> None:
     with kept_replies(job.warehouse / LEDGER) as kept, warehouse.stored_rows(*_TABLES) as stored:
         # Whatever a row rests on is changed after it, so that a second try finds the same.
         _lend_cells(kept, stored)
-        _answers(_work(found, kept, stored, "answers", _ANSWERS), found, _omitting(job))
-        for name, query in (("verdicts", _VERDICTS), ("control_verdicts", _CONTROL)):
+        _answers(_work(found, kept, stored, "answers", "reread_answers"), found, _omitting(job))
+        for name, query in (("verdicts", "reread_verdicts"), ("control_verdicts", "reread_control_verdicts")):
             _verdicts(_work(found, kept, stored, name, query), found, stored, name, _omitting(job))
         n_changed = {name: len(found.changes[name]) for name in ("responses", "verdicts", "control_verdicts")}
         _control_set(found, stored)
@@ -145,18 +125,11 @@ def _lend_cells(kept: KeptReplies, stored: StoredRows) -> None:
 
 def _work(found: _Found, kept: KeptReplies, stored: StoredRows, what: str, query: str) -> _Work:
     """The rows to look at closely, and their replies; counts the others."""
-    with_calls = f"""
-        select looked_at.*, replies.cell is not null as has_reply, coalesce(may_differ, false) as may_differ,
-            bool_or(has_reply) over calls as is_kept, bool_or(coalesce(may_differ, false)) over calls as is_doubtful
-        from ({query}) as looked_at left join replies using (cell)
-        window calls as (partition by call)
-    """
-    # An empty reply, as it came or unreadable for that, is in the ledger without a text, and is as it was.
-    lost = "count(*) filter (not is_kept and status in ('ok', 'met', 'partial', 'unmet'))"
-    counted = stored.rows(f"select count(*) as n_rows, {lost} as n_lost from ({with_calls})")[0]
+    steps = {"looked_at": sql.read(f"questions/{query}"), "reread_rows": sql.read("questions/reread_rows")}
+    counted = stored.rows(sql.with_steps(sql.read("questions/reread_counts"), steps))[0]
     found.n_rows[what] = counted["n_rows"]
     found.n_without_reply += counted["n_lost"]
-    rows = stored.rows(f"select * from ({with_calls}) where is_doubtful")
+    rows = stored.rows(sql.with_steps(sql.read("questions/doubtful_rows"), steps))
     call_of = {row["cell"]: row["call"] for row in rows}
     replies: dict[Any, list[KeptReply]] = defaultdict(list)
     for reply in kept if rows else ():

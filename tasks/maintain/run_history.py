@@ -18,8 +18,6 @@ from warehouse import Warehouse
 MOST_RUNS = 20
 _TYPES = dict.fromkeys(SPEND_KEY, "VARCHAR") | {"cost_usd": "DOUBLE"}
 _STRUCTURE = json.dumps([{name: _TYPES.get(name, "BIGINT") for name in SPEND_COLUMNS}])
-_SPEND = f"spend as (select unnest(from_json($spend::json, '{_STRUCTURE}'), recursive := true))"
-"""What the ledger knows now, in the place of the stored table."""
 
 
 def spent(job: Job, since: datetime | None = None) -> list[Row]:
@@ -68,11 +66,15 @@ def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:
 
 def _asked(job: Job, question: str, given: Mapping[str, Any]) -> list[Row]:
     """The rows of a question about `run_costs`, which stands on what the ledger knows now."""
-    costs, asked = sql.read("marts/run_costs"), sql.read(f"questions/{question}")
-    query = f"with {_SPEND}, run_costs as ({costs}) select * from ({asked})"
+    steps = {
+        "spend": sql.read("questions/current_spend"),
+        "run_costs": sql.read("marts/run_costs"),
+        "run_totals": sql.read("staging/run_totals"),
+    }
+    query = sql.with_steps(sql.read(f"questions/{question}"), steps)
     spend = [{name: row[name] for name in SPEND_COLUMNS} for row in spend_of_all(job)]
     warehouse = Warehouse(job.warehouse)
     if spend and not warehouse.database.exists():
         warehouse.publish()  # it is lost, or nothing was stored yet when the run that called was killed
     with warehouse.reader() as reader:
-        return reader.rows(query, {"spend": json.dumps(spend), **given})
+        return reader.rows(query, {"spend": json.dumps(spend), "structure": _STRUCTURE, **given})

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import sql
 from tasks.config.models import ORIGINAL
 from tasks.config.settings import Job
 from tasks.judge.context_fit import Lengths, lengths_of
@@ -33,13 +34,8 @@ from warehouse import Reader, Warehouse
 MEASURED, COUNTED, UNKNOWN = "measured", "counted", "unknown"
 _COUNTED_PROMPTS = 40
 """So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
-_JUDGE_CALLS = """(
-    select judge, judge_config_hash, template_hash, prompt_tokens, cached_tokens, completion_tokens from verdicts
-    union all
-    select judge, judge_config_hash, template_hash, e.prompt_tokens, e.cached_tokens, e.completion_tokens
-    from evidence as e inner join verdicts using (verdict_id)
-)"""
-"""The calls that decided on a criterion, and those that searched the parts of a long answer."""
+_JUDGE_CALLS = f"({sql.read('questions/judge_calls')})"
+"""The calls that decided on a criterion, and those that searched the chunks of a long answer."""
 
 
 @dataclass(frozen=True)

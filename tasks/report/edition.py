@@ -12,7 +12,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
 from tasks.dataset.source import source_of
 from tasks.report.figures import Cut
-from tasks.report.queries import Rows, Subquery, filled
+from tasks.report.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.missing_work import judgings
 from warehouse import Reader
@@ -42,11 +42,10 @@ class Edition:
         expectations = all_expectations(self.benchmark.invariants)
         return {
             "score": self.benchmark.primary_score.score_name,
-            "part_score": self.benchmark.part_score.score_name,
-            "hard_splits": sorted(self.benchmark.hard_splits.values()),
+            "label_score": self.benchmark.part_score.score_name,
             **self.given_members,
             "selections": [each["selection_id"] for each in self.selections],
-            "own_boards": [each["board"] for each in self.selections],
+            "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
             "run": self.job.run_id,
@@ -59,7 +58,7 @@ class Edition:
     @cached_property
     def given_members(self) -> dict[str, Any]:
         """What says which tasks the report is of."""
-        return _members(self.job, self.benchmark.name, self.revision)
+        return _members(self.job, self.benchmark, self.revision)
 
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
@@ -131,7 +130,7 @@ def open_edition(
 ) -> Edition:
     """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`."""
     benchmark, source = source_of(job)
-    given = _members(job, benchmark.name, source.revision) | {
+    given = _members(job, benchmark, source.revision) | {
         "models": list(job.named_models or ()),
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
@@ -157,10 +156,14 @@ def _named(judging: Mapping[str, Any]) -> str:
     return f"{judging['judge']} (as binary)" if judging["grading"] == TERNARY_AS_BINARY else str(judging["judge"])
 
 
-def _members(job: Job, benchmark: str, revision: str) -> dict[str, Any]:
-    """The data set, the splits of it that are asked for, and their tasks."""
-    given = {"benchmark": benchmark, "revision": revision, "splits": list(job.settings.dataset.splits)}
-    return given | {"members": Subquery(filled("members", given))}
+def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
+    """The data set, the splits of it that are asked for (all if empty), and those that are hard."""
+    return {
+        "benchmark": benchmark.name,
+        "revision": revision,
+        "splits": list(job.settings.dataset.splits),
+        "hard_splits": sorted(benchmark.hard_splits.values()),
+    }
 
 
 def _labelled(

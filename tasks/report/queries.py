@@ -11,7 +11,7 @@ from warehouse.parts.engine import quoted
 
 @dataclass(frozen=True)
 class Rows:
-    """A small table that a query joins with: `from $name as alias (column, ...)`."""
+    """A small table that a query reads: `from $name as alias (column, ...)`."""
 
     rows: tuple[tuple[Any, ...], ...]
     width: int
@@ -24,25 +24,23 @@ class Rows:
         return "(values\n    " + ",\n    ".join(f"({_listed(row)})" for row in self.rows) + "\n)"
 
 
-@dataclass(frozen=True)
-class Subquery:
-    """A query in a query: `from $name as alias`, or what stands behind `in`."""
-
-    text: str
-
-    @property
-    def literal(self) -> str:
-        """The query in parentheses, further in than what stands around it."""
-        return "(\n    " + self.text.rstrip().replace("\n", "\n    ") + "\n)"
-
-
 def filled(name: str, values: Mapping[str, Any]) -> str:
-    """The text of `sql/report/<name>.sql` with each `$name` replaced by its literal.
+    """The text of `sql/report/<name>.sql`, with the steps that it begins with, and a literal for each `$name`.
 
     Raises:
         KeyError: the query asks for something that is not given.
     """
-    return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), sql.read(f"report/{name}"))
+    query = sql.read(f"report/{name}")
+    text = sql.with_steps(query, {step: sql.read(f"report/shared/{step}") for step in _steps(query)})
+    return re.sub(r"\$([a-z_]+)", lambda found: literal(values[found[1]]), text)
+
+
+def _steps(query: str) -> list[str]:
+    """The steps of `sql/report/shared/` that a query begins with (its header names them), each after its own."""
+    found: dict[str, None] = {}
+    for step in filter(None, sql.declared("begins with", query).split(", ")):
+        found |= dict.fromkeys([*_steps(sql.read(f"report/shared/{step}")), step])
+    return list(found)
 
 
 def literal(value: Any) -> str:
@@ -52,7 +50,7 @@ def literal(value: Any) -> str:
             return "null"
         case bool() | int() | float():
             return str(value).lower()
-        case Rows() | Subquery():
+        case Rows():
             return value.literal
         case list() | tuple():
             return f"[{_listed(value)}]"

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+import sql
 from tasks.config.settings import Job
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
@@ -85,18 +86,10 @@ def _wanted(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted])
     A configured or named model is to answer every task of the scope; of a model that only imported responses have,
     these are all there is to want.
     """
-    tasks = reader.rows(
-        "select count(*) as n_tasks, coalesce(sum(n_criteria), 0)::bigint as n_criteria from tasks "
-        "where benchmark = ? and dataset_revision = ? and list_contains(?, task_id)",
-        [*scope.key.values(), list(scope.task_ids)],
-    )[0]
-    given = reader.rows(
-        "select model, trial, count(*) as n_tasks, sum(n_criteria)::bigint as n_criteria from responses "
-        "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
-        "where benchmark = ? and dataset_revision = ? and vintage = ? and list_contains(?, task_id) "
-        "and (? or list_contains(?::bigint[], trial)) and source = 'imported' group by all order by all",
-        [*scope.key.values(), job.vintage, list(scope.task_ids), job.named_trials is None, list(job.trials)],
-    )
+    of_scope = {**scope.key, "tasks": list(scope.task_ids)}
+    tasks = reader.rows(sql.read("questions/wanted_size"), of_scope)[0]
+    trials = {"is_any_trial": job.named_trials is None, "trials": list(job.trials)}
+    given = reader.rows(sql.read("questions/imported_answers"), {**of_scope, **trials, "vintage": job.vintage})
     asked = {*model_hashes(job), *(job.named_models or ())}
     wanted = {
         (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
@@ -115,13 +108,8 @@ def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counte
         (model, trial): Covered(model, models[model].vintage, trial, None, None, n_tasks)
         for (model, trial), (n_tasks, _) in wanted.items()
     }
-    rows = reader.rows(
-        "select model, model_config_hash, vintage, trial, status, count(*) as n from responses "
-        "inner join tasks using (benchmark, dataset_revision, task_id, conversation_id) "
-        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
-        "group by all",
-        [*scope.key.values(), job.vintages, list(scope.task_ids)],
-    )
+    given = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids)}
+    rows = reader.rows(sql.read("questions/response_coverage"), given)
     for row in rows:
         cell = cells.get((row["model"], row["trial"]))
         if cell and models[row["model"]].holds(row):
@@ -139,14 +127,8 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
             )
             for (model, trial), (_, n_criteria) in wanted.items()
         }
-        for row in reader.rows(
-            "select model, model_config_hash, vintage, trial, status, count(*) as n "
-            "from judged_criteria inner join series using (series_id, benchmark, dataset_revision) "
-            "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) and list_contains(?, task_id) "
-            "and judge = ? and judge_config_hash = ? and template_hash = ? and grading = ? and judge_trial = ? "
-            "group by all",
-            [*scope.key.values(), job.vintages, list(scope.task_ids), *columns.values()],
-        ):
+        asked = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids), **columns}
+        for row in reader.rows(sql.read("questions/verdict_coverage"), asked):
             cell = cells.get((row["model"], row["trial"]))
             if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
@@ -157,12 +139,7 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
 
 def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
     """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
-    rows = reader.rows(
-        "select distinct judge, judge_config_hash, template_hash, grading, judge_trial from series "
-        "where benchmark = ? and dataset_revision = ? and list_contains(?, vintage) "
-        "and judge_config_hash = 'imported' and grading <> 'ternary_as_binary' order by all",
-        [*scope.key.values(), job.vintages],
-    )
+    rows = reader.rows(sql.read("questions/imported_judgings"), {**scope.key, "vintages": job.vintages})
     return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
 
 

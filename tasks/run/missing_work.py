@@ -84,12 +84,8 @@ def open_scope(job: Job, reader: Reader) -> Scope:
             f"{source.name}: split {missing[0]!r} of revision {source.revision[:12]} is not in the warehouse; "
             "run `prbench ingest` first"
         )
-    rows = reader.rows(
-        "select task_id from split_members inner join tasks using (benchmark, dataset_revision, task_id) "
-        "where benchmark = ? and dataset_revision = ? and is_admitted and list_contains(?, split) "
-        "group by task_id order by min((list_position(?, split), position))",
-        [*key, list(source.splits), list(source.splits)],
-    )
+    asked = {"benchmark": benchmark.name, "revision": source.revision, "splits": list(source.splits)}
+    rows = reader.rows(sql.read("questions/tasks_of_splits"), asked)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
     return Scope(benchmark, source.revision, source.splits, task_ids)
 
@@ -150,28 +146,12 @@ def missing_responses(
 
     An imported response of the same label, trial and vintage fills its cell.
     """
-    rows = reader.rows(
-        """
-        with wanted as (
-            select task_id, trial, position
-            from (select unnest(?::varchar[]) as task_id, generate_subscripts(?::varchar[], 1) as position)
-            cross join (select unnest(?::bigint[]) as trial)
-        ),
-        filled as (
-            select task_id, trial
-            from responses inner join tasks using (benchmark, dataset_revision, task_id, conversation_id)
-            where benchmark = ? and dataset_revision = ? and model = ? and vintage = ?
-                and (model_config_hash = ? or source = 'imported')
-                and not (list_contains(?, status) or (? and status <> 'ok'))
-        )
-        select task_id, trial from wanted anti join filled using (task_id, trial) order by trial, position
-        """,
-        [
-            list(scope.task_ids), list(scope.task_ids), list(job.trials),
-            scope.benchmark.name, scope.dataset_revision, model.label, job.vintage_of(model), model_config_hash,
-            list(PASSING), retry_failed,
-        ],
-    )  # fmt: skip
+    asked = {
+        **scope.key, "tasks": list(scope.task_ids), "trials": list(job.trials), "model": model.label,
+        "vintage": job.vintage_of(model), "model_config_hash": model_config_hash, "again": list(PASSING),
+        "retry_failed": retry_failed,
+    }  # fmt: skip
+    rows = reader.rows(sql.read("questions/missing_responses"), asked)
     return [(row["task_id"], row["trial"]) for row in rows]
 
 
@@ -202,7 +182,7 @@ def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *
         "is_any_import": named is None,
         "imported": list(named or ()),
     }
-    return [Owed(**row) for row in reader.rows(sql.read("questions/owed_answers"), asked)]
+    return [Owed(**row) for row in reader.rows(sql.read("questions/answers_missing_verdicts"), asked)]
 
 
 def owed_criteria(
@@ -210,7 +190,7 @@ def owed_criteria(
 ) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
     asked = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
-    return reader.rows(sql.read("questions/owed_criteria"), asked)
+    return reader.rows(sql.read("questions/missing_verdicts"), asked)
 
 
 def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
@@ -231,16 +211,12 @@ def unworded_criteria(scope: Scope, reader: Reader, rubric: str, *, retry_failed
         **scope.key, "rubric": rubric, "tasks": list(scope.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("questions/owed_variants"), asked)
+    return reader.rows(sql.read("questions/missing_variants"), asked)
 
 
 def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:
     """The labels of imported answers that the job is about: those it names, or all where it names no model."""
-    rows = reader.rows(
-        "select distinct model from responses where benchmark = ? and dataset_revision = ? and vintage = ? "
-        "and source = 'imported' order by model",
-        [*scope.key.values(), job.vintage],
-    )
+    rows = reader.rows(sql.read("questions/imported_models"), {**scope.key, "vintage": job.vintage})
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 

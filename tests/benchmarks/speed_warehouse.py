@@ -96,7 +96,11 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
     from_scratch = asked(bare, _SCORES)
     return [
         ("leaderboard", asked(published, "select * from leaderboard order by split, rank"), from_scratch),
-        ("leaderboard by category", asked(published, "select * from cut_leaderboard where cut = 'category'"), None),
+        (
+            "leaderboard by category",
+            asked(published, "select * from breakdown_leaderboard where breakdown = 'category'"),
+            None,
+        ),
         ("severity_leaderboard", asked(published, "select * from severity_leaderboard"), None),
         ("scores from scratch", asked(published, _SCORES), from_scratch),
         ("verdicts by status", asked(published, _STATUS), asked(bare, _STATUS)),

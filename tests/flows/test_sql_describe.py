@@ -46,9 +46,7 @@ def test_every_mart_and_stored_table_is_listed_with_what_a_row_is_and_no_helper(
 ) -> None:
     assert _sql(folder, "--describe", "--json") == 0
     listed = json.loads(capsys.readouterr().out)
-    models = sql.schema()["models"]
-    marts = {name for name, model in models.items() if model["folder"] == "marts"}
-    assert {entry["table"] for entry in listed} == marts | (TABLES.keys() - models.keys())
+    assert {entry["table"] for entry in listed} == sql.schema()["marts"].keys() | TABLES.keys()
     assert [entry["origin"] for entry in listed] == sorted(entry["origin"] for entry in listed)
     assert all(entry["meaning"] and entry["columns"] > 0 for entry in listed)
     runs = next(entry for entry in listed if entry["table"] == "runs")
@@ -68,12 +66,19 @@ def test_a_table_is_described_by_its_columns_in_their_order(
     assert {column["column"]: column["type"] for column in described}["started_at"] == "TIMESTAMP WITH TIME ZONE"
 
 
-def test_helpers_and_the_publishers_own_tables_are_described_when_they_are_named(
+def test_the_publishers_own_tables_are_described_when_they_are_named(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("published_parts", "series"):
-        assert _sql(folder, "--describe", name, "--format", "jsonl") == 0
-        assert capsys.readouterr().out
+    assert _sql(folder, "--describe", "published_parts", "--format", "jsonl") == 0
+    assert capsys.readouterr().out
+
+
+def test_users_see_no_relation_of_staging(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _sql(folder, "show tables", "--json") == 0
+    shown = {row["name"] for row in json.loads(capsys.readouterr().out)}
+    assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
+    assert _sql(folder, "--describe", "model_runs") == 2
+    assert "no table or view is called model_runs" in capsys.readouterr().err
 
 
 def test_a_table_for_people_says_what_a_row_is_and_cuts_no_meaning(
@@ -81,7 +86,7 @@ def test_a_table_for_people_says_what_a_row_is_and_cuts_no_meaning(
 ) -> None:
     assert _sql(folder, "--describe", "leaderboard") == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[0] == f"leaderboard: {sql.schema()['models']['leaderboard']['meaning']}"
+    assert said.splitlines()[0] == f"leaderboard: {sql.schema()['marts']['leaderboard']['meaning']}"
     assert "…" not in said
     assert COLUMNS["cost_usd"][1] in said
 
@@ -98,7 +103,7 @@ def test_a_description_comes_in_every_format(folder: Path, capsys: pytest.Captur
     ("name", "told"),
     [
         ("leaderbord", "did you mean leaderboard"), ("published_part", "did you mean published_parts"),
-        ("zzzz", "there are category_scores, "), ("x' or 'a' = 'a", "there are "),
+        ("zzzz", "there are breakdown_agreement, "), ("x' or 'a' = 'a", "there are "),
     ],
 )  # fmt: skip
 def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(

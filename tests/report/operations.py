@@ -7,7 +7,7 @@ from datetime import datetime
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.policies import default_policy, expectations_of
+from tasks.config.policies import default_policy, expectations_of
 from tasks.rules.control import METHOD, Night, limits
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task

@@ -53,15 +53,15 @@ def grounds(site: Path) -> list[dict[str, Any]]:
     return [each for part in held[f"task-{task_key('t1')}"].values() for each in part.get("grounds", [])]
 
 
-def test_evidence_is_kept_part_by_part_with_what_failed_and_words_as_they_were_asked(
+def test_evidence_is_kept_chunk_by_chunk_with_what_failed_and_words_as_they_were_asked(
     grounds: list[dict[str, Any]],
 ) -> None:
-    found = sorted((each["position"], each["asked"] or "", len(each["parts"])) for each in grounds)
-    (parts,) = (each["parts"] for each in grounds if each["parts"])
+    found = sorted((each["position"], each["asked"] or "", len(each["chunks"])) for each in grounds)
+    (chunks,) = (each["chunks"] for each in grounds if each["chunks"])
 
     assert [(0, "", 3), (0, ASKED, 0)] == found
     assert [(1, 1, "ok", []), (1, 2, "ok", QUOTES), (2, 1, "parse_error", None)] == [
-        (each["round"], each["part"], each["status"], each["found"]) for each in parts
+        (each["round"], each["chunk"], each["status"], each["found"]) for each in chunks
     ]
 
 
@@ -72,7 +72,7 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         shown = visit.page.locator("details.evidence").inner_text()
 
         assert f"asked as {ASKED}" == visit.page.locator(".asked").inner_text()
-        assert "Searched in 3 parts, something found in 1" in shown
+        assert "Searched in 3 chunks, something found in 1" in shown
         assert all(quote in shown for quote in QUOTES)
         named = visit.page.locator(".evidence dt").all_inner_texts()
         assert ["Part 1 of 2", "Part 2 of 2", "Round 2, notes 1 of 1"] == named

@@ -168,7 +168,7 @@ def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition
 
 
 def test_a_model_is_ranked_by_its_own_answers_to_the_selected_tasks_under_one_judge(edition: Edition) -> None:
-    rows = [each for each in rows_of(FIGURES["hard_board"], edition) if each["judging"] == JUDGES[0]]
+    rows = [each for each in rows_of(FIGURES["hard_leaderboard"], edition) if each["judging"] == JUDGES[0]]
 
     hard = {(each["field"], each["task_id"]) for each in edition.reader.rows("from hard_subset")}
     scores: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
@@ -190,9 +190,9 @@ def test_a_model_is_ranked_by_its_own_answers_to_the_selected_tasks_under_one_ju
 
 
 def test_a_chart_of_the_board_has_one_judge(edition: Edition) -> None:
-    rows = rows_of(FIGURES["hard_board"], edition)
+    rows = rows_of(FIGURES["hard_leaderboard"], edition)
 
-    panels = FIGURES["hard_board"].panels(rows)  # type: ignore[misc]
+    panels = FIGURES["hard_leaderboard"].panels(rows)  # type: ignore[misc]
 
     assert len(panels) == len({(each["split"], each["judging"]) for each in rows}) == 2 * 4
     assert len({panel.title for panel in panels}) == len(panels)

@@ -116,7 +116,7 @@ def test_each_cell_counts_how_often_two_decisions_meet(
 def test_under_a_category_only_its_criteria_are_compared(
     edition: Edition, stored: Rows, decisions: dict[str, dict[Place, float]]
 ) -> None:
-    rows = [each for each in rows_of(FIGURES["judge_cuts"], edition) if each["cut"] == "category"]
+    rows = [each for each in rows_of(FIGURES["judge_breakdowns"], edition) if each["breakdown"] == "category"]
 
     category = {(each["response_id"], each["criterion_id"]): each["category"] for each in stored}
     assert {each["label"] for each in rows} == set(category.values())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.report.queries import Rows, Subquery, filled, literal
+from tasks.report.queries import Rows, filled, literal
 from tests.report.attacks import ATTACKS
 
 # DuckDB keeps no NUL in a string; the contracts store none.
@@ -36,13 +36,6 @@ def test_no_rows_are_a_table_without_rows() -> None:
 
     assert [column[0] for column in relation.description or []] == ["a", "b"]
     assert relation.fetchall() == []
-
-
-def test_a_query_in_a_query_is_joined_as_a_table() -> None:
-    inner = Subquery("-- numbers\nselect unnest([1, 2]) as a\n")
-
-    assert connection.execute(f"select a from {literal(inner)} as given order by a").fetchall() == [(1,), (2,)]
-    assert connection.execute(f"select 2 in {literal(inner)}").fetchall() == [(True,)]
 
 
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:

@@ -74,7 +74,7 @@ def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site
         "splits", "quality", "refusals", "task_criteria", "weights", "criterion_severities", "criterion_categories",
         *(f"labels_{kind}" for kind in own),
     ]  # fmt: skip
-    assert said(research_site, "categories")["cut_necessity"][0] == "Mandatory or optional"
+    assert said(research_site, "categories")["breakdown_necessity"][0] == "Mandatory or optional"
 
 
 def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(edition: Edition, research_site: Path) -> None:
@@ -98,8 +98,8 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     )
     assert "Mean paper score" in found["categories"]
     assert "points / (positive − negative)" in found["categories"]
-    assert "Mean compliance score on the tasks" in found["cut_domain"]
-    assert "Mean paper score (points / (positive − negative)) over the criteria" in found["cut_necessity"]
+    assert "Mean compliance score on the tasks" in found["breakdown_domain"]
+    assert "Mean paper score (points / (positive − negative)) over the criteria" in found["breakdown_necessity"]
     assert found["failures"].endswith("counts a mistake that was not made as one.")
 
 
@@ -108,7 +108,7 @@ def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_si
 
     assert found["categories"].endswith("See equation 4 and figure 6 of the paper.")
     assert found["topics"].startswith("Mean score on the tasks of each topic")
-    assert "cut_domain" not in found
+    assert "breakdown_domain" not in found
 
 
 @pytest.mark.parametrize(

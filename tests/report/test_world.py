@@ -12,7 +12,7 @@ from tests.report.texts import CANARY
 from warehouse import Reader, Warehouse
 
 READ = (
-    "alerts", "category_scores", "checks", "criterion_statistics", "cut_agreement", "cut_leaderboard",
+    "alerts", "category_scores", "checks", "criterion_statistics", "breakdown_agreement", "breakdown_leaderboard",
     "grader_reliability", "graders", "hard_leaderboard", "hard_overlaps", "hard_stability", "hard_subset",
     "judge_agreement", "judge_drift", "judge_leniency", "leaderboard", "length_correlations", "messages", "quarantine",
     "response_lengths", "runs", "score_history", "severity_leaderboard", "spend", "task_scores", "verdict_details",

@@ -24,11 +24,11 @@ WHOLE = ("all", "")
 
 EVERY_ROW = """
     from (
-        select * exclude (is_own_hard) from cut_leaderboard
+        select * exclude (is_own_hard) from breakdown_leaderboard
         union all by name
-        select *, 'all' as cut, '' as label from leaderboard
+        select *, 'all' as breakdown, '' as label from leaderboard
         union all by name
-        select *, 'all' as cut, '' as label from hard_leaderboard
+        select *, 'all' as breakdown, '' as label from hard_leaderboard
     )
 """
 """The rows of all leaderboards, whole boards under the cut `all`."""

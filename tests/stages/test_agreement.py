@@ -201,8 +201,8 @@ def measured(root: Path, tables: Rows, **settings: Any) -> str:
 
 
 def figures_of(reader: Reader) -> dict[Figure, dict[str, Any]]:
-    rows = reader.rows("from agreement_figures where cut <> 'length'")
-    found = {(each["grader_a"], each["grader_b"], each["cut"], each["label"]): each for each in rows}
+    rows = reader.rows("from staging.agreement_figures where breakdown <> 'length'")
+    found = {(each["grader_a"], each["grader_b"], each["breakdown"], each["label"]): each for each in rows}
     assert len(found) == len(rows)
     return found
 
@@ -338,7 +338,7 @@ def test_the_intervals_are_those_of_the_rules_on_whole_tasks(
 
 def test_the_length_quarters_part_the_whole_into_four(reader: Reader, figures: dict[Figure, dict[str, Any]]) -> None:
     lengths: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for each in reader.rows("from agreement_figures where cut = 'length'"):
+    for each in reader.rows("from staging.agreement_figures where breakdown = 'length'"):
         lengths[each["grader_a"], each["grader_b"]].append(each["n"])
 
     assert {4} == {len(parts) for parts in lengths.values()}
@@ -373,7 +373,9 @@ def alpha_by_pairs(units: list[list[float]]) -> float:
 
 
 def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {(each["grader_set"], each["cut"], each["label"]): each for each in reader.rows("from grader_reliability")}
+    return {
+        (each["grader_set"], each["breakdown"], each["label"]): each for each in reader.rows("from grader_reliability")
+    }
 
 
 def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, reader: Reader) -> None:
@@ -465,14 +467,14 @@ def test_graders_who_know_one_label_have_no_kappa_and_agree_in_full(aggregated: 
     root = aggregated(small({"a": (1.0, 1.0), "b": (1.0, 1.0)}))
 
     assert [{"kappa": None, "macro_f1": 1.0, "agreement": 1.0}] == read(
-        root, "select kappa, macro_f1, agreement from agreement_figures where cut = 'all'"
+        root, "select kappa, macro_f1, agreement from staging.agreement_figures where breakdown = 'all'"
     )
-    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where cut = 'all'")
+    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where breakdown = 'all'")
 
 
 def test_a_failed_verdict_is_neither_met_nor_unmet_to_anyone(published: Callable[[Rows], Reader]) -> None:
     reader = published(small({"a": (1.0, 0.0, None, 1.0), "b": (None, 0.0, None, 1.0)}))
-    rows = reader.rows("select n, met_share_a, met_share_b from agreement_figures where cut = 'all'")
+    rows = reader.rows("select n, met_share_a, met_share_b from staging.agreement_figures where breakdown = 'all'")
 
     assert [{"n": 4, "met_share_a": 0.5, "met_share_b": 0.5}] == rows
     assert {("a", 4), ("b", 4)} == {
@@ -485,8 +487,8 @@ def test_two_judges_and_people_make_a_majority_of_three(published: Callable[[Row
     reader = published(small(labels, people={"source": "imported"}))
     # Of the fourth criterion, one says met, one unmet, and one nothing: no majority.
     query = """
-        select grader_a, n, met_share_a, met_share_b from agreement_figures
-        where cut = 'all' and grader_b in ('majority', 'people') and 'majority' in (grader_a, grader_b) order by 1
+        select grader_a, n, met_share_a, met_share_b from staging.agreement_figures
+        where breakdown = 'all' and grader_b in ('majority', 'people') and 'majority' in (grader_a, grader_b) order by 1
     """
 
     assert [["a", "b", "people"]] == [each["members"] for each in reader.rows("from graders where kind = 'majority'")]
@@ -499,7 +501,9 @@ def test_three_judges_of_three_steps_have_a_majority_of_three_steps(published: C
     labels = {"a": (0.5, 1.0, 0.0, 1.0), "b": (0.5, 0.5, 0.0, 0.0), "c": (0.0, 0.0, 0.0, 0.5)}
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
     # Of the first criterion two say in part, of the third all say unmet; on the others no two agree.
-    rows = reader.rows("select n, met_share_b from agreement_figures where cut = 'all' and grader_b = 'majority'")
+    rows = reader.rows(
+        "select n, met_share_b from staging.agreement_figures where breakdown = 'all' and grader_b = 'majority'"
+    )
 
     assert [{"n": 4, "met_share_b": 0.25}] * 3 == rows
     assert {"a", "b", "c"} == {each["grader"] for each in reader.rows("from judge_leniency")}
@@ -510,7 +514,7 @@ def test_of_three_decisions_those_that_a_task_lacks_count_0_in_the_published_mea
 ) -> None:
     labels = {"a": (1.0, 0.0, 1.0, 1.0), "b": (1.0, 0.0, 0.0, 1.0)}
     reader = published(small(labels, **{name: {"grading": "ternary"} for name in labels}))
-    (row,) = reader.rows("from agreement_figures where cut = 'all' and grader_b = 'b'")
+    (row,) = reader.rows("from staging.agreement_figures where breakdown = 'all' and grader_b = 'b'")
     one, other = ([round(2 * value) for value in labels[name]] for name in "ab")
 
     assert row["macro_f1_task_mean"] == pytest.approx(f1_score(one, other, average="macro"))
@@ -550,7 +554,10 @@ def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(
 ) -> None:
     tables = small({"a": DECIDED, "b": (1.0, 0.0, 0.0, 1.0), "c": (1.0, None, 0.0, 0.0)})
     root = aggregated(tables)
-    query = "select grader_a, grader_b, n, kappa, agreement from agreement_figures where cut = 'all' order by all"
+    query = """
+        select grader_a, grader_b, n, kappa, agreement from staging.agreement_figures
+        where breakdown = 'all' order by all
+    """
     before = {(each["grader_a"], each["grader_b"]): each for each in read(root, query)}
     judged = next(each for each in tables["verdicts"] if each["value"] is None)
     Warehouse(root).write("verdicts", [judged | {"value": 1.0, "status": "met"}])
@@ -562,11 +569,11 @@ def test_measures_are_not_shown_beside_newer_decisions_and_others_keep_theirs(
         is_touched = stale[pair]["n"] != before[pair]["n"]
         assert is_touched == ("c" in pair)
         assert (stale[pair]["kappa"] is None, stale[pair]["agreement"] is None) == (is_touched, is_touched)
-    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where cut = 'all'")
+    assert [{"alpha": None}] == read(root, "select alpha from grader_reliability where breakdown = 'all'")
 
     aggregate(job_on("sample", root))
     assert [] == [each for each in read(root, query) if each["agreement"] is None]
-    assert [] == read(root, "from grader_reliability where alpha is null and cut = 'all'")
+    assert [] == read(root, "from grader_reliability where alpha is null and breakdown = 'all'")
 
 
 def test_measuring_again_measures_nothing_and_a_build_from_the_parts_makes_nothing_stale(
@@ -585,8 +592,8 @@ def test_the_order_of_the_stored_rows_makes_nothing_stale(
 ) -> None:
     turned = published({table_name: rows[::-1] for table_name, rows in graded.tables.items()})
 
-    for table_name in ("grader_reliability", "agreement_figures"):
-        query = f"select figure_id, basis from {table_name} where cut <> 'length'"
+    for table_name in ("grader_reliability", "staging.agreement_figures"):
+        query = f"select figure_id, basis from {table_name} where breakdown <> 'length'"
         before = {each["figure_id"]: each["basis"] for each in reader.rows(query)}
         after = {each["figure_id"]: each["basis"] for each in turned.rows(query)}
 
@@ -605,16 +612,16 @@ def test_a_grader_of_refused_tasks_alone_has_no_voice_in_the_majority(published:
 def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], Reader]) -> None:
     reader = published(small({"a": DECIDED, "b": DECIDED}, n_tasks=8))
 
-    assert 1 == reader.value("select count(*) from agreement_figures where cut = 'length'")
+    assert 1 == reader.value("select count(*) from staging.agreement_figures where breakdown = 'length'")
 
 
 def test_a_pair_of_graders_has_one_row_and_its_cuts_have_theirs(reader: Reader) -> None:
     pairs = reader.rows("select grader_a, grader_b, kappa from judge_agreement order by all")
 
     assert pairs == reader.rows(
-        "select grader_a, grader_b, kappa from agreement_figures where cut = 'all' order by all"
+        "select grader_a, grader_b, kappa from staging.agreement_figures where breakdown = 'all' order by all"
     )
     assert len(pairs) == len({(pair["grader_a"], pair["grader_b"]) for pair in pairs})
     assert {"category", "severity", "field", "model", "length"} == {
-        row["cut"] for row in reader.rows("select distinct cut from cut_agreement")
+        row["breakdown"] for row in reader.rows("select distinct breakdown from breakdown_agreement")
     }

@@ -60,7 +60,9 @@ def board_rows(reader: Reader) -> Table:
 
 def by_key(reader: Reader, query: str) -> Table:
     rows = reader.rows(query)
-    found = {(each["split"], each["model"], each["cut"], each["label"], each["score_name"]): each for each in rows}
+    found = {
+        (each["split"], each["model"], each["breakdown"], each["label"], each["score_name"]): each for each in rows
+    }
     assert len(rows) == len(found)
     return found
 
@@ -125,8 +127,8 @@ def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(board_rows: T
 def test_the_refused_task_stands_under_no_label(reader: Reader, oracle: Oracle) -> None:
     task = oracle.world.tasks[REFUSED]
 
-    assert 0 == reader.value("select count(*) from cut_leaderboard where label = ?", [task.topic])
-    assert 0 == reader.value("select count(*) from cut_members where task_id = ?", [REFUSED])
+    assert 0 == reader.value("select count(*) from breakdown_leaderboard where label = ?", [task.topic])
+    assert 0 == reader.value("select count(*) from staging.task_breakdowns where task_id = ?", [REFUSED])
 
 
 def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, board_rows: Table) -> None:
@@ -194,7 +196,7 @@ def test_each_repetition_is_scored_by_itself_over_the_tasks_that_are_complete_in
     oracle: Oracle, reader: Reader
 ) -> None:
     actual = {
-        (each["split"], each["model"], each["cut"], each["label"], each["score_name"], each["trial"]): each
+        (each["split"], each["model"], each["breakdown"], each["label"], each["score_name"], each["trial"]): each
         for each in reader.rows("from trial_scores")
     }
     wanted = {

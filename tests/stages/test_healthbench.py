@@ -110,7 +110,9 @@ def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader
     }
     scores = {int(r["task_id"][1:]): r["value"] for r in reader.rows("from scores where judge = 'reader'")}
     board = reader.rows("from leaderboard where judge = 'reader' order by n_tasks desc")
-    by_theme = reader.rows("from cut_leaderboard where judge = 'reader' and cut = 'theme' and not is_own_hard")
+    by_theme = reader.rows(
+        "from breakdown_leaderboard where judge = 'reader' and breakdown = 'theme' and not is_own_hard"
+    )
 
     assert scores == pytest.approx(expected)
     assert [(row["score_name"], row["n_tasks"], row["mean_score"] is None) for row in board] == [
@@ -138,10 +140,11 @@ def test_a_tag_of_criteria_is_scored_over_the_criteria_that_carry_it(reader: Rea
             if positive:
                 values[tag_key].append(sum(points[p] for p in places if decided[number, p]) / positive)
     rows = reader.rows(
-        "from cut_leaderboard where judge = 'reader' and cut in ('level', 'axis', 'cluster') and not is_own_hard"
+        "from breakdown_leaderboard where judge = 'reader' and breakdown in ('level', 'axis', 'cluster') "
+        "and not is_own_hard"
     )
 
-    assert {(row["cut"], row["label"]): row["mean_score"] for row in rows} == pytest.approx(
+    assert {(row["breakdown"], row["label"]): row["mean_score"] for row in rows} == pytest.approx(
         {key: mean(of_key) for key, of_key in values.items()}
     )
 

@@ -127,8 +127,8 @@ def test_the_categories_have_the_means_of_the_raw_files(
     query = "select model, score_name, category, avg(value) from category_scores where score_name = 'min_normalized'"
     actual = {tuple(key): mean for *key, mean in rows(root, query + " group by all")}
     ranked = rows(root, """
-        select model, score_name, label, mean_score from cut_leaderboard
-        where cut = 'category' and score_name = 'min_normalized' and not is_own_hard
+        select model, score_name, label, mean_score from breakdown_leaderboard
+        where breakdown = 'category' and score_name = 'min_normalized' and not is_own_hard
     """)  # fmt: skip
 
     assert pytest.approx(expected(rubrics, policy)[1], abs=TOLERANCE) == actual

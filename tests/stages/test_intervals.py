@@ -64,7 +64,7 @@ def write(folder: Path, rows: Rows) -> None:
 
 def table_of(reader: Reader) -> Table:
     rows = reader.rows(EVERY_ROW)
-    return {(row["split"], row["model"], row["cut"], row["label"], row["score_name"]): row for row in rows}
+    return {(row["split"], row["model"], row["breakdown"], row["label"], row["score_name"]): row for row in rows}
 
 
 def published_rows(folder: Path) -> Table:

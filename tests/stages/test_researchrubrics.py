@@ -205,13 +205,13 @@ def test_readings_of_a_verdict_are_told_apart_on_boards_and_compared_once(world:
 
 
 def test_people_are_compared_with_each_wording_and_grading(reader: Reader) -> None:
-    rows = reader.rows("from variant_agreement where cut = 'all' and reference = 'person'")
+    rows = reader.rows("from variant_agreement where breakdown = 'all' and reference = 'person'")
     compared = {(row["rubric"], row["grading"]): row for row in rows}
 
     assert {("original", "ternary"), ("examples_removed", "ternary"), ("augmented", "ternary")} == compared.keys()
     assert TASKS * CRITERIA == compared["original", "ternary"]["n"]
     assert TASKS * CRITERIA - 1 == compared["augmented", "ternary"]["n"]
-    as_binary = reader.rows("from variant_agreement where cut = 'all' and reference = 'person (as binary)'")
+    as_binary = reader.rows("from variant_agreement where breakdown = 'all' and reference = 'person (as binary)'")
     assert {("original", "binary"), ("original", "ternary_as_binary")} <= {
         (row["rubric"], row["grading"]) for row in as_binary
     }
@@ -219,10 +219,10 @@ def test_people_are_compared_with_each_wording_and_grading(reader: Reader) -> No
 
 def test_tasks_and_criteria_stand_under_the_labels_of_their_benchmark(reader: Reader) -> None:
     rows = reader.rows(
-        "select cut, label, n_tasks from cut_leaderboard where judge = 'three' and grading = 'ternary' "
+        "select breakdown, label, n_tasks from breakdown_leaderboard where judge = 'three' and grading = 'ternary' "
         "and is_primary and not is_own_hard"
     )
-    found = {(row["cut"], row["label"]): row["n_tasks"] for row in rows}
+    found = {(row["breakdown"], row["label"]): row["n_tasks"] for row in rows}
 
     assert (found["domain", "STEM"], found["domain", "Travel"]) == (2, 1)
     assert found["conceptual_breadth", "Simple"] == 2
@@ -303,7 +303,7 @@ def test_a_call_that_failed_elsewhere_is_no_verdict() -> None:
 
 def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_path: Path) -> None:
     with Warehouse(world.folder / "w").reader() as opened:
-        asked = {"benchmark": "researchrubrics", "cut": "all", "people": ["person"]}
+        asked = {"benchmark": "researchrubrics", "breakdown": "all", "people": ["person"]}
         revision = opened.value("select any_value(dataset_revision) from tasks")
         rows = against_people(opened, {**asked, "revision": revision, "graders": []})
         two = against_people(opened, {**asked, "revision": revision, "graders": ["two"]})

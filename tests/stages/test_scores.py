@@ -420,7 +420,7 @@ def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(
     with Warehouse(tmp_path / "warehouse").reader() as reader:
         (row,) = reader.rows("from leaderboard where is_primary")
         trials = reader.table("select trial, n_tasks, mean_score from trial_scores where score_name = 'score' "
-                              "and cut = 'all' order by trial")[1]  # fmt: skip
+                              "and breakdown = 'all' order by trial")[1]  # fmt: skip
     seen = set().union(*chosen.values())
     of_tasks = [[trial % 2 for trial, of_trial in chosen.items() if task in of_trial] for task in seen]
 
@@ -486,7 +486,7 @@ def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(
         rows = reader.rows("from leaderboard where is_primary order by rank")
         unclipped = reader.rows("from leaderboard where not is_primary")
         of_trials = reader.table("select mean_score, raw_mean_score from trial_scores where score_name = 'score' "
-                                 "and cut = 'all' order by raw_mean_score")[1]  # fmt: skip
+                                 "and breakdown = 'all' order by raw_mean_score")[1]  # fmt: skip
     raw = [pytest.approx(1 / 12 - 0.4 * 2 / 3), pytest.approx(1 / 12 - 0.4 * 3 / 4)]
 
     # Ranks compare the means before clipping.
@@ -523,7 +523,7 @@ def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a
     # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
     assert (0.0, 1.0) == (found["mean_lower"], found["mean_upper"])
     assert (rows["judged"]["rank"], rows["judged"]["rank_high"], rows["judged"]["is_judged"]) == (1, 1, True)
-    assert 0 == reader.value("select count(*) from cut_leaderboard where model = 'imported'")
+    assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
 
 
 def test_a_vintage_that_is_not_judged_yet_does_not_take_the_place_of_the_one_that_is(
@@ -552,6 +552,6 @@ def test_a_split_whose_answers_nobody_judged_says_so_though_others_of_the_model_
 def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
     texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
 
-    places = {"denominator_positive": "staging/part_bounds.sql", "clips_mean": "staging/cut_sizes.sql"}
+    places = {"denominator_positive": "staging/score_bounds.sql", "clips_mean": "staging/breakdown_sizes.sql"}
     for factor, place in places.items():
         assert [place] == [name for name, text in texts.items() if factor in text]

@@ -74,7 +74,7 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(published: 
         select view_name, null, comment from duckdb_views() where database_name = 'published' and not internal
         union all
         select table_name, column_name, comment from duckdb_columns()
-        where database_name = 'published' and not internal
+        where database_name = 'published' and schema_name = 'main' and not internal
         """
     )
 
@@ -86,22 +86,25 @@ def test_every_table_view_and_column_says_in_the_database_what_it_is(published: 
 
 
 def test_every_table_and_model_is_in_the_database(published: Reader) -> None:
-    present = {
-        found["table_name"]
-        for found in published.rows(
-            "select table_name from information_schema.tables where table_catalog = 'published'"
-        )
-    }
+    found = published.rows(
+        "select table_schema, table_name from information_schema.tables where table_catalog = 'published'"
+    )
+    present = {f"{each['table_schema']}.{each['table_name']}".removeprefix("main.") for each in found}
 
     assert {*TABLES, *(model.name for model in KEPT), *INTERNAL} == present
 
 
-def test_every_step_says_what_it_is_and_names_only_columns_of_its_query() -> None:
-    steps = [model for model in sql.models() if model.kind == "step"]
+def test_what_lies_between_tables_and_marts_is_apart_from_what_users_see(published: Reader) -> None:
+    shown = {found["name"] for found in published.rows("show tables")}
 
-    assert steps
-    assert [] == [step.name for step in steps if not step.meaning.strip()]
-    assert [] == [(step.name, column) for step in steps for column in step.columns if column not in step.query]
+    assert {*TABLES, *sql.schema()["marts"], *INTERNAL} == shown
+
+
+def test_every_model_that_users_do_not_see_says_what_one_row_is() -> None:
+    unseen = [model for model in sql.models() if "." in model.name]
+
+    assert unseen
+    assert [] == [model.name for model in unseen if not model.meaning.startswith("One row: ")]
 
 
 def test_no_column_has_a_type_that_other_programs_take_for_something_else(published: Reader) -> None:
@@ -142,7 +145,7 @@ def test_every_column_that_schema_yml_describes_exists(published: Reader) -> Non
 
 def test_no_table_that_holds_a_text_of_a_task_holds_its_canary(published: Reader) -> None:
     texts = {"prompt", "content", "title", "text", "response_text", "scratchpad"}
-    tables = {*TABLES, *(model.name for model in sql.models())}
+    tables = {*TABLES, *(model.name.rpartition(".")[2] for model in sql.models())}
 
     assert [] == [name for name in tables if "canary" in (found := columns_of(published, name)) and found & texts]
 

@@ -369,11 +369,11 @@ def test_only_models_behind_tables_that_took_something_in_are_built_again_and_al
 
 
 def test_what_is_behind_a_table_is_every_model_that_reads_it_and_the_steps_to_them() -> None:
-    assert ["ranks", "board_figures", "severity_leaderboard"] == [
+    assert {"staging.ranks", "staging.leaderboard_rows", "severity_leaderboard"} == {
         model.name for model in sql.behind({"intervals"}) if model.kind != "view" or "severity" in model.name
-    ]
+    }
     behind_verdicts = [model.name for model in sql.behind({"verdicts"})]
-    assert {"decided_parts", "scores", "leaderboard", "graded", "judge_agreement"} <= set(behind_verdicts)
+    assert {"temp.decided_points", "scores", "leaderboard", "temp.graded", "judge_agreement"} <= set(behind_verdicts)
     assert [] == sql.behind({"runs"})
 
 

@@ -6,6 +6,7 @@ A file that is renewed from its last state keeps the places of rows that were re
 
 from pathlib import Path
 
+import sql
 from warehouse.contracts.tables import TABLES
 from warehouse.database.reader import Reader
 from warehouse.parts.engine import quoted
@@ -25,15 +26,7 @@ def times_larger_than_needed(database: Path) -> float:
 
 def _blocks_of_replaced(reader: Reader, table: str) -> float:
     """The blocks of a table, times the share of its places whose row was replaced."""
-    places = reader.rows(f"""
-        with segments as (
-            select * from pragma_storage_info({quoted(table)}) where segment_type not in ('VALIDITY')
-        )
-        select
-            (select count(distinct block_id) from segments where persistent) as n_blocks,
-            coalesce(sum(count), 0)::bigint as n_places
-        from segments where column_id = 0
-    """)[0]
+    places = reader.rows(sql.template("warehouse/storage_of_table", table=quoted(table)))[0]
     if not places["n_places"]:
         return 0.0
     n_rows = reader.value(f"select count(*) from {table}")

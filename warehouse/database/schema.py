@@ -40,6 +40,7 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute("begin")
         for table in TABLES.values():
             connection.execute(f"create table {table.name} ({definition(table)})")
+        connection.execute(f"create schema {sql.STAGING}")
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)
             connection.execute(f"create {kind} {model.name} as {model.query}")
@@ -56,7 +57,8 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     made += [("table", table.name, table.meaning, {}) for table in TABLES.values()]
     columns: dict[str, list[str]] = {}
     for table_name, column in connection.execute(
-        "select table_name, column_name from duckdb_columns() where database_name = 'building' and not internal"
+        "select if(schema_name = 'main', '', schema_name || '.') || table_name, column_name from duckdb_columns() "
+        "where database_name = 'building' and not internal"
     ).fetchall():
         columns.setdefault(table_name, []).append(column)
     statements = []

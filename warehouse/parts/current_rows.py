@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+import sql
 from warehouse.contracts.tables import COLUMNS, DECIDED_STATUSES, Table
 from warehouse.parts.engine import quoted
 
@@ -62,15 +63,7 @@ def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Seque
     files = ", ".join(quoted(path) for path in paths)
     columns = ", ".join(f'"{column}"' for column in table.columns)
     connection.execute(f"create or replace temp table {name}_contract ({definition(table)})")
-    connection.execute(f"""
-        create or replace temp view {name} as
-        select {columns}, parse_filename(filename) as part, file_row_number as part_row
-        from (
-            select * from {name}_contract
-            union all by name
-            select * from read_parquet(
-                [{files}], union_by_name = true, filename = true, file_row_number = true, hive_partitioning = false
-            )
-        )
-        where {" and ".join(f'"{column}" is not null' for column in table.key)}
-    """)
+    has_key = " and ".join(f'"{column}" is not null' for column in table.key)
+    connection.execute(
+        sql.template("warehouse/rows_of_parts", view=name, columns=columns, files=files, has_key=has_key)
+    )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import duckdb
 
+import sql
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.parts.current_rows import (
     BATCH,
@@ -68,12 +69,7 @@ def _not_retracted(connection: duckdb.DuckDBPyConnection, table: Table, standing
     if table.name not in _ON_ANSWERS or not standing["responses"]:
         return condition
     view_parts(connection, TABLES["responses"], [part.path for part in standing["responses"]], "answers")
-    # A response that another import brought as well is still there.
-    connection.execute(f"""
-        create or replace temp table withdrawn as
-        select distinct response_id from answers
-        where {BATCH} in ({RETRACTED}) and response_id not in (select response_id from responses)
-    """)
+    connection.execute(sql.template("warehouse/withdrawn_answers", batch=BATCH, retracted=RETRACTED))
     return f"{condition} and coalesce(response_id not in (from withdrawn), true)"
 
 

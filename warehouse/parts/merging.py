@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+import sql
 from warehouse.contracts.tables import Table
 from warehouse.files.atomic import sync
 from warehouse.files.damage import HASH_HEX
@@ -64,14 +65,8 @@ def _given_way(connection: duckdb.DuckDBPyConnection, table: Table, parts: Seque
     view_parts(connection, table, [part.path for part in parts], "run")
     if not holds(connection, f"select 1 from run group by {key} having count(*) > 1"):
         return {}
-    places = connection.sql(f"""
-        select part, list(part_row order by part_row) as places
-        from (
-            select part, part_row from run
-            qualify row_number() over (partition by {key} order by {standing_order(table)}) > 1
-        )
-        group by part
-    """).to_arrow_table()
+    replaced = sql.template("warehouse/replaced_rows", key=key, order=standing_order(table))
+    places = connection.sql(replaced).to_arrow_table()
     return {name: rows.values for name, rows in zip(places["part"].to_pylist(), places["places"], strict=True)}
 
 

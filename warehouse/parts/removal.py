@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+import sql
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.files.atomic import sync
 from warehouse.files.damage import refuse_damaged
@@ -82,15 +83,13 @@ def _rewrite(
 
 def _places(connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table) -> dict[str, pa.Array]:
     """Where removed rows stand, by the name of their part."""
-    if not _view(connection, store, table, "answers"):
+    if not _view(connection, store, table, "stored_answers"):
         return {}
     _load_removals(connection, store)
-    found = connection.sql(f"""
-        select part, list(part_row order by part_row) as places
-        from (select part, part_row, response_id, {BY_MOMENT} from answers) as answers
-        where {is_removed("answers")}
-        group by part
-    """).to_arrow_table()
+    removed = sql.template(
+        "warehouse/removed_rows", view="stored_answers", moment=BY_MOMENT, is_removed=is_removed("answers")
+    )
+    found = connection.sql(removed).to_arrow_table()
     return {name: rows.values for name, rows in zip(found["part"].to_pylist(), found["places"], strict=True)}
 
 

@@ -22,9 +22,9 @@ _SMALL_MARK = "°"
 _NAMES = {
     "graders": ("judge", "select grader from graders where benchmark = ?"),
     "people": ("people", "select grader from graders where benchmark = ?"),
-    "judges": ("judge", "select distinct judge from series where benchmark = ?"),
-    "models": ("model", "select distinct model from series where benchmark = ?"),
-    "splits": ("split", "select distinct split from boards where not is_own_hard and benchmark = ?"),
+    "judges": ("judge", "select distinct judge from staging.model_runs where benchmark = ?"),
+    "models": ("model", "select distinct model from staging.model_runs where benchmark = ?"),
+    "splits": ("split", "select distinct split from staging.task_set_members where not is_own_hard and benchmark = ?"),
 }
 """Lists of names that questions take, with the option they come from and what the benchmark has."""
 Records = list[dict[str, Any]]
@@ -47,9 +47,9 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
         return _against_people(context, by, people)
     from tasks.rules.statistics import SMALL
 
-    cut = {"cut": by or "all"}
-    pairs = _asked(context, "judges", cut | {"graders": list(context.asked.judges)})
-    sets = _asked(context, "reliability", cut) if by in {None, "category", "severity"} else []
+    breakdown = {"breakdown": by or "all"}
+    pairs = _asked(context, "judges", breakdown | {"graders": list(context.asked.judges)})
+    sets = _asked(context, "reliability", breakdown) if by in {None, "category", "severity"} else []
     leniency = [] if by else _asked(context, "leniency", {})
     if context.as_json:
         show_json({"pairs": pairs, "sets": sets, "leniency": leniency})
@@ -83,7 +83,7 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
 def _against_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     from tasks.compare.people import against_people
 
-    asked = {"cut": by or "all", "people": list(people), "graders": list(context.asked.judges)}
+    asked = {"breakdown": by or "all", "people": list(people), "graders": list(context.asked.judges)}
     records = _asked(context, "people", asked, reading=against_people)
     if context.as_json:
         show_json(records)

@@ -107,7 +107,7 @@ def _title(key: str) -> str:
 
 
 def _checks(benchmark: "Benchmark") -> Records:
-    from tasks.policies import default_policy, expectations_of
+    from tasks.config.policies import default_policy, expectations_of
 
     return [
         {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}

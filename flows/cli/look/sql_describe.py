@@ -9,12 +9,9 @@ import sql
 from flows.cli.look.sql_query import run_sql
 from tasks.rules.errors import UsageError
 from warehouse.contracts.tables import TABLES
+from warehouse.parts.engine import quoted
 
-_ALL = """
-    select table_name as name, column_count, comment from duckdb_tables() where not internal
-    union all
-    select view_name, column_count, comment from duckdb_views() where not internal
-"""
+_LISTED = {"listed": sql.read("questions/tables_and_views")}
 
 
 @dataclass(frozen=True)
@@ -27,7 +24,7 @@ class Described:
 
 
 class Catalogue(dict[str, Described]):
-    """Every table and view by its name in small letters, the publisher's own ones too."""
+    """Every table and view that users see by its name in small letters, the publisher's own ones too."""
 
     def __missing__(self, name: str) -> Described:
         """Found whatever its case, as in SQL.
@@ -43,12 +40,7 @@ class Catalogue(dict[str, Described]):
 
 def read_catalogue(database: Path) -> Catalogue:
     """All tables and views that are published at this moment."""
-    rows = run_sql(
-        database,
-        f"select listed.name, coalesce(listed.comment, ''), columns.column_name, coalesce(columns.comment, '') "
-        f"from ({_ALL}) as listed inner join duckdb_columns() as columns on columns.table_name = listed.name "
-        "where not columns.internal order by listed.name, columns.column_index",
-    ).rows
+    rows = run_sql(database, sql.with_steps(sql.read("questions/catalogue"), _LISTED)).rows
     found = Catalogue()
     for name, meaning, column, column_meaning in rows:
         found.setdefault(name.lower(), Described(name, meaning)).columns[column] = column_meaning
@@ -56,30 +48,21 @@ def read_catalogue(database: Path) -> Catalogue:
 
 
 def listed_names() -> list[tuple[str, str]]:
-    """What a list of tables shows, and whether it is a `mart` or `stored`; helpers stay out."""
-    models = sql.schema()["models"]
-    marts = [(name, "mart") for name, model in models.items() if model["folder"] == "marts"]
-    return sorted(marts) + [(name, "stored") for name in sorted(TABLES) if name not in models]
+    """What a list of tables shows, and whether it is a `mart` or `stored`."""
+    marts = sql.schema()["marts"]
+    return [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
 
 
 def tables_query() -> str:
     """The query for the list of tables: marts first, then what is stored."""
-    listed = ", ".join(f"('{name}', '{origin}')" for name, origin in listed_names())
-    return f"""
-        select name as "table", origin, column_count as columns, comment as meaning
-        from ({_ALL}) inner join (values {listed}) as listed (name, origin) using (name)
-        order by origin, name
-    """
+    origins = ", ".join(f"({quoted(name)}, {quoted(origin)})" for name, origin in listed_names())
+    steps = {**_LISTED, "origins": f"select * from (values {origins}) as given (name, origin)"}
+    return sql.with_steps(sql.read("questions/tables"), steps)
 
 
 def columns_query(name: str) -> str:
     """The query for the columns of a table."""
-    return f"""
-        select column_name as "column", data_type as "type", comment as meaning
-        from duckdb_columns()
-        where not internal and table_name = '{name.replace("'", "''")}'
-        order by column_index
-    """
+    return sql.with_steps(sql.read("questions/columns"), {"asked": f"select {quoted(name)} as name"})
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:

@@ -18,10 +18,10 @@ from flows.server.prefect_check import check_server
 from tasks.benchmarks import load_benchmark
 from tasks.config.models import Endpoint
 from tasks.config.operations import Receiver
+from tasks.config.policies import expectations_of, policies_of
 from tasks.config.settings import Job
 from tasks.llm import embedded
 from tasks.llm.redaction import filled_in, filled_in_secrets
-from tasks.policies import expectations_of, policies_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.secrecy import is_reference
 from tasks.run.missing_work import template_of

@@ -108,19 +108,19 @@ const judged = {
       verdict.asked ? make("p", { class: "asked" }, make("span", { class: "tag" }, "asked as"), ` ${verdict.asked}`) : null,
       verdict.error ? make("p", { class: "cause" }, verdict.error) : null,
       verdict.explanation ? make("p", { class: "explanation" }, verdict.explanation) : null,
-      verdict.parts?.length ? this.evidence(verdict.parts) : null);
+      verdict.chunks?.length ? this.evidence(verdict.chunks) : null);
   },
 
-  // What was found in the parts of an answer that is too long for its judge.
-  evidence(parts) {
-    const isFull = parts.filter((part) => part.found?.length).length;
-    const told = (part) => part.found === null ? [make("li", { class: "cause" }, verdicts.word(part.status))]
-      : part.found.length ? part.found.map((text) => make("li", {}, text)) : [make("li", { class: "empty" }, "nothing")];
+  // What was found in the chunks of an answer that is too long for its judge.
+  evidence(chunks) {
+    const isFull = chunks.filter((chunk) => chunk.found?.length).length;
+    const listed = (chunk) => chunk.found === null ? [make("li", { class: "cause" }, verdicts.word(chunk.status))]
+      : chunk.found.length ? chunk.found.map((text) => make("li", {}, text)) : [make("li", { class: "empty" }, "nothing")];
     return make("details", { class: "evidence" },
-      make("summary", {}, `Searched in ${parts.length} parts, something found in ${isFull}`),
-      make("dl", {}, parts.map((part) => [
-        make("dt", {}, `${part.round > 1 ? `Round ${part.round}, notes` : "Part"} ${part.part} of ${part.of}`),
-        make("dd", {}, make("ul", {}, told(part)))])));
+      make("summary", {}, `Searched in ${chunks.length} chunks, something found in ${isFull}`),
+      make("dl", {}, chunks.map((chunk) => [
+        make("dt", {}, `${chunk.round > 1 ? `Round ${chunk.round}, notes` : "Chunk"} ${chunk.chunk} of ${chunk.of}`),
+        make("dd", {}, make("ul", {}, listed(chunk)))])));
   },
 
   // A line for the terminal; names that are not digests are not put into it.

@@ -121,8 +121,8 @@ def _cut(cut: Cut, name: str, label: str, panels: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a cut; its table lists what the charts show."""
     what = "criteria" if cut.of_criteria else "tasks"
     return Figure(
-        name, cut.title, says, _columns(label), panels, query="cuts", listed=on_full_splits, cut=cut.kind,
-        given={"cut": cut.kind, "of_criteria": cut.of_criteria},
+        name, cut.title, says, _columns(label), panels, query="breakdowns", listed=on_full_splits, cut=cut.kind,
+        given={"breakdown": cut.kind, "of_criteria": cut.of_criteria},
         empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def own_cut(cut: Cut) -> Figure:
         else "Mean $score on the tasks under each label"
     )
     says = f"{what}, the easiest first; what has several labels counts under each. {_FEW}"
-    return _cut(cut, f"cut_{cut.kind}", cut.title, as_fits, says)
+    return _cut(cut, f"breakdown_{cut.kind}", cut.title, as_fits, says)
 
 
 FAILURES = Figure(

@@ -112,7 +112,7 @@ def _counts(cut: Cut, name: str, label: str, panels: Callable[[Rows], list[Panel
     )
     return Figure(
         name, cut.title, says, columns, panels, query="criterion_counts" if cut.of_criteria else "task_counts",
-        given={"cut": cut.kind}, cut="" if cut.kind == _N_CRITERIA else cut.kind,
+        given={"breakdown": cut.kind}, cut="" if cut.kind == _N_CRITERIA else cut.kind,
         empty="No task has been ingested yet.",
     )  # fmt: skip
 

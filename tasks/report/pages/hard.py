@@ -55,7 +55,7 @@ _SELECTIONS = Figure(
     notes=panels_of_models,
 )
 _BOARD = Figure(
-    "hard_board",
+    "hard_leaderboard",
     "Leaderboard on the hard subset",
     "Mean $score on the tasks of the selection with the 95 % interval for other tasks of the same kind. "
     "The models of the panel chose these tasks by failing on them, so beside them a model that was not on the panel "

@@ -101,7 +101,7 @@ def cutting(rows: Rows) -> list[Panel]:
             ),
         )
         for cut, title in _CUTS.items()
-        if (of_cut := [row for row in drawn if row["cut"] == cut])
+        if (of_cut := [row for row in drawn if row["breakdown"] == cut])
     ]  # fmt: skip
 
 

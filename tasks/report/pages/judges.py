@@ -87,12 +87,12 @@ _CONFUSION = Figure(
     reach="pooled",
 )
 _CUTS = Figure(
-    "judge_cuts",
+    "judge_breakdowns",
     "Where they disagree",
     "Kappa of the same graders under one label at a time, with 95 % intervals. A dot that is not filled rests on "
     "fewer than 50 criteria. The charts show the pairs with people first, then those with most criteria; the table "
     "has all.",
-    (*_PAIR, Column("cut", "By"), Column("label", "Label"), *_MEASURES),
+    (*_PAIR, Column("breakdown", "By"), Column("label", "Label"), *_MEASURES),
     cutting,
     empty="No two graders have decided on the same criteria.",
     reach="pooled",

@@ -1,3 +1,0 @@
-select * exclude (figure_id, basis)
-from agreement_figures
-where cut <> 'all'

@@ -1,3 +1,0 @@
-select *
-from board_figures
-where cut <> 'all'

@@ -1,0 +1,9 @@
+-- One row: a column of one table, with what it means.
+select
+    columns.column_name as "column",
+    columns.data_type as "type",
+    columns.comment as meaning
+from duckdb_columns() as columns
+inner join asked on columns.table_name = asked.name
+where not columns.internal and columns.schema_name = 'main'
+order by columns.column_index

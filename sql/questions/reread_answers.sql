@@ -1,0 +1,16 @@
+-- One row: a sampled answer whose reply is read again.
+--
+-- Rows that the same call answered share its reply: only the one that the call
+-- was made for is named in the ledger, and the time that the call took tells
+-- the others.
+select
+    *,
+    response_id as cell,
+    hash(
+        conversation_id,
+        trial,
+        vintage,
+        coalesce(latency_s::varchar, response_id)
+    ) as call
+from responses
+where source = 'sampled' and status in ('ok', 'empty')

@@ -1,0 +1,35 @@
+-- One row: a model's mean of a score on the tasks of a split that hard
+-- selections hold, the best first.
+select mean_scores.*
+from staging.mean_scores
+inner join staging.model_runs using (model_run_id)
+where
+    mean_scores.breakdown = 'all'
+    and mean_scores.score_name = $score
+    and (
+        len($splits::varchar[]) = 0
+        or list_contains($splits::varchar[], mean_scores.split)
+    )
+    and (
+        len($models::varchar[]) = 0
+        or list_contains($models::varchar[], mean_scores.model)
+    )
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], mean_scores.judge)
+    )
+    and (
+        $vintage::varchar = 'all'
+        or mean_scores.vintage = $vintage
+        or ($vintage::varchar is null and model_runs.is_latest)
+    )
+order by
+    mean_scores.split,
+    mean_scores.judge,
+    mean_scores.judge_config_hash,
+    mean_scores.template_hash,
+    mean_scores.judge_trial,
+    mean_scores.grading,
+    mean_scores.vintage,
+    mean_scores.raw_mean_score desc nulls last,
+    mean_scores.model

@@ -1,0 +1,9 @@
+-- One row: a table or view that is listed, marts first, then what is stored.
+select
+    name as "table",
+    origins.origin,
+    listed.column_count as columns,
+    listed.comment as meaning
+from listed
+inner join origins using (name)
+order by origins.origin, name

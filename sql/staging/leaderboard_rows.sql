@@ -1,0 +1,103 @@
+-- One row: a row of a leaderboard, whole or under a label, on a split or on an
+-- own hard selection.
+--
+-- The rows of all leaderboards, with intervals, rank, length and cost; on whole
+-- task sets also who has no verdict.
+--
+-- built as: table
+-- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
+--     staging.ranks, staging.unjudged, intervals
+with whole as (
+    -- Length and cost are those of whole answers, on the whole task set.
+    select
+        task_set_id,
+        model_run_id,
+        'all' as breakdown,
+        mean_chars_alnum,
+        mean_completion_tokens,
+        cost_usd
+    from staging.model_run_costs
+),
+
+judged as (
+    select
+        mean_scores.benchmark,
+        mean_scores.dataset_revision,
+        mean_scores.split,
+        mean_scores.is_own_hard,
+        mean_scores.breakdown,
+        mean_scores.label,
+        mean_scores.judge,
+        mean_scores.judge_config_hash,
+        mean_scores.template_hash,
+        mean_scores.grading,
+        mean_scores.judge_trial,
+        mean_scores.vintage,
+        mean_scores.model,
+        mean_scores.model_config_hash,
+        mean_scores.score_name,
+        mean_scores.is_primary,
+        mean_scores.n_tasks,
+        mean_scores.n_tasks_full,
+        mean_scores.n_tasks_wanted,
+        mean_scores.is_complete,
+        mean_scores.n_trials,
+        mean_scores.mean_score,
+        -- Clipping is monotone, so the ends of the interval are clipped as the
+        -- mean is.
+        if(intervals.ci_low < mean_floor, mean_floor, intervals.ci_low)
+            as ci_low,
+        if(intervals.ci_high < mean_floor, mean_floor, intervals.ci_high)
+            as ci_high,
+        mean_scores.raw_mean_score,
+        intervals.ci_low as raw_ci_low,
+        intervals.ci_high as raw_ci_high,
+        intervals.is_small,
+        -- Repetitions on other tasks differ by their tasks.
+        if(n_tasks = n_tasks_full, intervals.trials_mean, null) as trials_mean,
+        if(n_tasks = n_tasks_full, intervals.trials_ci_low, null)
+            as trials_ci_low,
+        if(n_tasks = n_tasks_full, intervals.trials_ci_high, null)
+            as trials_ci_high,
+        mean_scores.mean_lower,
+        mean_scores.mean_upper,
+        mean_scores.coverage,
+        mean_scores.met_share,
+        intervals.met_ci_low,
+        intervals.met_ci_high,
+        intervals.is_met_small,
+        mean_scores.n_judged,
+        whole.mean_chars_alnum,
+        whole.mean_completion_tokens,
+        whole.cost_usd,
+        model_run_costs.is_judged,
+        ranks.rank,
+        ranks.rank_low,
+        ranks.rank_high,
+        ranks.n_tasks_ranked,
+        model_runs.is_latest,
+        model_runs.first_answered_at,
+        ranks.latest_rank,
+        ranks.latest_rank_low,
+        ranks.latest_rank_high,
+        ranks.n_tasks_latest_ranked
+    from staging.mean_scores
+    inner join staging.model_runs using (model_run_id)
+    left join staging.ranks
+        using (task_set_id, model_run_id, breakdown, label, score_name)
+    left join staging.model_run_costs using (task_set_id, model_run_id)
+    left join whole using (task_set_id, model_run_id, breakdown)
+    left join intervals
+        on
+            mean_scores.figure_id = intervals.figure_id
+            -- An interval belongs to the values it was drawn from: it is not
+            -- shown beside newer ones.
+            and mean_scores.basis = intervals.basis
+    -- Under labels there is nothing to say of who has no verdict on the task
+    -- set.
+    where mean_scores.breakdown = 'all' or model_run_costs.is_judged
+)
+
+select * from judged
+union all by name
+select * from staging.unjudged

@@ -1,0 +1,61 @@
+-- One row: a label that a task stands under; a task with several labels of a
+-- kind stands under each.
+--
+-- The labels that a task stands under, beside those of its criteria: one row a
+-- task, breakdown and label. A task with several labels of a kind stands under
+-- each of them.
+--
+-- built as: table
+-- depends on: staging.task_set_members, task_labels, tasks
+with latest_hard as (
+    select
+        task_set_members.benchmark,
+        task_set_members.dataset_revision,
+        task_set_members.task_id
+    from staging.task_set_members
+    where task_set_members.is_own_hard
+),
+
+labelled as (
+    select *, 'all' as breakdown, '' as label from tasks
+    union all by name
+    select *, 'topic' as breakdown, topic as label from tasks
+    union all by name
+    select *, 'expert' as breakdown, expert as label from tasks
+    union all by name
+    select *, 'turns' as breakdown, turns::varchar as label from tasks
+    union all by name
+    select *, 'decision_type' as breakdown, unnest(decision_types) as label
+    from tasks
+    union all by name
+    select
+        *,
+        'economic_pathway' as breakdown,
+        unnest(economic_pathways) as label
+    from tasks
+    union all by name
+    select
+        *,
+        'reference_texts' as breakdown,
+        if(has_reference_texts, 'with', 'without') as label
+    from tasks
+    union all by name
+    select tasks.*, task_labels.kind as breakdown, task_labels.label
+    from tasks
+    inner join task_labels using (benchmark, dataset_revision, task_id)
+    union all by name
+    select *, 'subset' as breakdown, 'full' as label from tasks
+    union all by name
+    select tasks.*, 'subset' as breakdown, 'hard' as label
+    from tasks
+    semi join latest_hard using (benchmark, dataset_revision, task_id)
+)
+
+select distinct
+    benchmark,
+    dataset_revision,
+    task_id,
+    breakdown,
+    coalesce(label, '(none)') as label
+from labelled
+where is_admitted

@@ -1,0 +1,17 @@
+-- One row: how often two graders of a criterion decide differently.
+--
+-- How often two graders of a criterion decide differently, over all pairs of
+-- graders and all responses.
+--
+-- depends on: temp.graded_cells
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    count(*) as n_graded,
+    sum(n_unmet * n_partial + n_unmet * n_met + n_partial * n_met)
+    / sum(n_values * (n_values - 1) / 2) as disagreement
+from temp.graded_cells
+where grader_set = 'all graders'
+group by all

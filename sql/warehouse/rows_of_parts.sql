@@ -1,0 +1,22 @@
+-- One row: a row of a part, with the part's name and the row's place in it.
+--
+-- Columns are found by name, since a part that an earlier version wrote may
+-- lack one or have others. A row without a key is of a table that is no more.
+create or replace temp view {view} as
+select
+    {columns},
+    parse_filename(filename) as part,
+    file_row_number as part_row
+from (
+    select * from {view}_contract
+    union all by name
+    select *
+    from read_parquet(
+        [{files}],
+        union_by_name = true,
+        filename = true,
+        file_row_number = true,
+        hive_partitioning = false
+    )
+)
+where {has_key}

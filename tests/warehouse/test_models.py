@@ -1,0 +1,76 @@
+"""The models below `sql/`: what they say of themselves is what DuckDB reads in them."""
+
+import json
+import re
+from typing import Any
+
+import duckdb
+import pytest
+
+import sql
+from warehouse.contracts.tables import TABLES
+
+MODELS = {model.name: model for model in sql.models()}
+
+
+def tables_in(query: str) -> set[str]:
+    """The tables and views that a query reads by DuckDB's own parser, without its own steps."""
+    (text,) = duckdb.execute("select json_serialize_sql($query)", {"query": query}).fetchone() or ("",)
+    tree = json.loads(text)
+    assert not tree["error"], tree
+    return set(_tables(tree, frozenset()))
+
+
+def _tables(node: Any, steps: frozenset[str]) -> list[str]:
+    if isinstance(node, list):
+        return [name for each in node for name in _tables(each, steps)]
+    if not isinstance(node, dict):
+        return []
+    steps |= {entry["key"] for entry in node.get("cte_map", {}).get("map", [])}
+    found = [name for each in node.values() for name in _tables(each, steps)]
+    if node.get("type") != "BASE_TABLE":
+        return found
+    name = ".".join(filter(None, (node["catalog_name"], node["schema_name"], node["table_name"])))
+    return found if name in steps else [*found, name]
+
+
+def test_the_parser_finds_tables_wherever_they_stand_and_no_steps() -> None:
+    query = (
+        "with a as (select 1 as x) select * from staging.b join c using (x), temp.d, a "
+        "where x in (from e) and exists (select 1 from f where f.x = a.x)"
+    )
+
+    assert {"staging.b", "c", "temp.d", "e", "f"} == tables_in(query)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_declares_the_tables_that_it_reads_and_no_others(name: str) -> None:
+    model = MODELS[name]
+
+    assert sorted(tables_in(model.query)) == sorted(model.depends_on)
+
+
+def test_every_model_comes_after_those_that_it_depends_on() -> None:
+    names = list(MODELS)
+
+    assert [] == [
+        (model.name, other)
+        for model in MODELS.values()
+        for other in model.depends_on
+        if other in MODELS and names.index(other) > names.index(model.name)
+    ]
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted((sql.FOLDER / "report").glob("**/*.sql"))])
+def test_a_query_of_the_report_declares_the_steps_that_it_begins_with_and_no_others(name: str) -> None:
+    path = next((sql.FOLDER / "report").glob(f"**/{name}.sql"))
+    query = re.sub(r"\b(from|join) \$\w+", r"\1 given", path.read_text(encoding="utf-8"))
+    known = {*TABLES, *MODELS, "given"}
+
+    assert sorted(tables_in(query) - known) == sorted(filter(None, sql.declared("begins with", query).split(", ")))
+
+
+def test_no_line_of_sql_is_longer_than_80_columns() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in sql.FOLDER.glob("**/*.sql")}
+
+    assert [] == [(path.name, line) for path, text in texts.items() for line in text.splitlines() if len(line) > 80]
