@@ -209,7 +209,7 @@ def test_the_top_level_holds_exactly_what_it_should() -> None:
 
 
 def test_every_folder_with_python_is_a_package() -> None:
-    folders = {file.parent for file in tracked_files() if file.suffix == ".py"}
+    folders = {file.parent for file in tracked_files() if file.suffix == ".py" and not file.parts[0].startswith(".")}
 
     assert [] == sorted(str(folder) for folder in folders if not (ROOT / folder / "__init__.py").is_file())
 
