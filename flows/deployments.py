@@ -5,12 +5,15 @@ Each is a flow whose parameters are a form in Prefect's UI. The work is that of 
 
 import atexit
 import os
+import signal
+import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prefect import State, flow
-from prefect.runtime import flow_run
+from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled, Completed, Failed
 
 from flows.asked import Asked
@@ -23,6 +26,8 @@ from flows.schedule import night_of
 from flows.showing import keep_logs_short
 from tasks.rules.errors import UsageError
 from tasks.settings import Job
+
+_LOOK_EVERY_S = 1.0
 
 
 def _mute() -> None:
@@ -132,9 +137,28 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
     return _done(_job(config, warehouse, Asked()), "compact")
 
 
+def _end_with_runner() -> None:
+    """Have a run that Prefect started end in order when the process that started it is gone, and not on Ctrl-C.
+
+    Ctrl-C in a terminal reaches this process too; its runner then ends it by SIGTERM, once.
+    """
+    if deployment.id is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    runner = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == runner:
+            time.sleep(_LOOK_EVERY_S)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="runner", daemon=True).start()
+
+
 def _job(config: str | None, warehouse: str | None, asked: Asked) -> Job:
     keep_logs_short()
     atexit.register(_mute)
+    _end_with_runner()
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
     if asked.trial_numbers and min(asked.trial_numbers) < 1:
         raise UsageError(f"trials: {min(asked.trial_numbers)} is no trial; they are counted from 1")
