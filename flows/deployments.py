@@ -14,14 +14,14 @@ from typing import Any
 
 from prefect import State, flow
 from prefect.runtime import deployment, flow_run
-from prefect.states import Cancelled, Completed, Failed
 
 from flows.asked import Asked
 from flows.cancellation import STOPPED
 from flows.config import load_job
-from flows.execution import DONE, Execution, execute_flow
+from flows.execution import Execution, execute_flow
+from flows.job_flow import message_of, state_of
 from flows.nights import run_night, skip_night
-from flows.record import FAILED, INTERRUPTED
+from flows.outcomes import INTERRUPTED, MISSED
 from flows.schedule import night_of
 from flows.showing import keep_logs_short
 from tasks.rules.errors import UsageError
@@ -70,7 +70,7 @@ def nightly(
         if job.night != current:
             why = f"it was missed, and that of {current} has begun"
             skip_night(job, why)
-            return Completed(name="Missed", message=f"the night of {job.night}: {why}")
+            return state_of(MISSED, f"the night of {job.night}: {why}")
     begun_at = scheduled if night is None else None
     return _state(run_night(job, is_verbose=False, retry_failed=retry_failed, begun_at=begun_at))
 
@@ -170,15 +170,8 @@ def _done(job: Job, flow_name: str, **options: bool) -> State[Any]:
 
 
 def _state(execution: Execution) -> State[Any]:
-    """The outcome of a run as Prefect shows it: what was below a bar or cut short has a name of its own."""
-    warnings = [warning for report in execution.reports for warning in report.warnings]
-    notes = [note for report in execution.reports for note in report.notes[:1] if report.stage in {"sample", "judge"}]
+    """The state in Prefect of a run that has ended."""
     alerts = [alert["line"] for alert in execution.alerts]
-    message = "; ".join(alerts[:3] or warnings[:3] or notes) or execution.outcome.replace("_", " ")
-    if execution.outcome == INTERRUPTED:
-        return Cancelled(message=STOPPED)
-    if execution.outcome == FAILED:
-        return Failed(message=message)
-    if execution.outcome == DONE:
-        return Completed(message=message)
-    return Completed(message=message, name=execution.outcome.replace("_", " ").capitalize())
+    if execution.was_interrupted:
+        return state_of(INTERRUPTED, STOPPED)
+    return state_of(execution.outcome, message_of(execution.reports, execution.outcome, alerts))

@@ -2,12 +2,10 @@
 
 import asyncio
 
-from prefect import flow
-
-from flows.cancellation import cancellable
 from flows.explaining import explained
+from flows.job_flow import job_flow
 from flows.results import results_shown
-from flows.showing import run_name, told
+from flows.showing import told
 from flows.stages import (
     aggregate_flow,
     assemble_flow,
@@ -35,10 +33,10 @@ _CRITERIA_A_TASK = 15
 """About so many: a guess that only decides how many processes are worth their start."""
 
 
-@flow(name="evaluate", flow_run_name=run_name)
+@job_flow("evaluate")
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Ingest, assemble, sample, judge, aggregate and select; each stage does only what is missing."""
-    async with cancellable(job), calling(job):  # one budget for sampling and judging
+    async with calling(job):  # one budget for sampling and judging
         return [
             await ingest_flow(job),
             await assemble_flow(job),
@@ -49,30 +47,41 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
         ]
 
 
-@flow(name="night", flow_run_name=run_name)
+@job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """A night: the whole job, the judges' control set, and tidying up where there are many files."""
-    async with cancellable(job):
-        async with calling(job):
-            reports = [
-                await ingest_flow(job),
-                await assemble_flow(job),
-                await sample_flow(job, retry_failed),
-                *await _derived(job, retry_failed),
-                await judge_flow(job, retry_failed),
-                await drift_flow(job),
-                *await _concluded(job),
-            ]
-        # The ledger's file can be tidied up when this run does not write to it any more.
-        return [*reports, await compact_flow(job, only_if_needed=True)]
+    async with calling(job):
+        reports = [
+            await ingest_flow(job),
+            await assemble_flow(job),
+            await sample_flow(job, retry_failed),
+            *await _derived(job, retry_failed),
+            await judge_flow(job, retry_failed),
+            await drift_flow(job),
+            *await _concluded(job),
+        ]
+    # The ledger's file can be compacted when this run does not write to it any more.
+    return [*reports, await compact_flow(job, only_if_needed=True)]
 
 
-@flow(name="backfill", flow_run_name=run_name)
+@job_flow("sample-missing")
+async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Sample the missing responses, and compare what is there with the coverage bar."""
+    return [await sample_flow(job, retry_failed), coverage_report(job, "sample")]
+
+
+@job_flow("judge-missing")
+async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Judge the missing verdicts, and compare what is there with the coverage bar."""
+    return [await judge_flow(job, retry_failed), coverage_report(job, "judge")]
+
+
+@job_flow("backfill")
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, each model by itself and all at once: one that fails does not hold up the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
     labels, n_calls = await asyncio.to_thread(_to_fill, job, retry_failed)
-    async with cancellable(job), calling(job) as desk, crew_for(job, desk, n_calls):
+    async with calling(job) as desk, crew_for(job, desk, n_calls):
         reports += await _derived(job, retry_failed)
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
@@ -88,7 +97,7 @@ def _to_fill(job: Job, retry_failed: bool) -> tuple[list[str], int]:
     return labels, n_cells * _CRITERIA_A_TASK + n_owed
 
 
-@flow(name="fill", flow_run_name=run_name)
+@job_flow("fill")
 async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Sample and judge what one model lacks."""
     return [await sample_flow(job, retry_failed), await judge_flow(job, retry_failed)]

@@ -12,8 +12,9 @@ from typing import Any
 from flows.environment import follow_no_redirects, prepare
 from flows.interruption import run_interruptibly
 from flows.leaderboard import EVERY
+from flows.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
 from flows.own_server import started_for_this_run
-from flows.record import FAILED, INTERRUPTED, RUNNING, run_row, tell_of_killed
+from flows.record import run_row, tell_of_killed
 from tasks.desk import refuse_unready
 from tasks.progress import say
 from tasks.reports import StageReport
@@ -22,13 +23,6 @@ from tasks.rules.errors import UsageError
 from tasks.settings import Job
 from tasks.spending import store_spend
 from warehouse import Warehouse, lines_on, take_notices
-
-DONE, BELOW_BAR, SKIPPED = "done", "below_bar", "skipped"
-STOPPED_AT_BUDGET, STOPPED_AT_TIME = "stopped_at_budget", "stopped_at_time"
-EXIT_CODES = {
-    DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130, STOPPED_AT_BUDGET: 4, STOPPED_AT_TIME: 4, SKIPPED: 0,
-}  # fmt: skip
-"""Outcome of a run -> exit code of the process."""
 
 
 @dataclass
@@ -42,8 +36,8 @@ class Execution:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that tells the outcome."""
-        return EXIT_CODES[self.outcome]
+        """The exit code of the command."""
+        return ENDINGS[self.outcome].exit_code
 
     @property
     def was_interrupted(self) -> bool:
@@ -92,7 +86,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             execution.reports = [*work(), *damage_reports(job)]
-            execution.outcome = _outcome(execution.reports)
+            execution.outcome = outcome_of(execution.reports)
         except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
             say("interrupted: what was finished is kept; the same command goes on from here")
@@ -116,16 +110,6 @@ def damage_reports(job: Job) -> list[StageReport]:
         say(line)
     is_grave = bool(losses) or not all(notice.is_mended for notice in notices)
     return [StageReport("warehouse", warnings=lines, is_below_bar=is_grave)] if lines else []
-
-
-def _outcome(reports: Sequence[StageReport]) -> str:
-    if any(report.has_failed for report in reports):
-        return FAILED
-    if any(report.is_at_budget for report in reports):
-        return STOPPED_AT_BUDGET
-    if any(report.is_at_stop_time for report in reports):
-        return STOPPED_AT_TIME
-    return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE
 
 
 def execute_flow(
@@ -163,6 +147,8 @@ def refuse_unknown_models(job: Job) -> None:
 
 
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
+_WHOLE = _JUDGING | {"sample"}
+"""The flows of `flows.evaluate`."""
 
 
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
@@ -172,22 +158,13 @@ async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[Stage
     from prefect import tags
 
     from flows import evaluate, stages
-    from flows.cancellation import no_longer_watched, told_as_cancelled
     from flows.showing import keep_logs_short, tags_of
 
     follow_no_redirects()
     keep_logs_short()
     if server is not None:
         await server.until_ready()
-    try:
-        with tags(*tags_of(job)):
-            if flow_name in {"evaluate", "night", "backfill"}:
-                found: list[StageReport] = await getattr(evaluate, flow_name)(job, **options)
-                return found
-            report = await getattr(stages, f"{flow_name}_flow")(job, **options)
-    except asyncio.CancelledError:
-        await told_as_cancelled(job)
-        raise
-    finally:
-        no_longer_watched(job)
-    return [report, *([evaluate.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])]
+    flow = getattr(evaluate, flow_name) if flow_name in _WHOLE else getattr(stages, f"{flow_name}_flow")
+    with tags(*tags_of(job)):
+        found: StageReport | list[StageReport] = await flow(job, **options)
+    return found if isinstance(found, list) else [found]

@@ -7,17 +7,10 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from flows.environment import prepare
-from flows.execution import (
-    BELOW_BAR,
-    DONE,
-    SKIPPED,
-    STOPPED_AT_BUDGET,
-    STOPPED_AT_TIME,
-    Execution,
-    execute_flow,
-)
+from flows.execution import Execution, execute_flow
 from flows.explaining import explained
 from flows.night_changes import comparisons
+from flows.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from flows.own_server import started_for_this_run
 from flows.record import is_under_way, tell_of_killed
 from flows.schedule import begin_of, night_of, stop_time

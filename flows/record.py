@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from flows.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
 from tasks.accounts import run_cost, total_cost_usd
 from tasks.desk import used_by
 from tasks.progress import say
@@ -18,8 +19,6 @@ from tasks.settings import Job
 from tasks.spending import store_spend
 from warehouse import Warehouse
 from warehouse.contracts import TABLES
-
-RUNNING, FAILED, INTERRUPTED, KILLED = "running", "failed", "interrupted", "killed"
 
 
 def tell_of_killed(job: Job) -> list[dict[str, Any]]:

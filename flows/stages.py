@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from prefect import flow
 from prefect.artifacts import acreate_link_artifact
 
 from flows.batches import Batches, called
 from flows.explaining import explained
-from flows.showing import run_name, told
+from flows.job_flow import job_flow
+from flows.showing import told
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import SUITES, check
@@ -33,7 +33,7 @@ _SAMPLES_A_BATCH = 200
 _VERDICTS_A_BATCH = 1_000
 
 
-@flow(name="ingest", flow_run_name=run_name)
+@job_flow("ingest")
 async def ingest_flow(job: Job) -> StageReport:
     """Bring the data set in and check it: a task that breaks an invariant is refused here."""
 
@@ -45,13 +45,13 @@ async def ingest_flow(job: Job) -> StageReport:
     return await _timed(job, work)
 
 
-@flow(name="assemble", flow_run_name=run_name)
+@job_flow("assemble")
 async def assemble_flow(job: Job) -> StageReport:
     """Make the conversations of the admitted tasks."""
     return await _timed(job, assemble, job)
 
 
-@flow(name="sample", flow_run_name=run_name)
+@job_flow("sample")
 async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
@@ -63,7 +63,7 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await called(job, "sample", "responses", batches, {label: len(found) for label, found in cells.items()})
 
 
-@flow(name="derive", flow_run_name=run_name)
+@job_flow("derive")
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Word criteria anew where a judge asks for another rubric than the original one."""
     started_s = time.monotonic()
@@ -72,7 +72,7 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await told(job, report)
 
 
-@flow(name="judge", flow_run_name=run_name)
+@job_flow("judge")
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
@@ -102,13 +102,13 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await called(job, "judge", "verdicts", batches, totals, first=first)
 
 
-@flow(name="aggregate", flow_run_name=run_name)
+@job_flow("aggregate")
 async def aggregate_flow(job: Job) -> StageReport:
     """Publish scores and leaderboard, with intervals."""
     return await _timed(job, aggregate, job)
 
 
-@flow(name="select-hard", flow_run_name=run_name)
+@job_flow("select-hard")
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     """Select the hard subset of each field, and give the leaderboard on a new one its intervals."""
 
@@ -121,13 +121,13 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     return await _timed(job, work)
 
 
-@flow(name="check", flow_run_name=run_name)
+@job_flow("check")
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on what is stored."""
     return await _timed(job, check, job, SUITES)
 
 
-@flow(name="drift", flow_run_name=run_name)
+@job_flow("drift")
 async def drift_flow(job: Job) -> StageReport:
     """Judge the judges' control sets anew, and choose one for a judge that has none."""
     started_s = time.monotonic()
@@ -138,7 +138,7 @@ async def drift_flow(job: Job) -> StageReport:
     return await told(job, report)
 
 
-@flow(name="report", flow_run_name=run_name)
+@job_flow("report")
 async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it; one that cannot be written is told and takes nothing from the run."""
 
@@ -159,7 +159,7 @@ async def report_flow(job: Job) -> StageReport:
     return report
 
 
-@flow(name="compact", flow_run_name=run_name)
+@job_flow("compact")
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and let go of raw replies that were kept long enough."""
     return await _timed(job, tidy, job, only_if_needed)

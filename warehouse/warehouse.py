@@ -12,7 +12,7 @@ from typing import Any
 
 from warehouse.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
 from warehouse.contracts import TABLES
-from warehouse.damage import note
+from warehouse.damage import has_damage, note
 from warehouse.errors import WarehouseOutdated
 from warehouse.increments import missing_in
 from warehouse.living import gives_life_sign, life_sign, processes_at_work
@@ -136,6 +136,10 @@ class Warehouse:
     def losses(self) -> list[Loss]:
         """The rows that damage took and that are not there again."""
         return read_losses(self.root)
+
+    def is_damaged(self) -> bool:
+        """Whether damage was found that is not repaired yet, as far as this process knows."""
+        return bool(self.losses()) or has_damage(self.root)
 
     def accept_losses(self) -> list[Loss]:
         """Let go of what is lost, so that it may be asked for again; what that was."""
