@@ -1,6 +1,6 @@
-"""What a Prefect server starts, by the clock or at the press of a button: nightly, backfill, check, compact.
+"""The flows that a Prefect server starts, by schedule or from its UI: nightly, backfill, check, compact.
 
-Each is a flow whose parameters are a form in Prefect's UI. The work is that of the command of the same name.
+Their parameters are a form in the UI. Each does what the command of the same name does.
 """
 
 import atexit
@@ -31,12 +31,12 @@ _LOOK_EVERY_S = 1.0
 
 
 def _mute() -> None:
-    """Keep DuckDB's binding from printing pages about what Prefect's threads still hold when a process ends."""
+    """Silence what DuckDB's binding prints at the end of a process about objects that Prefect's threads still hold."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _name() -> str:
-    """Of the run: what it is, and of a night which."""
+    """The name of a run: the deployment, and the night or the scheduled time."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
     return f"{flow_run.flow_name.removeprefix('prbench-')} {label}"
 
@@ -51,16 +51,16 @@ def nightly(
     max_usd: float | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
-    """A night: sample anew what is to be, judge, compare with the last night, send alerts.
+    """Run one night: resample nightly models, judge, compare with the last night, send alerts.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
         warehouse: Folder of the warehouse. Empty: the project's own.
         benchmark: Name of the benchmark. Empty: the configured one.
-        night: Label of a night that is to be done again. Empty: the night that the schedule named last.
-        stop_at: No call begins after this time, such as 06:30. Empty: what the configuration says.
-        max_usd: Cap on the cost of the run in US dollars. Empty: what the configuration says.
-        retry_failed: Also try failures again whose cause will hardly pass.
+        night: Label of an earlier night to run again. Empty: the latest night of the schedule.
+        stop_at: No call starts after this time, such as 06:30. Empty: the configured time.
+        max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
+        retry_failed: Retry permanent failures too.
     """
     job = _job(config, warehouse, Asked(benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd))
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
@@ -68,7 +68,7 @@ def nightly(
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
         current = night_of(job.settings.nightly, datetime.now(UTC))
         if job.night != current:
-            why = f"it was missed, and that of {current} has begun"
+            why = f"it was missed, and the night of {current} has started"
             skip_night(job, why)
             return state_of(MISSED, f"the night of {job.night}: {why}")
     begun_at = scheduled if night is None else None
@@ -90,7 +90,7 @@ def backfill(
     max_usd: float | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
-    """Fill in what is missing of models, judges, trials or splits; everything else stays as it is.
+    """Fill in what is missing of models, judges, trials or splits; nothing else changes.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
@@ -101,11 +101,10 @@ def backfill(
         trials: Numbers of the trials to fill in. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
         tasks: Ids of the tasks to fill in. Empty: all admitted ones.
-        night: Label of the night whose answers are to be filled in. Empty: the pinned sampling, also of models that are
-            sampled nightly.
-        stop_at: No call begins after this time, such as 06:30.
-        max_usd: Cap on the cost of the run in US dollars. Empty: what the configuration says.
-        retry_failed: Also try failures again whose cause will hardly pass.
+        night: Label of the night whose answers to fill in. Empty: the pinned sampling, also of nightly models.
+        stop_at: No call starts after this time, such as 06:30.
+        max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
+        retry_failed: Retry permanent failures too.
     """
     asked = Asked(
         benchmark=benchmark, models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()),
@@ -116,7 +115,7 @@ def backfill(
 
 @flow(name="prbench-check", flow_run_name=_name)
 def check(config: str | None = None, warehouse: str | None = None, benchmark: str | None = None) -> State[Any]:
-    """Run the data-quality suites on what is stored.
+    """Check the quality of the stored data.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
@@ -128,7 +127,7 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
 
 @flow(name="prbench-compact", flow_run_name=_name)
 def compact(config: str | None = None, warehouse: str | None = None) -> State[Any]:
-    """Merge small files into large ones, and let go of old raw replies.
+    """Merge small files into large ones, and delete old raw replies.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.

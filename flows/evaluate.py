@@ -1,4 +1,4 @@
-"""The whole job, one line a stage: once, as a night, and filled in model by model."""
+"""The full pipeline, one line for each stage: a run, a night, and a backfill model by model."""
 
 import asyncio
 
@@ -35,7 +35,7 @@ _CRITERIA_A_TASK = 15
 
 @job_flow("evaluate")
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Ingest, assemble, sample, judge, aggregate and select; each stage does only what is missing."""
+    """Run the full pipeline: each stage does only what is missing."""
     async with calling(job):  # one budget for sampling and judging
         return [
             await ingest_flow(job),
@@ -49,7 +49,7 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
 
 @job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """A night: the whole job, the judges' control set, and tidying up where there are many files."""
+    """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
     async with calling(job):
         reports = [
             await ingest_flow(job),
@@ -78,7 +78,7 @@ async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
 
 @job_flow("backfill")
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Fill in what is missing, each model by itself and all at once: one that fails does not hold up the others."""
+    """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
     labels, n_calls = await asyncio.to_thread(_to_fill, job, retry_failed)
     async with calling(job) as desk, crew_for(job, desk, n_calls):
@@ -99,7 +99,7 @@ def _to_fill(job: Job, retry_failed: bool) -> tuple[list[str], int]:
 
 @job_flow("fill")
 async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Sample and judge what one model lacks."""
+    """Sample and judge what is missing of one model."""
     return [await sample_flow(job, retry_failed), await judge_flow(job, retry_failed)]
 
 
@@ -110,26 +110,26 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
     )
     try:
         return await fill(of_model, retry_failed)
-    except Exception as error:  # noqa: BLE001 - told as this model's failure; the others go on
+    except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
         return [await told(job, report)]
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
-    """Other wordings of the rubric, where a judge asks for one."""
+    """Rewritten rubrics, if a judge uses one."""
     return [await derive_flow(job, retry_failed)] if wanted_rubrics(job) else []
 
 
 async def _concluded(job: Job) -> list[StageReport]:
-    """Aggregate, select, say what is there, and write the report of it."""
+    """Aggregate, select the hard subset, measure coverage, and write the report."""
     reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
     await results_shown(job)
     return [*reports, await report_flow(job)] if job.settings.report.enabled else reports
 
 
 def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
-    """Whether what a stage was to do (or all stages) is there, to the configured bar."""
+    """Compare what is stored of a stage's work (or of all stages') with the configured bar."""
     report = StageReport("coverage")
     configured = {judge.label for judge in job.settings.judges}
     for covered in coverage(job):

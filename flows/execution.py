@@ -1,4 +1,4 @@
-"""Running flows for a person: the lock, interruptions, what came of it, and the exit code."""
+"""One run: the lock, interruptions, its row in `runs`, and its result."""
 
 import asyncio
 import signal
@@ -14,7 +14,7 @@ from flows.interruption import run_interruptibly
 from flows.leaderboard import EVERY
 from flows.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
 from flows.own_server import started_for_this_run
-from flows.record import run_row, tell_of_killed
+from flows.record import mark_killed, run_row
 from tasks.desk import refuse_unready
 from tasks.progress import say
 from tasks.reports import StageReport
@@ -27,7 +27,7 @@ from warehouse import Warehouse, lines_on, take_notices
 
 @dataclass
 class Execution:
-    """What came of a run."""
+    """The result of a run."""
 
     job: Job
     outcome: str = DONE
@@ -46,12 +46,12 @@ class Execution:
 
     @property
     def was_skipped(self) -> bool:
-        """Whether another one was at work already."""
+        """Whether it was skipped because another one was in progress."""
         return self.outcome == SKIPPED
 
     @property
     def database(self) -> Path:
-        """Where what was done can be queried."""
+        """The published database."""
         return Warehouse(self.job.warehouse).database
 
     @property
@@ -67,10 +67,10 @@ class Execution:
 
 
 def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
-    """Do work on a warehouse, and keep a record of it in `runs`.
+    """Do work on a warehouse, and record it in `runs`.
 
-    All that is stored is verified first. Whatever was done before an error or an interruption is stored and published.
-    With `replace_lost` calls may be made again whose rows damage took.
+    What is stored is verified first. Work that was finished before an error or an interruption is stored and published.
+    With `replace_lost`, calls whose rows were lost by damage are made again.
     """
     warehouse = Warehouse(job.warehouse)
     execution = Execution(job)
@@ -82,14 +82,14 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
         reread(job)
         warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
         warehouse.publish()
-        tell_of_killed(job)
+        mark_killed(job)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             execution.reports = [*work(), *damage_reports(job)]
             execution.outcome = outcome_of(execution.reports)
         except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
-            say("interrupted: what was finished is kept; the same command goes on from here")
+            say("interrupted: finished work is kept; run the same command again to continue")
         except BaseException:
             execution.outcome = FAILED
             raise
@@ -102,7 +102,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 
 
 def damage_reports(job: Job) -> list[StageReport]:
-    """What is to be told of damage, if there is anything: what was found and done, and what stays lost."""
+    """A report on damaged files, if there are any: what was repaired, and what is lost."""
     warehouse = Warehouse(job.warehouse)
     notices, losses = take_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
@@ -154,7 +154,7 @@ _WHOLE = _JUDGING | {"sample"}
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
     server = started_for_this_run()
     if server is not None and not job.is_quiet:
-        say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
+        say("starting a Prefect server for this run, which takes 10 to 20 s (set PREFECT_API_URL to use a running one)")
     from prefect import tags
 
     from flows import evaluate, stages

@@ -1,4 +1,4 @@
-"""What changed since the last comparable night: every model that was sampled anew, paired by task."""
+"""What changed since the last comparable night: every resampled model, paired by task."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-"""What is the same on both sides of a comparison."""
+"""Columns that are equal on both sides of a comparison."""
 _LATEST = """
     select distinct model, model_config_hash, vintage, judge, judge_config_hash, template_hash, grading, judge_trial
     from leaderboard
@@ -49,8 +49,8 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
     With a `vintage` it is that one instead of the latest.
 
-    A row has the series that are compared, the split, and what can be said of the difference: the interval, and the
-    p-value corrected for all rows (Holm). Without a second vintage there is none.
+    A row has the series that are compared, the split, and the interval and p-value of the difference (Holm-corrected
+    over all rows). A model with one vintage has no row.
     """
     benchmark, source = source_of(job)
     asked = {"benchmark": benchmark.name, "revision": source.revision}

@@ -1,4 +1,4 @@
-"""One Prefect flow a stage. The work is in `tasks/`; here it is cut into Prefect tasks, watched and reported."""
+"""One Prefect flow for each stage. The work is in `tasks/`; here it is split into Prefect tasks and reported."""
 
 import asyncio
 import time
@@ -35,7 +35,7 @@ _VERDICTS_A_BATCH = 1_000
 
 @job_flow("ingest")
 async def ingest_flow(job: Job) -> StageReport:
-    """Bring the data set in and check it: a task that breaks an invariant is refused here."""
+    """Read the data set and check it; tasks that break an invariant are quarantined."""
 
     def work() -> StageReport:
         report = ingest(job)
@@ -47,7 +47,7 @@ async def ingest_flow(job: Job) -> StageReport:
 
 @job_flow("assemble")
 async def assemble_flow(job: Job) -> StageReport:
-    """Make the conversations of the admitted tasks."""
+    """Build the conversations of the admitted tasks."""
     return await _timed(job, assemble, job)
 
 
@@ -65,7 +65,7 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @job_flow("derive")
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
-    """Word criteria anew where a judge asks for another rubric than the original one."""
+    """Rewrite the criteria for judges that use another rubric than the original one."""
     started_s = time.monotonic()
     report = await derive(job, retry_failed=retry_failed)
     report.seconds = time.monotonic() - started_s
@@ -104,13 +104,13 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @job_flow("aggregate")
 async def aggregate_flow(job: Job) -> StageReport:
-    """Publish scores and leaderboard, with intervals."""
+    """Compute scores, leaderboard and intervals."""
     return await _timed(job, aggregate, job)
 
 
 @job_flow("select-hard")
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
-    """Select the hard subset of each field, and give the leaderboard on a new one its intervals."""
+    """Select the hard subset of each field, and compute the intervals of the leaderboard on a new one."""
 
     def work() -> StageReport:
         report = select_hard(job, must_select=must_select)
@@ -129,7 +129,7 @@ async def check_flow(job: Job) -> StageReport:
 
 @job_flow("drift")
 async def drift_flow(job: Job) -> StageReport:
-    """Judge the judges' control sets anew, and choose one for a judge that has none."""
+    """Judge the control sets again, and choose one for each judge that has none."""
     started_s = time.monotonic()
     chosen = await asyncio.to_thread(choose_control_set, job)
     report = await judge_control_set(job)
@@ -140,14 +140,14 @@ async def drift_flow(job: Job) -> StageReport:
 
 @job_flow("report")
 async def report_flow(job: Job) -> StageReport:
-    """Write the report, and link to it; one that cannot be written is told and takes nothing from the run."""
+    """Write the report, and link to it; a report that cannot be written fails this stage only."""
 
     def work() -> StageReport:
         from flows.reporting import link_to, report_of_run  # imports what draws, which takes seconds
 
         try:
             written = report_of_run(job)
-        except Exception as error:  # noqa: BLE001 - told as this stage's failure; what was evaluated is there
+        except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
             return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
         links.append(link_to(job, written))
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
@@ -161,7 +161,7 @@ async def report_flow(job: Job) -> StageReport:
 
 @job_flow("compact")
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Merge small files into large ones, and let go of raw replies that were kept long enough."""
+    """Merge small files into large ones, and delete raw replies that are older than the configured days."""
     return await _timed(job, tidy, job, only_if_needed)
 
 
