@@ -21,6 +21,7 @@ from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.json_text import refuse_deep
 from tasks.scope import template_of
 from tasks.settings import Job, Settings
+from tasks.sources import with_revision
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 
@@ -95,7 +96,7 @@ def load_job(asked: Asked) -> Job:
     if job.night == BASE_VINTAGE:
         raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
     _refuse_impossible(job, where)
-    return job
+    return with_revision(job)
 
 
 def _refuse_impossible(job: Job, where: str) -> None:

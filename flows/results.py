@@ -6,8 +6,8 @@ from typing import Any
 from flows.leaderboard import Choice, leaderboard
 from flows.showing import table_shown
 from tasks.accounts import run_cost
+from tasks.benchmarks import load_benchmark
 from tasks.settings import Job
-from tasks.sources import source_of
 from warehouse import Warehouse
 
 _SHOWN = (
@@ -26,9 +26,9 @@ _QUALITY = """
 
 async def results_shown(job: Job) -> None:
     """Show the leaderboard, what the last checks found, and what this run's calls cost."""
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     with Warehouse(job.warehouse).reader() as reader:
-        quality = reader.rows(_QUALITY, [benchmark.name, source.revision])
+        quality = reader.rows(_QUALITY, [benchmark.name, data.revision])
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = leaderboard(job, Choice()).records[:_MOST_ROWS]
     await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", (_rounded(row) for row in rows))

@@ -16,7 +16,6 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Invariant
 from tasks.rules.text import one_line
 from tasks.settings import Job
-from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 SUITES = ("ingest", "sample", "judge")
@@ -73,16 +72,16 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: a rule failed whose policy is `fail`.
     """
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     rules = with_policies(job, rules_of(benchmark, suites))
     warehouse = Warehouse(job.warehouse)
-    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     outcomes: list[Outcome] = []
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, rules) if reuse and has_data_docs(warehouse, key, rules) else None
         if known is not None:
             return _report(job, known)
-        parameters = {"benchmark": benchmark.name, "revision": source.revision}
+        parameters = {"benchmark": benchmark.name, "revision": data.revision}
         for suite in suites:
             of_suite = [rule for rule in rules if rule.stage == suite]
             outcomes.append(

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.reports import StageReport
 from tasks.rules.records import Task
@@ -21,7 +22,9 @@ def ingest(job: Job) -> StageReport:
     Raises:
         PipelineError: the data set cannot be had or lacks a column; nothing of it is stored then.
     """
-    benchmark, source = source_of(job)
+    benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
+    if source.revision != job.data.revision:
+        raise SourceError(f"{source.name}: changed after this command had started; run it again")
     warehouse = Warehouse(job.warehouse)
     if not source.files and _is_stored(warehouse, benchmark.name, source):
         return _stored(warehouse, benchmark.name, source)

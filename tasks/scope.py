@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sql
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.calls import judge_target, target_of
 from tasks.endpoints import ORIGINAL, Judge, Model
@@ -13,7 +14,6 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import template_hash
 from tasks.settings import Job
-from tasks.sources import source_of
 from warehouse import Reader
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
@@ -70,28 +70,28 @@ def open_scope(job: Job, reader: Reader) -> Scope:
         PipelineError: the data set is not ingested.
         UsageError: a named task is not among them.
     """
-    benchmark, source = source_of(job)
-    key = [benchmark.name, source.revision]
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    key = [benchmark.name, data.revision]
     stored = {
         row["split"]
         for row in reader.rows(
             "select distinct split from split_members where benchmark = ? and dataset_revision = ?", key
         )
     }
-    missing = [split for split in source.splits if split not in stored]
+    missing = [split for split in data.splits if split not in stored]
     if missing:
         raise PipelineError(
-            f"{source.name}: split {missing[0]!r} of revision {source.revision[:12]} is not in the warehouse; "
+            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
             "run `prbench ingest` first"
         )
     rows = reader.rows(
         "select task_id from split_members inner join tasks using (benchmark, dataset_revision, task_id) "
         "where benchmark = ? and dataset_revision = ? and is_admitted and list_contains(?, split) "
         "group by task_id order by min((list_position(?, split), position))",
-        [*key, list(source.splits), list(source.splits)],
+        [*key, list(data.splits), list(data.splits)],
     )
     task_ids = _chosen(job, [row["task_id"] for row in rows])
-    return Scope(benchmark, source.revision, source.splits, task_ids)
+    return Scope(benchmark, data.revision, data.splits, task_ids)
 
 
 def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.endpoints import Judge, Model, Size, Strict
 from tasks.operations import Alerts, Drift, Nightly, Report, Retention, Share
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.variants import AUGMENTED
 
@@ -170,6 +171,21 @@ class Settings(Strict):
         return self
 
 
+class DataRevision(Strict):
+    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
+
+    name: str
+    revision: str
+    splits: tuple[str, ...]
+
+
+class Unresolved(Strict):
+    """Why the revision of the data set is not known, and the exit code of the error. A job that needs it fails."""
+
+    reason: str
+    exit_code: int = 1
+
+
 class Job(Strict):
     """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
 
@@ -177,6 +193,7 @@ class Job(Strict):
     and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
     `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
     every model that is sampled anew each night; all others are of `vintage`. No call begins after `stop_at`.
+    `resolved` is the revision of the data set, which is looked up once, when the job is made.
     """
 
     settings: Settings
@@ -191,6 +208,20 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
+    resolved: DataRevision | Unresolved = Unresolved(reason="the revision of the data set was not looked up")
+
+    @property
+    def data(self) -> DataRevision:
+        """The revision of the data set.
+
+        Raises:
+            UsageError: the configuration names no readable data set.
+            PipelineError: it cannot be read.
+        """
+        if isinstance(self.resolved, Unresolved):
+            kind = UsageError if self.resolved.exit_code == UsageError.exit_code else PipelineError
+            raise kind(self.resolved.reason)
+        return self.resolved
 
     @property
     def report_folder(self) -> Path:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.calls import NO_CALL
 from tasks.documents import Converted, convert, converters
@@ -24,7 +25,6 @@ from tasks.reports import StageReport
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text import count_alphanumeric, shows_nothing
 from tasks.settings import Job
-from tasks.sources import source_of
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]
@@ -51,7 +51,7 @@ def import_responses(
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
         DocumentRefused: a document cannot be read.
     """
-    benchmark, data = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     with Warehouse(job.warehouse).reader() as reader:
         conversations, stored = _conversations(reader, key), _stored(reader)

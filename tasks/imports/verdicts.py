@@ -5,6 +5,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.calls import NO_CALL
@@ -27,7 +28,6 @@ from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.settings import Job
-from tasks.sources import source_of
 from warehouse import Warehouse
 
 _NAMED_CHARS = 60
@@ -57,8 +57,8 @@ def import_verdicts(
         ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
             decision is stored in its place.
     """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
-    benchmark, source = source_of(job)
-    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     batch = batch_of(file, "verdicts", task, model, judge, grading)
     given = list(in_known_shape(benchmark, given_rows(file, task=task, model=model, judge=judge, grading=grading)))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
@@ -70,7 +70,7 @@ def import_verdicts(
             for row in reader.rows("select verdict_id, value from verdicts where source = 'imported'")
         }
     if not criteria:
-        raise ImportRefused(f"revision {source.revision[:12]} of {source.name} is not here; run `prbench ingest` first")
+        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not here; run `prbench ingest` first")
     placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
     rows: dict[str, dict[str, Any]] = {}
     for (where, row), asked in placed:

@@ -20,7 +20,6 @@ from tasks.reports import StageReport
 from tasks.rules.quoting import judge_prompt
 from tasks.scope import Judging
 from tasks.settings import Job
-from tasks.sources import source_of
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse
 
@@ -55,7 +54,7 @@ def owing_job(
     """A job on a fresh warehouse in which about so many verdicts are owed to one judge."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits))
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     warehouse = Warehouse(job.warehouse)
     for table_name, rows in _tables(-(-n_verdicts // CRITERIA), n_words).items():
         known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]

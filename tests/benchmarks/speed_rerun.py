@@ -27,6 +27,7 @@ from tasks.reports import StageReport
 from tasks.sample import plan_samples
 from tasks.scope import judgings
 from tasks.settings import Job, Settings
+from tasks.sources import with_revision
 from tests.benchmarks.bench import in_process_of_its_own, table
 from tests.benchmarks.synthetic import copy_rows
 from tests.builders import good_row
@@ -63,7 +64,7 @@ def job_of(folder: Path, n_models: int, run_id: str) -> Job:
             "trials": 3,
         }
     )
-    return Job(settings=settings, warehouse=folder / "warehouse", run_id=run_id, is_quiet=True)
+    return with_revision(Job(settings=settings, warehouse=folder / "warehouse", run_id=run_id, is_quiet=True))
 
 
 def fill(folder: Path, n_models: int) -> None:

@@ -12,7 +12,6 @@ from tasks.report.drilldown.packing import handed_over, unpacked
 from tasks.report.edition import Edition, open_edition
 from tasks.report.site import Site
 from tasks.settings import Job
-from tasks.sources import source_of
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Reader, Warehouse
 
@@ -110,7 +109,7 @@ def answered(task_ids: Sequence[str], model: str, vintage: str = "base", **value
 
 def store(job: Job, tables: Mapping[str, Sequence[Row]]) -> None:
     """Write rows of the job's own revision, and publish them."""
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     warehouse = Warehouse(job.warehouse)
     for name, rows in tables.items():
         own = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]

@@ -22,7 +22,6 @@ from tasks.rules.statistics import draws
 from tasks.rules.text import count_alphanumeric
 from tasks.scope import judgings, model_hashes
 from tasks.settings import Job
-from tasks.sources import source_of
 from tests.builders import at, job_on, row, write_jsonl
 from tests.report.attacks import Taint
 from tests.report.drilled import tiny_job
@@ -88,7 +87,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
 
 def _made(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
     """The reports and what was decided on them, by table; the check that admits the tasks."""
-    key = {"benchmark": BENCHMARK.name, "dataset_revision": source_of(job)[1].revision}
+    key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
         "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
         n_failed=0, success=True, severity="quarantine", **key,

@@ -11,6 +11,7 @@ import pytest
 from tasks.coverage import coverage
 from tasks.rules.errors import UsageError
 from tasks.settings import Job, Settings
+from tasks.sources import with_revision
 from tests.builders import good_row, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
 from tests.faults.content import Request
@@ -71,7 +72,9 @@ class World:
 
     def job(self, **narrowed: Any) -> Job:
         settings = Settings.model_validate(self.settings)
-        return Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True, **narrowed)
+        return with_revision(
+            Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True, **narrowed)
+        )
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
         """(answers sampled, verdicts judged), each counted in the provider's book."""

@@ -29,6 +29,7 @@ from tasks.reread import reread
 from tasks.rules.identity import template_hash
 from tasks.scope import judgings
 from tasks.settings import Job, Settings
+from tasks.sources import with_revision
 from tests.benchmarks.research import research_row
 from tests.builders import row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
@@ -130,7 +131,9 @@ def job_of(folder: Path, judge: Mapping[str, Any] | None = None) -> Job:
         "benchmark": "researchrubrics", "dataset": {"source": str(folder / "research.jsonl")},
         "judges": [judge] if judge else [], "limits": {"attempts": 1}, "quality": {"criteria_per_task": "warn"},
     }  # fmt: skip
-    return Job(settings=Settings.model_validate(given), warehouse=folder / "w", run_id="a-run", is_quiet=True)
+    return with_revision(
+        Job(settings=Settings.model_validate(given), warehouse=folder / "w", run_id="a-run", is_quiet=True)
+    )
 
 
 @dataclass

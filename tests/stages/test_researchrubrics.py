@@ -22,6 +22,7 @@ from tasks.people import against_people
 from tasks.plan import plan
 from tasks.rules.errors import PipelineError
 from tasks.settings import Job, Settings
+from tasks.sources import with_revision
 from tests.benchmarks.research import WEIGHTS, research_row
 from tests.builders import SHARED_DATA, write_jsonl
 from tests.faults.answers import Answer, is_judging, well_behaved
@@ -61,9 +62,8 @@ class World:
             "judges": judges,
             "rubric_writer": self.endpoint("writer"),
         }
-        return Job(
-            settings=Settings.model_validate(settings), warehouse=self.folder / "w", run_id="a-run", is_quiet=True
-        )
+        settings = Settings.model_validate(settings)
+        return with_revision(Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True))
 
     def does(self, *judges: dict[str, Any]) -> int:
         """The number of calls to judges that a run of all stages makes."""
@@ -317,7 +317,9 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
     given = {"benchmark": "researchrubrics", "dataset": {"source": str(folder)}, "judges": [], "models": []}
-    job = Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
+    job = with_revision(
+        Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
+    )
     prepared(job)
 
     def read(query: str) -> list[dict[str, Any]]:
@@ -350,7 +352,7 @@ def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
     settings = Settings.model_validate({"benchmark": "researchrubrics", "dataset": {"source": str(folder)}})
-    job = Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True)
+    job = with_revision(Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True))
     ingest(job)
     check(job, ("ingest",))
 
