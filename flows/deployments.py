@@ -1,37 +1,42 @@
-"""What a Prefect server starts, by the clock or at the press of a button: nightly, backfill, check, compact.
+"""The flows that a Prefect server starts, by schedule or from its UI: nightly, backfill, check, compact.
 
-Each is a flow whose parameters are a form in Prefect's UI. The work is that of the command of the same name.
+Their parameters are a form in the UI. Each does what the command of the same name does.
 """
 
 import atexit
 import os
+import signal
+import threading
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from prefect import State, flow
-from prefect.runtime import flow_run
-from prefect.states import Cancelled, Completed, Failed
+from prefect.runtime import deployment, flow_run
 
 from flows.artifacts import keep_logs_short
-from flows.execution import DONE, Execution, execute_flow
+from flows.execution import Execution, execute_flow
+from flows.job_flow import message_of, state_of
 from flows.nightly import run_night, skip_night
+from flows.outcomes import INTERRUPTED, MISSED
 from flows.run.arguments import Asked
 from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import night_of
-from flows.run.run_record import FAILED, INTERRUPTED
 from tasks.config.settings import Job
 from tasks.rules.errors import UsageError
 
+_LOOK_EVERY_S = 1.0
+
 
 def _mute() -> None:
-    """Keep DuckDB's binding from printing pages about what Prefect's threads still hold when a process ends."""
+    """Silence what DuckDB's binding prints at the end of a process about objects that Prefect's threads still hold."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _name() -> str:
-    """Of the run: what it is, and of a night which."""
+    """The name of a run: the deployment, and the night or the scheduled time."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
     return f"{flow_run.flow_name.removeprefix('prbench-')} {label}"
 
@@ -46,17 +51,17 @@ def nightly(
     max_usd: float | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
-    """A night: sample anew what is to be, judge, compare with the last night, send alerts.
+    """Run one night: resample nightly models, judge, compare with the last night, send alerts.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
         warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
             beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
-        night: Label of a night that is to be done again. Empty: the night that the schedule named last.
-        stop_at: No call begins after this time, such as 06:30. Empty: what the configuration says.
-        max_usd: Cap on the cost of the run in US dollars. Empty: what the configuration says.
-        retry_failed: Also try failures again whose cause will hardly pass.
+        night: Label of an earlier night to run again. Empty: the latest night of the schedule.
+        stop_at: No call starts after this time, such as 06:30. Empty: the configured time.
+        max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
+        retry_failed: Retry permanent failures too.
     """
     job = _job(config, warehouse, Asked(benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd))
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
@@ -64,9 +69,9 @@ def nightly(
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
         current = night_of(job.settings.nightly, datetime.now(UTC))
         if job.night != current:
-            why = f"it was missed, and that of {current} has begun"
+            why = f"it was missed, and the night of {current} has started"
             skip_night(job, why)
-            return Completed(name="Missed", message=f"the night of {job.night}: {why}")
+            return state_of(MISSED, f"the night of {job.night}: {why}")
     begun_at = scheduled if night is None else None
     return _state(run_night(job, is_verbose=False, retry_failed=retry_failed, begun_at=begun_at))
 
@@ -86,7 +91,7 @@ def backfill(
     max_usd: float | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
-    """Fill in what is missing of models, judges, trials or splits; everything else stays as it is.
+    """Fill in what is missing of models, judges, trials or splits; nothing else changes.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
@@ -98,11 +103,10 @@ def backfill(
         trials: Numbers of the trials to fill in. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
         tasks: Ids of the tasks to fill in. Empty: all admitted ones.
-        night: Label of the night whose answers are to be filled in. Empty: the pinned sampling, also of models that are
-            sampled nightly.
-        stop_at: No call begins after this time, such as 06:30.
-        max_usd: Cap on the cost of the run in US dollars. Empty: what the configuration says.
-        retry_failed: Also try failures again whose cause will hardly pass.
+        night: Label of the night whose answers to fill in. Empty: the pinned sampling, also of nightly models.
+        stop_at: No call starts after this time, such as 06:30.
+        max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
+        retry_failed: Retry permanent failures too.
     """
     asked = Asked(
         benchmark=benchmark, models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()),
@@ -113,7 +117,7 @@ def backfill(
 
 @flow(name="prbench-check", flow_run_name=_name)
 def check(config: str | None = None, warehouse: str | None = None, benchmark: str | None = None) -> State[Any]:
-    """Run the data-quality suites on what is stored.
+    """Check the quality of the stored data.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
@@ -126,7 +130,7 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
 
 @flow(name="prbench-compact", flow_run_name=_name)
 def compact(config: str | None = None, warehouse: str | None = None) -> State[Any]:
-    """Merge small files into large ones, and let go of old raw replies.
+    """Merge small files into large ones, and delete old raw replies.
 
     Args:
         config: Path of the configuration file. Empty: prbench.yaml in the working directory, else the embedded default.
@@ -136,9 +140,28 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
     return _done(_job(config, warehouse, Asked()), "compact")
 
 
+def _end_with_runner() -> None:
+    """Have a run that Prefect started end in order when the process that started it is gone, and not on Ctrl-C.
+
+    Ctrl-C in a terminal reaches this process too; its runner then ends it by SIGTERM, once.
+    """
+    if deployment.id is None:
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    runner = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == runner:
+            time.sleep(_LOOK_EVERY_S)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="runner", daemon=True).start()
+
+
 def _job(config: str | None, warehouse: str | None, asked: Asked) -> Job:
     keep_logs_short()
     atexit.register(_mute)
+    _end_with_runner()
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
     if asked.trial_numbers and min(asked.trial_numbers) < 1:
         raise UsageError(f"trials: {min(asked.trial_numbers)} is no trial; they are counted from 1")
@@ -150,15 +173,8 @@ def _done(job: Job, flow_name: str, **options: bool) -> State[Any]:
 
 
 def _state(execution: Execution) -> State[Any]:
-    """The outcome of a run as Prefect shows it: what was below a bar or cut short has a name of its own."""
-    warnings = [warning for report in execution.reports for warning in report.warnings]
-    notes = [note for report in execution.reports for note in report.notes[:1] if report.stage in {"sample", "judge"}]
+    """The state in Prefect of a run that has ended."""
     alerts = [alert["line"] for alert in execution.alerts]
-    message = "; ".join(alerts[:3] or warnings[:3] or notes) or execution.outcome.replace("_", " ")
-    if execution.outcome == INTERRUPTED:
-        return Cancelled(message=STOPPED)
-    if execution.outcome == FAILED:
-        return Failed(message=message)
-    if execution.outcome == DONE:
-        return Completed(message=message)
-    return Completed(message=message, name=execution.outcome.replace("_", " ").capitalize())
+    if execution.was_interrupted:
+        return state_of(INTERRUPTED, STOPPED)
+    return state_of(execution.outcome, message_of(execution.reports, execution.outcome, alerts))

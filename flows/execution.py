@@ -1,4 +1,4 @@
-"""Running flows for a person: the lock, interruptions, what came of it, and the exit code."""
+"""One run: the lock, interruptions, its row in `runs`, and its result."""
 
 import asyncio
 import signal
@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows.run.run_record import FAILED, INTERRUPTED, RUNNING, run_row, tell_of_killed
+from flows.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
+from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
 from flows.server.own_server import started_for_this_run
 from flows.server.prefect_environment import follow_no_redirects, prepare
@@ -23,17 +24,10 @@ from tasks.run.run_context import refuse_uninstalled, refuse_unready
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse, lines_on, take_notices
 
-DONE, BELOW_BAR, SKIPPED = "done", "below_bar", "skipped"
-STOPPED_AT_BUDGET, STOPPED_AT_TIME = "stopped_at_budget", "stopped_at_time"
-EXIT_CODES = {
-    DONE: 0, BELOW_BAR: 3, FAILED: 1, INTERRUPTED: 130, STOPPED_AT_BUDGET: 4, STOPPED_AT_TIME: 4, SKIPPED: 0,
-}  # fmt: skip
-"""Outcome of a run -> exit code of the process."""
-
 
 @dataclass
 class Execution:
-    """What came of a run."""
+    """The result of a run."""
 
     job: Job
     outcome: str = DONE
@@ -42,8 +36,8 @@ class Execution:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that tells the outcome."""
-        return EXIT_CODES[self.outcome]
+        """The exit code of the command."""
+        return ENDINGS[self.outcome].exit_code
 
     @property
     def was_interrupted(self) -> bool:
@@ -52,12 +46,12 @@ class Execution:
 
     @property
     def was_skipped(self) -> bool:
-        """Whether another one was at work already."""
+        """Whether it was skipped because another one was in progress."""
         return self.outcome == SKIPPED
 
     @property
     def database(self) -> Path:
-        """Where what was done can be queried."""
+        """The published database."""
         return Warehouse(self.job.warehouse).database
 
     @property
@@ -73,10 +67,10 @@ class Execution:
 
 
 def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost: bool = False) -> Execution:
-    """Do work on a warehouse, and keep a record of it in `runs`.
+    """Do work on a warehouse, and record it in `runs`.
 
-    All that is stored is verified first. Whatever was done before an error or an interruption is stored and published.
-    With `replace_lost` calls may be made again whose rows damage took.
+    What is stored is verified first. Work that was finished before an error or an interruption is stored and published.
+    With `replace_lost`, calls whose rows were lost by damage are made again.
     """
     warehouse = Warehouse(job.warehouse)
     execution = Execution(job)
@@ -88,14 +82,14 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
         reread(job)
         warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
         warehouse.publish()
-        tell_of_killed(job)
+        mark_killed(job)
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             execution.reports = [*work(), *damage_reports(job)]
-            execution.outcome = _outcome(execution.reports)
+            execution.outcome = outcome_of(execution.reports)
         except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
-            say("interrupted: what was finished is kept; the same command goes on from here")
+            say("interrupted: finished work is kept; run the same command again to continue")
         except BaseException:
             execution.outcome = FAILED
             raise
@@ -108,7 +102,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
 
 
 def damage_reports(job: Job) -> list[StageReport]:
-    """What is to be told of damage, if there is anything: what was found and done, and what stays lost."""
+    """A report on damaged files, if there are any: what was repaired, and what is lost."""
     warehouse = Warehouse(job.warehouse)
     notices, losses = take_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
@@ -116,16 +110,6 @@ def damage_reports(job: Job) -> list[StageReport]:
         say(line)
     is_grave = bool(losses) or not all(notice.is_mended for notice in notices)
     return [StageReport("warehouse", warnings=lines, is_below_bar=is_grave)] if lines else []
-
-
-def _outcome(reports: Sequence[StageReport]) -> str:
-    if any(report.has_failed for report in reports):
-        return FAILED
-    if any(report.is_at_budget for report in reports):
-        return STOPPED_AT_BUDGET
-    if any(report.is_at_stop_time for report in reports):
-        return STOPPED_AT_TIME
-    return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE
 
 
 def execute_flow(
@@ -137,7 +121,7 @@ def execute_flow(
         raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
     if flow_name in _JUDGING | {"sample"}:
         refuse_unknown_models(job)
-    if flow_name in _CALLING:
+    if flow_name in _WHOLE | {"derive"}:
         refuse_uninstalled(job)
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
@@ -165,32 +149,24 @@ def refuse_unknown_models(job: Job) -> None:
 
 
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
-_CALLING = _JUDGING | {"sample", "derive"}
+_WHOLE = _JUDGING | {"sample"}
+"""The flows of `flows.pipeline`."""
 
 
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
     server = started_for_this_run()
     if server is not None and not job.is_quiet:
-        say("starting Prefect and a server of its own, which takes 10 to 20 s (PREFECT_API_URL uses a running one)")
+        say("starting a Prefect server for this run, which takes 10 to 20 s (set PREFECT_API_URL to use a running one)")
     from prefect import tags
 
     from flows import pipeline, stages
     from flows.artifacts import keep_logs_short, tags_of
-    from flows.run.cancellation import no_longer_watched, told_as_cancelled
 
     follow_no_redirects()
     keep_logs_short()
     if server is not None:
         await server.until_ready()
-    try:
-        with tags(*tags_of(job)):
-            if flow_name in {"evaluate", "night", "backfill"}:
-                found: list[StageReport] = await getattr(pipeline, flow_name)(job, **options)
-                return found
-            report = await getattr(stages, f"{flow_name}_flow")(job, **options)
-    except asyncio.CancelledError:
-        await told_as_cancelled(job)
-        raise
-    finally:
-        no_longer_watched(job)
-    return [report, *([pipeline.coverage_report(job, flow_name)] if flow_name in {"sample", "judge"} else [])]
+    flow = getattr(pipeline, flow_name) if flow_name in _WHOLE else getattr(stages, f"{flow_name}_flow")
+    with tags(*tags_of(job)):
+        found: StageReport | list[StageReport] = await flow(job, **options)
+    return found if isinstance(found, list) else [found]

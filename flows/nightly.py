@@ -1,4 +1,4 @@
-"""A night that nobody watches: one of a benchmark at a time, and whoever has to know is told how it went."""
+"""One night: never two of a benchmark at the same time, and alerts about what happened."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,19 +6,12 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
-from flows.execution import (
-    BELOW_BAR,
-    DONE,
-    SKIPPED,
-    STOPPED_AT_BUDGET,
-    STOPPED_AT_TIME,
-    Execution,
-    execute_flow,
-)
+from flows.execution import Execution, execute_flow
 from flows.nightly_changes import comparisons
+from flows.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from flows.run.errors import explained
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
-from flows.run.run_record import is_under_way, tell_of_killed
+from flows.run.run_record import is_in_progress, mark_killed
 from flows.server.own_server import started_for_this_run
 from flows.server.prefect_environment import prepare
 from tasks.alerts import (
@@ -41,14 +34,14 @@ from tasks.rules.errors import PipelineError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
-"""Outcomes after which the dead-man's switch is called: the night took place, whatever it found."""
+"""Outcomes after which the dead-man's switch is called: the night took place, whatever the results are."""
 
 
 def as_night(job: Job, now: datetime | None = None) -> Job:
-    """The job as the night that belongs to this moment, if it is not one already, with its stop time.
+    """The job with the label of the current night, unless it has one, and with its stop time.
 
-    The configured stop time is that of the night: one that begins late stops no later. A night that is asked for by its
-    label, to be done again, may go on until the next one.
+    A night that starts late has the same stop time. An earlier night that is run again by its label has until the next
+    stop time.
     """
     now = now or datetime.now(UTC)
     nightly = job.settings.nightly
@@ -63,15 +56,14 @@ def run_night(
     job: Job, *, is_verbose: bool, retry_failed: bool = False, replace_lost: bool = False,
     begun_at: datetime | None = None,
 ) -> Execution:  # fmt: skip
-    """Run a night, unless another one is at work, compare it with the one before, and send alerts.
+    """Run one night, unless another one is in progress, compare it with the last one, and send alerts.
 
-    Alerts that cannot be delivered or stored are told, and change nothing about the night. `begun_at` is the moment
-    that the schedule meant.
+    Alerts that cannot be delivered or stored change nothing about the night. `begun_at` is its scheduled time.
     """
     job = as_night(job, begun_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         when = f"{job.stop_at:%H:%M}"
-        return skip_night(job, f"it was to stop at {when}, which has passed (--stop-at gives another time)")
+        return skip_night(job, f"its stop time {when} has passed (--stop-at sets another one)")
     must_wait = job.settings.nightly.overlap == "queue"
     alerts: list[Alert] = []
     try:
@@ -79,48 +71,48 @@ def run_night(
             try:
                 held.enter_context(Warehouse(job.warehouse).only_one(f"night-{job.settings.benchmark}", wait=must_wait))
             except WarehouseBusy as busy:
-                return _already_at_work(job, busy)
+                return _skip_busy(job, busy)
             alerts += _of_killed(job)
             execution = execute_flow(
                 job, "night", is_verbose=is_verbose, replace_lost=replace_lost, retry_failed=retry_failed
             )
             alerts += _found(execution)
     except Exception as error:
-        _tell(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
+        _send(job, [*alerts, failure(f"the night of {job.night} failed: {explained(error)[1]}")])
         raise
     except BaseException:
-        _tell(job, [*alerts, failure(f"the night of {job.night} was stopped")])
+        _send(job, [*alerts, failure(f"the night of {job.night} was stopped")])
         raise
     execution.alerts = [alert.as_json for alert in alerts]
-    _tell(job, alerts)
+    _send(job, alerts)
     if execution.outcome in _ENDED:
-        _say_that_it_ended(job)
+        _ping(job)
     return execution
 
 
-def _already_at_work(job: Job, busy: WarehouseBusy) -> Execution:
-    """Another night is at work: this one does not take place, unless it is the same."""
-    if is_under_way(job):
-        say(f"skipped: the night of {job.night} is under way already")
+def _skip_busy(job: Job, busy: WarehouseBusy) -> Execution:
+    """Skip a night because another one, or a run of the same one, is in progress."""
+    if is_in_progress(job):
+        say(f"skipped: the night of {job.night} is already in progress")
         return Execution(job, SKIPPED)
     return skip_night(job, str(busy).partition(";")[0])
 
 
 def skip_night(job: Job, why: str) -> Execution:
-    """Say and tell that a night does not take place."""
+    """Send an alert that a night does not take place."""
     say(f"skipped: {why}")
     alert = skipped(f"the night of {job.night} did not take place: {why}")
-    _tell(job, [alert])
+    _send(job, [alert])
     return Execution(job, SKIPPED, alerts=[alert.as_json])
 
 
 def _of_killed(job: Job) -> list[Alert]:
-    """Nights that were killed since the last one: they could not say so themselves."""
+    """Alerts for nights that were killed since the last one: they could not send any."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.writing():
         warehouse.verify()
         warehouse.publish()  # the first night of all begins with an empty database
-        killed = tell_of_killed(job)
+        killed = mark_killed(job)
     return [
         failure(f"the night of {row['night']} was killed (run {row['run_id']}, begun {row['started_at']:%H:%M} UTC)")
         for row in killed
@@ -129,7 +121,7 @@ def _of_killed(job: Job) -> list[Alert]:
 
 
 def _found(execution: Execution) -> list[Alert]:
-    """What the night found: judges that drifted, scores that fell, and what its stages say."""
+    """Alerts for drifted judges, lower scores, and what the stages reported."""
     if execution.was_interrupted:
         return [failure(f"the night of {execution.job.night} was stopped; what was finished is kept")]
     job, alerts = execution.job, execution.job.settings.alerts
@@ -144,8 +136,8 @@ def _found(execution: Execution) -> list[Alert]:
     return [*failed, *drifts(judges), *fallen, *alerts_of_reports(execution.reports)]
 
 
-def _tell(job: Job, alerts: Sequence[Alert]) -> None:
-    """Store the alerts, send them, and store what became of the sending."""
+def _send(job: Job, alerts: Sequence[Alert]) -> None:
+    """Store the alerts, send them, and store which were delivered."""
     for alert in alerts:
         say(f"alert: {alert.line}")
     _store(job, alerts, [])
@@ -159,7 +151,7 @@ def _tell(job: Job, alerts: Sequence[Alert]) -> None:
 
 
 def _have_a_server() -> None:
-    """Blocks are on Prefect's server, which a night that does not take place has not started."""
+    """Start the Prefect server that stores the notification blocks, since a skipped night has not started it."""
     prepare()
     server = started_for_this_run()
     try:
@@ -170,7 +162,7 @@ def _have_a_server() -> None:
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
-    """Store and publish; where the warehouse refuses, that is told, and nobody goes untold for it."""
+    """Store and publish; alerts are sent even if that fails."""
     if not alerts and not deliveries:
         return
     try:
@@ -180,7 +172,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         say(f"alerts are not stored: {explained(error)[1]}")
 
 
-def _say_that_it_ended(job: Job) -> None:
+def _ping(job: Job) -> None:
     pinged = ping(job.settings.alerts)
     if pinged is not None:
         _store(job, [], [pinged])

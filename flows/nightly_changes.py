@@ -1,4 +1,4 @@
-"""What changed since the last comparable night: every model that was sampled anew, paired by task."""
+"""What changed since the last comparable night: every resampled model, paired by task."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,21 +9,20 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
 from tasks.config.settings import Job
 from tasks.console.progress import say
-from tasks.dataset.source import source_of
 from tasks.rules.comparison import holm
 from tasks.rules.errors import PipelineError
 from warehouse import Reader, Warehouse
 
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
-"""What is the same on both sides of a comparison."""
+"""Columns that are equal on both sides of a comparison."""
 
 
 def comparisons(job: Job) -> list[Comparison]:
     """A comparison for each model of the night, split, and configured judge; none in the first night."""
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    asked = {"benchmark": benchmark.name, "revision": source.revision, "night": job.night}
+    asked = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
     found: list[Comparison] = []
     with Warehouse(job.warehouse).reader() as reader:
         for row in reader.rows(sql.read("questions/night_pairs"), asked):
@@ -33,7 +32,7 @@ def comparisons(job: Job) -> list[Comparison]:
                 say(f"{row['model']}, judged by {row['judge']}: no earlier night that it can be compared with")
             else:
                 score = benchmark.primary_score.score_name
-                found += (_comparison(score, each) for each in _of_judging(job, reader, source.revision, asked | row))
+                found += (_comparison(score, each) for each in _of_judging(job, reader, data.revision, asked | row))
     return found
 
 
@@ -42,11 +41,11 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
     With a `vintage` it is that one instead of the latest.
 
-    A row has the series that are compared, the split, and what can be said of the difference: the interval, and the
-    p-value corrected for all rows (Holm). Without a second vintage there is none.
+    A row has the series that are compared, the split, and the interval and p-value of the difference (Holm-corrected
+    over all rows). A model with one vintage has no row.
     """
-    benchmark, source = source_of(job)
-    asked = {"benchmark": benchmark.name, "revision": source.revision}
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    asked = {"benchmark": benchmark.name, "revision": data.revision}
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
         for latest in reader.rows(sql.read("questions/latest_samplings"), asked | {"vintage": vintage}):
@@ -54,7 +53,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
             for row in pairs:
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
                     given = asked | {"night": latest["vintage"]} | row
-                    found += ((given, each) for each in _of_judging(job, reader, source.revision, given))
+                    found += ((given, each) for each in _of_judging(job, reader, data.revision, given))
     adjusted = holm([each.paired.p_value for _, each in found])
     return [_change(row, each, p) for (row, each), p in zip(found, adjusted, strict=True)]
 

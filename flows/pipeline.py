@@ -1,12 +1,10 @@
-"""The whole job, one line a stage: once, as a night, and filled in model by model."""
+"""The full pipeline, one line for each stage: a run, a night, and a backfill model by model."""
 
 import asyncio
 
-from prefect import flow
-
-from flows.artifacts import run_name, told
+from flows.artifacts import told
+from flows.job_flow import job_flow
 from flows.result_tables import results_shown
-from flows.run.cancellation import cancellable
 from flows.run.errors import explained
 from flows.stages import (
     aggregate_flow,
@@ -35,10 +33,10 @@ _CRITERIA_A_TASK = 15
 """About so many: a guess that only decides how many processes are worth their start."""
 
 
-@flow(name="evaluate", flow_run_name=run_name)
+@job_flow("evaluate")
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Ingest, assemble, sample, judge, aggregate and select; each stage does only what is missing."""
-    async with cancellable(job), calling(job):  # one budget for sampling and judging
+    """Run the full pipeline: each stage does only what is missing."""
+    async with calling(job):  # one budget for sampling and judging
         return [
             await ingest_flow(job),
             await assemble_flow(job),
@@ -49,30 +47,41 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
         ]
 
 
-@flow(name="night", flow_run_name=run_name)
+@job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """A night: the whole job, the judges' control set, and tidying up where there are many files."""
-    async with cancellable(job):
-        async with calling(job):
-            reports = [
-                await ingest_flow(job),
-                await assemble_flow(job),
-                await sample_flow(job, retry_failed),
-                *await _derived(job, retry_failed),
-                await judge_flow(job, retry_failed),
-                await drift_flow(job),
-                *await _concluded(job),
-            ]
-        # The ledger's file can be tidied up when this run does not write to it any more.
-        return [*reports, await compact_flow(job, only_if_needed=True)]
+    """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
+    async with calling(job):
+        reports = [
+            await ingest_flow(job),
+            await assemble_flow(job),
+            await sample_flow(job, retry_failed),
+            *await _derived(job, retry_failed),
+            await judge_flow(job, retry_failed),
+            await drift_flow(job),
+            *await _concluded(job),
+        ]
+    # The ledger's file can be compacted when this run does not write to it any more.
+    return [*reports, await compact_flow(job, only_if_needed=True)]
 
 
-@flow(name="backfill", flow_run_name=run_name)
+@job_flow("sample-missing")
+async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Sample the missing responses, and compare what is there with the coverage bar."""
+    return [await sample_flow(job, retry_failed), coverage_report(job, "sample")]
+
+
+@job_flow("judge-missing")
+async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Judge the missing verdicts, and compare what is there with the coverage bar."""
+    return [await judge_flow(job, retry_failed), coverage_report(job, "judge")]
+
+
+@job_flow("backfill")
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Fill in what is missing, each model by itself and all at once: one that fails does not hold up the others."""
+    """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
     labels, n_calls = await asyncio.to_thread(_to_fill, job, retry_failed)
-    async with cancellable(job), calling(job) as desk, crew_for(job, desk, n_calls):
+    async with calling(job) as desk, crew_for(job, desk, n_calls):
         reports += await _derived(job, retry_failed)
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
@@ -88,9 +97,9 @@ def _to_fill(job: Job, retry_failed: bool) -> tuple[list[str], int]:
     return labels, n_cells * _CRITERIA_A_TASK + n_owed
 
 
-@flow(name="fill", flow_run_name=run_name)
+@job_flow("fill")
 async def fill(job: Job, retry_failed: bool = False) -> list[StageReport]:
-    """Sample and judge what one model lacks."""
+    """Sample and judge what is missing of one model."""
     return [await sample_flow(job, retry_failed), await judge_flow(job, retry_failed)]
 
 
@@ -101,26 +110,26 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
     )
     try:
         return await fill(of_model, retry_failed)
-    except Exception as error:  # noqa: BLE001 - told as this model's failure; the others go on
+    except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
         return [await told(job, report)]
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
-    """Other wordings of the rubric, where a judge asks for one."""
+    """Rewritten rubrics, if a judge uses one."""
     return [await derive_flow(job, retry_failed)] if wanted_rubrics(job) else []
 
 
 async def _concluded(job: Job) -> list[StageReport]:
-    """Aggregate, select, say what is there, and write the report of it."""
+    """Aggregate, select the hard subset, measure coverage, and write the report."""
     reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
     await results_shown(job)
     return [*reports, await report_flow(job)] if job.settings.report.enabled else reports
 
 
 def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
-    """Whether what a stage was to do (or all stages) is there, to the configured bar."""
+    """Compare what is stored of a stage's work (or of all stages') with the configured bar."""
     report = StageReport("coverage")
     configured = {judge.label for judge in job.settings.judges}
     for covered in coverage(job):

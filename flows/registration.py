@@ -1,80 +1,130 @@
-"""The deployments as a Prefect server knows them: their names, schedule and parameters, and whose they are."""
+"""The deployments: their names, schedule and parameters, registered with a Prefect server, and run from here."""
 
-import asyncio
-import contextlib
 import shlex
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
+from prefect import get_client
+from prefect.client.schemas.filters import (
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterParentFlowRunId,
+    FlowRunFilterState,
+    FlowRunFilterStateType,
+)
+from prefect.client.schemas.objects import StateType
+from prefect.deployments.runner import RunnerDeployment
+from prefect.exceptions import ObjectNotFound
+from prefect.runner import Runner
+from prefect.schedules import Cron
+from prefect.settings import get_current_settings
+from prefect.states import Crashed
+from prefect.types.entrypoint import EntrypointType
+
+from flows import deployments as of
 from flows.run.arguments import Asked
 from flows.run.config import config_file
 from flows.server.own_server import secret_path
-from flows.server.prefect_environment import follow_no_redirects, prepare
+from flows.server.prefect_environment import follow_no_redirects
 from tasks.config.settings import Job
 from tasks.console.progress import say
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
+
+_IN_PROGRESS = FlowRunFilterState(
+    type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
+)
+_KILLED = "The process was killed; the next run goes on with what is missing."
 
 
-def run_deployments(job: Job, asked: Asked, name: str | None) -> None:
-    """Register the deployments with the Prefect server of the environment, and run them until interrupted.
+class _Runner(Runner):
+    """Prefect's runner, except that its runs end in order whatever ends it: Prefect's own kills them on Ctrl-C."""
+
+    async def __aexit__(self, *exc_info: Any) -> None:
+        say("stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait for them")
+        await self.cancel_all()
+        await super().__aexit__(*exc_info)
+
+
+async def run_deployments(job: Job, asked: Asked, suffix: str) -> None:
+    """Register the deployments with the configured Prefect server, and run them until cancelled.
 
     Raises:
-        UsageError: deployments of these names serve another warehouse or benchmark.
+        UsageError: deployments of these names belong to another warehouse or benchmark.
+        PipelineError: the server stopped answering.
     """
-    prepare()
-    from prefect import serve as serve_deployments
-
     follow_no_redirects()
-    deployments = _deployments(job, asked, name)
-    asyncio.run(_refuse_others(deployments))
+    deployments = await _deployments(job, asked, suffix)
+    await _refuse_others(deployments)
+    # A schedule that a restart pauses would stay paused if the next start fails.
+    runner = _Runner(pause_on_shutdown=False)
+    ids = [await runner.aadd_deployment(each) for each in deployments]
+    await _close_killed(ids)
     nightly = job.settings.nightly
-    say(f"nights begin at {nightly.cron!r} ({nightly.timezone})")
-    say(f"one by hand: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
-    with contextlib.suppress(KeyboardInterrupt):
-        # A schedule that a restart pauses would stay so when the next start fails.
-        serve_deployments(*deployments, pause_on_shutdown=False, print_starting_message=False)
+    say(f"nights start at {nightly.cron!r} ({nightly.timezone})")
+    say(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
+    try:
+        await runner.start()
+    except Exception as error:
+        raise PipelineError(
+            f"the deployments are no longer served ({type(error).__name__}): is the Prefect server running? "
+            "Start `prbench serve` again"
+        ) from error
 
 
-def _deployments(job: Job, asked: Asked, name: str | None) -> list[Any]:
-    from prefect.schedules import Cron
-    from prefect.types.entrypoint import EntrypointType
+async def register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
+    """Register the deployments with the configured Prefect server for the workers of a work pool.
 
-    from flows import deployments as of
+    Raises:
+        UsageError: deployments of these names belong to another warehouse or benchmark, or there is no such work pool.
+    """
+    follow_no_redirects()
+    # Relative paths of the configuration are relative to the folder of the command, as in a run that starts here.
+    deployments = await _deployments(job, asked, suffix, job_variables={"working_dir": str(Path.cwd())})
+    await _refuse_others(deployments)
+    async with get_client() as client:
+        try:
+            await client.read_work_pool(work_pool)
+        except ObjectNotFound as error:
+            create = at_this_server(f"work-pool create {work_pool} --type process")
+            raise UsageError(f"--work-pool {work_pool}: there is no such work pool; `{create}` creates it") from error
+    for each in deployments:
+        await each.aapply(work_pool_name=work_pool)
+    say(f"registered: {', '.join(each.name for each in deployments)}")
+    say(f"a worker for them: {at_this_server(f'worker start --pool {work_pool}')}")
 
-    # The runs are processes of their own, which find files from wherever they are.
+
+async def _deployments(job: Job, asked: Asked, suffix: str, **options: Any) -> list[RunnerDeployment]:
+    # The runs are processes of their own, so paths are absolute.
     config = config_file(asked.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
     of_one = where | {"benchmark": asked.benchmark}
-    common: dict[str, Any] = {"tags": [job.settings.benchmark], "entrypoint_type": EntrypointType.MODULE_PATH}
     nightly = job.settings.nightly
     schedule = Cron(nightly.cron, timezone=nightly.timezone)
-    suffix = f"-{name}" if name else ""
+    options |= {"tags": [job.settings.benchmark], "entrypoint_type": EntrypointType.MODULE_PATH}
     return [
-        of.nightly.to_deployment(f"nightly{suffix}", schedule=schedule, parameters=of_one, **common),
-        of.backfill.to_deployment(f"backfill{suffix}", parameters=of_one, **common),
-        of.check.to_deployment(f"check{suffix}", parameters=of_one, **common),
-        of.compact.to_deployment(f"compact{suffix}", parameters=where, **common),
+        await of.nightly.ato_deployment(f"nightly{suffix}", schedule=schedule, parameters=of_one, **options),
+        await of.backfill.ato_deployment(f"backfill{suffix}", parameters=of_one, **options),
+        await of.check.ato_deployment(f"check{suffix}", parameters=of_one, **options),
+        await of.compact.ato_deployment(f"compact{suffix}", parameters=where, **options),
     ]
 
 
-async def _refuse_others(deployments: list[Any]) -> None:
-    """Leave deployments of another warehouse or benchmark alone: registering these would turn them into this one's."""
-    from prefect import get_client
-    from prefect.exceptions import ObjectNotFound
-
+async def _refuse_others(deployments: list[RunnerDeployment]) -> None:
+    """Refuse to overwrite the deployments of another warehouse or benchmark."""
     async with get_client() as client:
         for each in deployments:
-            full_name = f"{each.flow_name}/{each.name}"
             try:
-                found = await client.read_deployment_by_name(full_name)
+                found = await client.read_deployment_by_name(each.full_name)
             except ObjectNotFound:
                 continue
             theirs, ours = _served(found.parameters), _served(each.parameters)
             if theirs != ours:
-                delete = at_this_server(f"deployment delete {full_name}")
+                delete = at_this_server(f"deployment delete {each.full_name}")
                 raise UsageError(
-                    f"the deployment {full_name} of this Prefect server is for {theirs}, not for {ours}; "
-                    f"give these a --name of their own, or `{delete}` if it is not needed"
+                    f"the deployment {each.full_name} of this Prefect server is for {theirs}, not for {ours}; "
+                    f"choose another --name, or `{delete}` if it is not needed"
                 )
 
 
@@ -85,10 +135,22 @@ def _served(parameters: dict[str, Any]) -> str:
     return f"{warehouse} and the benchmark {parameters['benchmark']}" if parameters.get("benchmark") else warehouse
 
 
-def at_this_server(command: str) -> str:
-    """A command of Prefect's that asks this server. Without an address it would start one that asks for no secret."""
-    from prefect.settings import get_current_settings
+async def _close_killed(deployment_ids: list[UUID]) -> None:
+    """Show as crashed the runs that were killed with an earlier `prbench serve`; Prefect would show them as running."""
+    of_these = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=deployment_ids), state=_IN_PROGRESS)
+    async with get_client() as client:
+        killed = await client.read_flow_runs(flow_run_filter=of_these)
+        while killed:
+            for run in killed:
+                await client.set_flow_run_state(run.id, Crashed(message=_KILLED), force=True)
+            below = FlowRunFilterParentFlowRunId(any_=[run.id for run in killed])
+            killed = await client.read_flow_runs(
+                flow_run_filter=FlowRunFilter(parent_flow_run_id=below, state=_IN_PROGRESS)
+            )
 
+
+def at_this_server(command: str) -> str:
+    """A Prefect command for this server. Without an address Prefect would start a server that asks for no secret."""
     api = get_current_settings().api
     secret = api.auth_string.get_secret_value() if api.auth_string else None
     path = secret_path(urlsplit(api.url or "").port or 0)

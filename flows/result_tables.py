@@ -5,9 +5,9 @@ from typing import Any
 
 import sql
 from flows.artifacts import table_shown
+from tasks.benchmarks import load_benchmark
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.maintain.run_history import run_cost
 from warehouse import Warehouse
 
@@ -20,9 +20,9 @@ _MOST_ROWS = 200
 
 async def results_shown(job: Job) -> None:
     """Show the leaderboard, what the last checks found, and what this run's calls cost."""
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     with Warehouse(job.warehouse).reader() as reader:
-        asked = {"benchmark": benchmark.name, "revision": source.revision}
+        asked = {"benchmark": benchmark.name, "revision": data.revision}
         quality = reader.rows(sql.read("questions/last_checks"), asked)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = leaderboard(job, Choice()).records[:_MOST_ROWS]

@@ -1,52 +1,74 @@
-"""`prbench serve`: the deployments, registered with a Prefect server and run when their time comes."""
+"""`prbench serve`: a Prefect server, and the deployments whose runs start from here."""
 
 import asyncio
 import contextlib
-import signal
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 
-from flows.registration import run_deployments
 from flows.run.arguments import Asked
+from flows.run.signals import run_interruptibly
 from flows.server.own_server import lasting_server, named_server, secret_path
 from flows.server.prefect_environment import prepare
-from flows.supervisor import supervise
 from tasks.config.settings import Job
 from tasks.console.progress import say
+from tasks.rules.errors import UsageError
+from warehouse import Warehouse
 
 
-def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | None = None) -> int:
-    """Serve the deployments until interrupted; with a Prefect server of its own where none is named.
+def serve(
+    job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | None = None, work_pool: str | None = None
+) -> int:
+    """Serve the deployments until interrupted; with a Prefect server of its own if none is configured.
 
-    The runs that are under way end first, then what starts them, and the server last, since all of them tell it.
-    `name` tells the deployments of several warehouses on one Prefect server apart.
+    Runs that are in progress end in order first, then what starts them, and the server last, since all of them report
+    to it. `name` distinguishes the deployments of several warehouses on one Prefect server. With a `work_pool` they are
+    registered for its workers, and nothing is served from here.
 
     Raises:
-        UsageError: deployments of these names serve another warehouse, or the port is taken.
-        PipelineError: no Prefect server starts, or what runs the deployments ended by itself.
+        UsageError: deployments of these names belong to another warehouse, or the port is taken.
+        WarehouseBusy: these deployments are served already.
+        PipelineError: no Prefect server answers, or it stopped answering.
     """
     prepare(is_verbose=is_verbose)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with _server(job, port):
-            supervise(run_deployments, job, asked, name)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    suffix = f"-{name}" if name else ""
+    if work_pool is not None:
+        _register(job, asked, suffix, work_pool)
+        return 0
+    with Warehouse(job.warehouse).only_one(f"serve{suffix}", wait=False), _server(job, port) as until_ready:
+        try:
+            run_interruptibly(lambda: _run(job, asked, suffix, until_ready))
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            say("stopped; the schedules stay active")
     return 0
 
 
+def _register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
+    if not named_server():
+        raise UsageError("--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool")
+    from flows.registration import register
+
+    asyncio.run(register(job, asked, suffix, work_pool))
+
+
+async def _run(job: Job, asked: Asked, suffix: str, until_ready: Callable[[], Awaitable[None]]) -> None:
+    await until_ready()
+    from flows.registration import run_deployments
+
+    await run_deployments(job, asked, suffix)
+
+
 @contextlib.contextmanager
-def _server(job: Job, port: int) -> Iterator[None]:
-    """A Prefect server that is used meanwhile: the one that is named, or one of this user's on the port."""
+def _server(job: Job, port: int) -> Iterator[Callable[[], Awaitable[None]]]:
+    """Use a Prefect server meanwhile: the configured one, or this user's own on the port. Gives what waits for it."""
     if named := named_server():
         say(f"Prefect: {named.removesuffix('/api')}")
-        yield
+        yield partial(asyncio.sleep, 0)
         return
     server = lasting_server(port, _settings(job))
+    server.use()
+    say(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
     try:
-        asyncio.run(server.until_ready())
-        server.use()
-        say(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
-        yield
+        yield server.until_ready
     finally:
         server.stop()
 

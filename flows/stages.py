@@ -1,4 +1,4 @@
-"""One Prefect flow a stage. The work is in `tasks/`; here it is cut into Prefect tasks, watched and reported."""
+"""One Prefect flow for each stage. The work is in `tasks/`; here it is split into Prefect tasks and reported."""
 
 import asyncio
 import time
@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from prefect import flow
 from prefect.artifacts import acreate_link_artifact
 
-from flows.artifacts import run_name, told
+from flows.artifacts import told
 from flows.batches import Batches, called
+from flows.job_flow import job_flow
 from flows.run.errors import explained
 from tasks.aggregate import aggregate
 from tasks.assemble.assemble import assemble
@@ -33,9 +33,9 @@ _SAMPLES_A_BATCH = 200
 _VERDICTS_A_BATCH = 1_000
 
 
-@flow(name="ingest", flow_run_name=run_name)
+@job_flow("ingest")
 async def ingest_flow(job: Job) -> StageReport:
-    """Bring the data set in and check it: a task that breaks an invariant is refused here."""
+    """Read the data set and check it; tasks that break an invariant are quarantined."""
 
     def work() -> StageReport:
         report = ingest(job)
@@ -45,13 +45,13 @@ async def ingest_flow(job: Job) -> StageReport:
     return await _timed(job, work)
 
 
-@flow(name="assemble", flow_run_name=run_name)
+@job_flow("assemble")
 async def assemble_flow(job: Job) -> StageReport:
-    """Make the conversations of the admitted tasks."""
+    """Build the conversations of the admitted tasks."""
     return await _timed(job, assemble, job)
 
 
-@flow(name="sample", flow_run_name=run_name)
+@job_flow("sample")
 async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
@@ -63,16 +63,16 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await called(job, "sample", "responses", batches, {label: len(found) for label, found in cells.items()})
 
 
-@flow(name="derive", flow_run_name=run_name)
+@job_flow("derive")
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
-    """Word criteria anew where a judge asks for another rubric than the original one."""
+    """Rewrite the criteria for judges that use another rubric than the original one."""
     started_s = time.monotonic()
     report = await derive(job, retry_failed=retry_failed)
     report.seconds = time.monotonic() - started_s
     return await told(job, report)
 
 
-@flow(name="judge", flow_run_name=run_name)
+@job_flow("judge")
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
@@ -102,15 +102,15 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await called(job, "judge", "verdicts", batches, totals, first=first)
 
 
-@flow(name="aggregate", flow_run_name=run_name)
+@job_flow("aggregate")
 async def aggregate_flow(job: Job) -> StageReport:
-    """Publish scores and leaderboard, with intervals."""
+    """Compute scores, leaderboard and intervals."""
     return await _timed(job, aggregate, job)
 
 
-@flow(name="select-hard", flow_run_name=run_name)
+@job_flow("select-hard")
 async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
-    """Select the hard subset of each field, and give the leaderboard on a new one its intervals."""
+    """Select the hard subset of each field, and compute the intervals of the leaderboard on a new one."""
 
     def work() -> StageReport:
         report = select_hard(job, must_select=must_select)
@@ -121,15 +121,15 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
     return await _timed(job, work)
 
 
-@flow(name="check", flow_run_name=run_name)
+@job_flow("check")
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on what is stored."""
     return await _timed(job, check, job)
 
 
-@flow(name="drift", flow_run_name=run_name)
+@job_flow("drift")
 async def drift_flow(job: Job) -> StageReport:
-    """Judge the judges' control sets anew, and choose one for a judge that has none."""
+    """Judge the control sets again, and choose one for each judge that has none."""
     started_s = time.monotonic()
     chosen = await asyncio.to_thread(choose_control_set, job)
     report = await judge_control_set(job)
@@ -138,16 +138,16 @@ async def drift_flow(job: Job) -> StageReport:
     return await told(job, report)
 
 
-@flow(name="report", flow_run_name=run_name)
+@job_flow("report")
 async def report_flow(job: Job) -> StageReport:
-    """Write the report, and link to it; one that cannot be written is told and takes nothing from the run."""
+    """Write the report, and link to it; a report that cannot be written fails this stage only."""
 
     def work() -> StageReport:
         from flows.report import link_to, report_of_run  # imports what draws, which takes seconds
 
         try:
             written = report_of_run(job)
-        except Exception as error:  # noqa: BLE001 - told as this stage's failure; what was evaluated is there
+        except Exception as error:  # noqa: BLE001 - reported as the failure of this stage; the results are stored
             return StageReport("report", warnings=[f"no report: {explained(error)[1]}"], has_failed=True)
         links.append(link_to(job, written))
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
@@ -159,9 +159,9 @@ async def report_flow(job: Job) -> StageReport:
     return report
 
 
-@flow(name="compact", flow_run_name=run_name)
+@job_flow("compact")
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Merge small files into large ones, and let go of raw replies that were kept long enough."""
+    """Merge small files into large ones, and delete raw replies that are older than the configured days."""
     return await _timed(job, tidy, job, only_if_needed)
 
 

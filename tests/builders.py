@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.benchmarks.prbench import SCORES
 from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.rules.identity import criterion_hash
 from tests.hub.rows import hub_criterion, hub_row
 from warehouse.contracts.tables import TABLES
@@ -129,4 +130,4 @@ def write_jsonl(path: Path, rows: Iterable[object]) -> Path:
 def job_on(source: Path | str, warehouse: Path, run_id: str = "a-run", **settings: Any) -> Job:
     """A job without models on a data set, in a warehouse."""
     given = Settings.model_validate({"dataset": {"source": str(source)}, **settings})
-    return Job(settings=given, warehouse=warehouse, run_id=run_id, is_quiet=True)
+    return with_revision(Job(settings=given, warehouse=warehouse, run_id=run_id, is_quiet=True))

@@ -57,7 +57,7 @@ ONLY_IN = {
 DEFAULT_BENCHMARK = "prbench"
 """It has the name of the command."""
 ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
-ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "prbench.example.yaml", "prefect.yaml"}
+ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "prbench.example.yaml"}
 
 
 def module_name(path: Path) -> str:

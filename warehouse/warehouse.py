@@ -18,7 +18,7 @@ from warehouse.database.publish import is_damaged, publish, stamp, stamp_of, wha
 from warehouse.database.reader import DATABASE, Reader
 from warehouse.database.recovery import listing_of
 from warehouse.files.activity import gives_life_sign, life_sign, processes_at_work
-from warehouse.files.damage import note
+from warehouse.files.damage import has_damage, note
 from warehouse.files.errors import WarehouseOutdated
 from warehouse.files.locks import file_lock
 from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
@@ -128,6 +128,10 @@ class Warehouse:
     def losses(self) -> list[Loss]:
         """The rows that damage took and that are not there again."""
         return read_losses(self.root)
+
+    def is_damaged(self) -> bool:
+        """Whether damage was found that is not repaired yet, as far as this process knows."""
+        return bool(self.losses()) or has_damage(self.root)
 
     def accept_losses(self) -> list[Loss]:
         """Let go of what is lost, so that it may be asked for again; what that was."""

@@ -18,6 +18,7 @@ from tasks.config.models import Endpoint
 from tasks.config.operations import Report
 from tasks.config.policies import expectations_of, policies_of
 from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
@@ -101,7 +102,7 @@ def load_job(asked: Asked) -> Job:
     if job.night == BASE_VINTAGE:
         raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
     _refuse_impossible(job, where)
-    return job
+    return with_revision(job)
 
 
 def _report_beside(file: Path | None, report: Report) -> Report:

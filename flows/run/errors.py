@@ -1,8 +1,8 @@
-"""Every error in one line, and the exit code that goes with it."""
+"""Errors in one line, with their exit code."""
 
 
 def explained(error: BaseException) -> tuple[int, str]:
-    """The exit code of an error, and the line that says what, where and what to do."""
+    """The exit code of an error, and one line that says what is wrong, where, and what to do."""
     from tasks.llm.redaction import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError

@@ -1,4 +1,4 @@
-"""The record of a run: its row in `runs`, written when it begins and when it ends."""
+"""The row of a run in `runs`, written when it starts and when it ends."""
 
 import json
 import subprocess
@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import sql
+from flows.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
 from tasks.config.settings import Job
 from tasks.console.progress import say
 from tasks.maintain.run_history import run_cost, total_cost_usd
@@ -20,11 +21,9 @@ from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 from warehouse.contracts.tables import TABLES
 
-RUNNING, FAILED, INTERRUPTED, KILLED = "running", "failed", "interrupted", "killed"
 
-
-def tell_of_killed(job: Job) -> list[dict[str, Any]]:
-    """Write down of runs that nobody is at work on any more that they were killed; these rows of `runs`."""
+def mark_killed(job: Job) -> list[dict[str, Any]]:
+    """Record as killed the unfinished runs whose process is gone; gives their rows of `runs`."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         unfinished = reader.rows("select * from runs where outcome = 'running' and run_id <> ?", [job.run_id])
@@ -40,12 +39,12 @@ def tell_of_killed(job: Job) -> list[dict[str, Any]]:
     if killed:
         warehouse.publish()
     for row in killed:
-        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; what it lacks is done now")
+        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; its missing work is done now")
     return killed
 
 
-def is_under_way(job: Job) -> bool:
-    """Whether a run of the job's night goes on; not known, and so no, where nothing was published yet."""
+def is_in_progress(job: Job) -> bool:
+    """Whether a run of the job's night is in progress; False if nothing was published yet."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
         return False
@@ -60,7 +59,7 @@ def is_under_way(job: Job) -> bool:
 def run_row(
     job: Job, reports: Sequence[StageReport], started_at: datetime, ended_at: datetime | None, outcome: str
 ) -> dict[str, Any]:
-    """The row of a run as it stands."""
+    """The current row of a run."""
     used = used_by(job)
     return {
         "run_id": job.run_id,
@@ -81,7 +80,7 @@ def run_row(
 
 
 def _config(job: Job) -> dict[str, Any]:
-    """The configuration as it is kept. Of the addresses of alerts only the host: what follows may be a secret."""
+    """The configuration to store. Of the addresses of alerts only the host: the rest may be a secret."""
     document = job.settings.model_dump(mode="json")
     alerts = document["alerts"]
     alerts["ping"] = _host_of(alerts["ping"])
@@ -98,7 +97,7 @@ def _host_of(address: str | None) -> str | None:
 
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:
-    """How many rows a run made, by its stages' reports, or by the tables where it was cut short; and what it cost."""
+    """How many rows a run made and what it cost: by the reports of its stages, or by the tables if it was cut short."""
     if outcome == RUNNING:
         return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
     warehouse = Warehouse(job.warehouse)
@@ -125,7 +124,7 @@ def _command() -> str:
 
 
 def _git_commit() -> str | None:
-    """The commit of the checkout that this code is in; None when it is not in one, or git is not there."""
+    """The commit of the checkout that holds this code; None outside a checkout, or without git."""
     folder = Path(__file__).parent
     try:
         answer = subprocess.run(

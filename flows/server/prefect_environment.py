@@ -1,4 +1,4 @@
-"""What Prefect and the libraries below it are told before they are imported; what the user has set stays."""
+"""Settings of Prefect and the libraries below it, made before they are imported; the user's own values stay."""
 
 import os
 
@@ -17,13 +17,13 @@ _DEFAULTS = {
     "PREFECT_SERVER_EPHEMERAL_ENABLED": "false",
     # A server takes 11 to 20 s to start, more on a busy machine; the default limit is 20 s.
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "180",
-    # At its end a run's own server logs the events that it could not write any more; they say nothing to anyone.
+    # When it ends, the server of a run logs the events that it could not store; they are of no use.
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
-    # Failures are told by the command itself, in one line; with -v in full.
+    # The command reports failures itself, in one line; with -v in full.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
     # Colours are commands to a terminal, which standard error shows and does not pass on.
     "PREFECT_LOGGING_COLORS": "false",
-    # What the UI shows of a batch is its state; a log line each would bury those of the stages.
+    # The UI shows the state of each batch; a log line for each would hide those of the stages.
     "PREFECT_LOGGING_LOGGERS_PREFECT_TASK_RUNS_LEVEL": "WARNING",
     "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
     "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "false",
@@ -37,7 +37,7 @@ _DEFAULTS = {
 
 
 def follow_no_redirects() -> None:
-    """Have Prefect's clients take a redirect for a failure: followed, it would take what they send to another host."""
+    """Make Prefect's clients treat a redirect as a failure: followed, it would send their data to another host."""
     from prefect.client import base
 
     for client in (base.PrefectHttpxAsyncClient, base.PrefectHttpxSyncClient):

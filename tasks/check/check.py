@@ -7,9 +7,9 @@ from typing import Any
 
 import sql
 from expectations import SUITES, Expectation, Failure, Finding, run_suite
+from tasks.benchmarks import load_benchmark
 from tasks.config.policies import expectations_of, policies_of
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text import one_line
 from tasks.run.stage_report import StageReport
@@ -27,17 +27,17 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
     Raises:
         PipelineError: an expectation failed whose policy is `fail`.
     """
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     everything = expectations_of(benchmark)
     policies = policies_of(job, everything)
     expectations = [each for each in everything if each.suite in suites]
     warehouse = Warehouse(job.warehouse)
-    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     with warehouse.reader() as reader:
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
             return _report(job, known, policies)
-        asked = {"benchmark": benchmark.name, "revision": source.revision}
+        asked = {"benchmark": benchmark.name, "revision": data.revision}
         findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), asked))
     now = datetime.now(UTC)
     # The rows of `checks` say which refusals count, so they come last.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sql
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
 from tasks.rules.table import Table
 from warehouse import Reader, Warehouse
@@ -41,7 +41,7 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         UsageError: the benchmark has no such score or cut, the warehouse no such selection; with `must_know`, a label
             asked for has no row at all.
     """
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     _refuse_other_benchmarks(benchmark, choice)
     given = {
         "splits": list(job.settings.dataset.splits),
@@ -49,7 +49,7 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         "judges": list(job.named_judges or ()),
         "vintage": choice.vintage,
     }
-    board = {"benchmark": benchmark.name, "revision": source.revision, "bar": job.settings.coverage.min}
+    board = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:
             score = _score(benchmark, choice, is_of_part=False)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.config.models import Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.variants import AUGMENTED
 
@@ -172,6 +173,21 @@ class Settings(Strict):
         return self
 
 
+class DataRevision(Strict):
+    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
+
+    name: str
+    revision: str
+    splits: tuple[str, ...]
+
+
+class Unresolved(Strict):
+    """Why the revision of the data set is not known, and the exit code of the error. A job that needs it fails."""
+
+    reason: str
+    exit_code: int = 1
+
+
 class Job(Strict):
     """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
 
@@ -180,6 +196,7 @@ class Job(Strict):
     `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
     every model that is sampled anew each night; all others are of `vintage`. No call begins after `stop_at`.
     `warehouse_source` says what chose the warehouse's folder, for people to read.
+    `resolved` is the revision of the data set, which is looked up once, when the job is made.
     """
 
     settings: Settings
@@ -195,6 +212,20 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
+    resolved: DataRevision | Unresolved = Unresolved(reason="the revision of the data set was not looked up")
+
+    @property
+    def data(self) -> DataRevision:
+        """The revision of the data set.
+
+        Raises:
+            UsageError: the configuration names no readable data set.
+            PipelineError: it cannot be read.
+        """
+        if isinstance(self.resolved, Unresolved):
+            kind = UsageError if self.resolved.exit_code == UsageError.exit_code else PipelineError
+            raise kind(self.resolved.reason)
+        return self.resolved
 
     @property
     def report_folder(self) -> Path:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,5 +122,6 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
 
 
 def say(line: str) -> None:
-    """A line for people, on standard error."""
-    print(visible(line), file=sys.stderr, flush=True)
+    """Print a line for people on standard error. That nobody reads it any more stops no work."""
+    with suppress(BrokenPipeError):
+        print(visible(line), file=sys.stderr, flush=True)

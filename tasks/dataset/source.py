@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import Dataset, Job
+from tasks.config.settings import DataRevision, Dataset, Job, Unresolved
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
 from tasks.rules.errors import PipelineError, UsageError
@@ -57,10 +57,22 @@ class Source:
         return load_split(self.name, self.commit, split)
 
 
-def source_of(job: Job) -> tuple[Benchmark, Source]:
-    """The benchmark and the data set that a job is about (see `open_source` for what can be wrong)."""
-    benchmark = load_benchmark(job.settings.benchmark)
-    return benchmark, open_source(job.settings.dataset, benchmark)
+def with_revision(job: Job) -> Job:
+    """The job with the revision of its data set, or with the reason why there is none."""
+    resolved: DataRevision | Unresolved
+    try:
+        source = source_of(job)
+        resolved = DataRevision(name=source.name, revision=source.revision, splits=source.splits)
+    except PipelineError as error:
+        resolved = Unresolved(reason=str(error), exit_code=error.exit_code)
+    except OSError as error:
+        resolved = Unresolved(reason=f"{error.filename}: {error.strerror}; mend `dataset.source`")
+    return job.model_copy(update={"resolved": resolved})
+
+
+def source_of(job: Job) -> Source:
+    """The data set that a job is about (see `open_source` for what can be wrong)."""
+    return open_source(job.settings.dataset, load_benchmark(job.settings.benchmark))
 
 
 def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:

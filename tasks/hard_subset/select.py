@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.hard_subset.stability import in_words, overlap_rows, stability_rows
 from tasks.hard_subset.universe import Panel, Universe, admitted_tasks, read_panel, universe_of
 from tasks.rules.errors import PipelineError
@@ -47,15 +47,15 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     Raises:
         PipelineError: a field is refused, or the judging to select by is not clear.
     """
-    benchmark, source = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     warehouse = Warehouse(job.warehouse)
     report = StageReport("select-hard")
     with warehouse.reader() as reader:
-        fields = admitted_tasks(reader, benchmark.name, source.revision, source.splits)
-        official = _official(reader, benchmark, source.revision)
+        fields = admitted_tasks(reader, benchmark.name, data.revision, data.splits)
+        official = _official(reader, benchmark, data.revision)
         stored = _stored(reader)
         try:
-            panel = read_panel(reader, job, benchmark, source.revision)
+            panel = read_panel(reader, job, benchmark, data.revision)
         except HardSubsetError as error:
             if must_select:
                 raise PipelineError(f"select-hard: {error}") from error
@@ -63,13 +63,13 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
             return report
     for field, task_ids in sorted(fields.items()):
         try:
-            selection = _select_field(job, source.revision, field, task_ids, panel)
+            selection = _select_field(job, data.revision, field, task_ids, panel)
         except HardSubsetError as error:
             if must_select:
                 raise PipelineError(f"select-hard: {field}: {error}") from error
             report.warnings.append(f"no hard subset for {field}: {error}")
             continue
-        key = {"benchmark": benchmark.name, "dataset_revision": source.revision, "field": field}
+        key = {"benchmark": benchmark.name, "dataset_revision": data.revision, "field": field}
         n_rows, words = _store(warehouse, key, selection, stored, official.get(field, {}))
         report.rows += n_rows
         n_complete = len(selection.universe.scores)

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.imports.documents import Converted, convert, converters
 from tasks.imports.files import (
     ImportRefused,
@@ -52,7 +52,7 @@ def import_responses(
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
         DocumentRefused: a document cannot be read.
     """
-    benchmark, data = source_of(job)
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     with Warehouse(job.warehouse).reader() as reader:
         conversations, stored = _conversations(reader, key), _stored(reader)

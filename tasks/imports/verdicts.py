@@ -5,11 +5,11 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.models import ORIGINAL
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.imports.answers import Answers
 from tasks.imports.criteria import Asked, Criteria
 from tasks.imports.files import (
@@ -58,8 +58,8 @@ def import_verdicts(
         ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
             decision is stored in its place.
     """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
-    benchmark, source = source_of(job)
-    key = {"benchmark": benchmark.name, "dataset_revision": source.revision}
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     batch = batch_of(file, "verdicts", task, model, judge, grading)
     given = list(in_known_shape(benchmark, given_rows(file, task=task, model=model, judge=judge, grading=grading)))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
@@ -69,9 +69,7 @@ def import_verdicts(
         imported = reader.rows("select verdict_id, value, import_batch from verdicts where source = 'imported'")
         stored = {row["verdict_id"]: row for row in imported}
     if not criteria:
-        raise ImportRefused(
-            f"revision {source.revision[:12]} of {source.name} is not ingested; run `prbench ingest` first"
-        )
+        raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
     rows: dict[str, dict[str, Any]] = {}
     for (where, row), asked in placed:

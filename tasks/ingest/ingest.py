@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import sql
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config.settings import Job
 from tasks.dataset.source import Source, SourceError, source_of
@@ -22,7 +23,9 @@ def ingest(job: Job) -> StageReport:
     Raises:
         PipelineError: the data set cannot be had or lacks a column; nothing of it is stored then.
     """
-    benchmark, source = source_of(job)
+    benchmark, source = load_benchmark(job.settings.benchmark), source_of(job)
+    if source.revision != job.data.revision:
+        raise SourceError(f"{source.name}: changed after this command had started; run it again")
     warehouse = Warehouse(job.warehouse)
     if not source.files and _is_stored(warehouse, benchmark.name, source):
         return _stored(warehouse, benchmark.name, source)

@@ -8,9 +8,9 @@ from itertools import count
 from typing import Any
 
 from expectations import all_expectations
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.report.figures import Cut
 from tasks.report.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
@@ -129,8 +129,8 @@ def open_edition(
     job: Job, reader: Reader, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()
 ) -> Edition:
     """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`."""
-    benchmark, source = source_of(job)
-    given = _members(job, benchmark, source.revision) | {
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    given = _members(job, benchmark, data.revision) | {
         "models": list(job.named_models or ()),
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
@@ -140,7 +140,7 @@ def open_edition(
     return Edition(
         job=job,
         benchmark=benchmark,
-        revision=source.revision,
+        revision=data.revision,
         reader=reader,
         changes=tuple(changes),
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),

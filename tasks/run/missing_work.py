@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import sql
+from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.models import ORIGINAL, Judge, Model
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.prompts import load_evidence_template, load_template
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.evidence import WORDING
@@ -70,24 +70,24 @@ def open_scope(job: Job, reader: Reader) -> Scope:
         PipelineError: the data set is not ingested.
         UsageError: a named task is not among them.
     """
-    benchmark, source = source_of(job)
-    key = [benchmark.name, source.revision]
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    key = [benchmark.name, data.revision]
     stored = {
         row["split"]
         for row in reader.rows(
             "select distinct split from split_members where benchmark = ? and dataset_revision = ?", key
         )
     }
-    missing = [split for split in source.splits if split not in stored]
+    missing = [split for split in data.splits if split not in stored]
     if missing:
         raise PipelineError(
-            f"{source.name}: split {missing[0]!r} of revision {source.revision[:12]} is not in the warehouse; "
+            f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
             "run `prbench ingest` first"
         )
-    asked = {"benchmark": benchmark.name, "revision": source.revision, "splits": list(source.splits)}
+    asked = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
     rows = reader.rows(sql.read("questions/tasks_of_splits"), asked)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
-    return Scope(benchmark, source.revision, source.splits, task_ids)
+    return Scope(benchmark, data.revision, data.splits, task_ids)
 
 
 def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.judge import judge_batch, plan_verdicts
 from tasks.prompts import load_template
 from tasks.rules.quoting import judge_prompt
@@ -55,7 +54,7 @@ def owing_job(
     """A job on a fresh warehouse in which about so many verdicts are owed to one judge."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits))
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     warehouse = Warehouse(job.warehouse)
     for table_name, rows in _tables(-(-n_verdicts // CRITERIA), n_words).items():
         known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]

@@ -20,6 +20,7 @@ from flows.pipeline import coverage_report
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.hard_subset import select_hard
 from tasks.judge import plan_verdicts
 from tasks.run.missing_work import judgings
@@ -63,7 +64,7 @@ def job_of(folder: Path, n_models: int, run_id: str) -> Job:
             "trials": 3,
         }
     )
-    return Job(settings=settings, warehouse=folder / "warehouse", run_id=run_id, is_quiet=True)
+    return with_revision(Job(settings=settings, warehouse=folder / "warehouse", run_id=run_id, is_quiet=True))
 
 
 def fill(folder: Path, n_models: int) -> None:

@@ -63,7 +63,7 @@ class World:
     def fill(self, name: str) -> Job:
         """Put made-up results of a benchmark in the warehouse."""
         job = load_job(Asked(config=self.folder / "prbench.yaml", benchmark=name, warehouse=self.folder / "warehouse"))
-        revision = source_of(job)[1].revision
+        revision = job.data.revision
         for table_name, rows in small_world(seed=len(name)).items():
             Warehouse(job.warehouse).write(table_name, [_of(name, revision, row) for row in rows])
         return job
@@ -241,7 +241,7 @@ def test_a_mistake_in_what_another_benchmark_has_is_found_at_once(tmp_path: Path
 def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("dataset: {source: sample}")
     for name in ("prbench", "researchrubrics", "healthbench"):
-        _, source = source_of(load_job(Asked(config=tmp_path / "x.yaml", benchmark=name)))
+        source = source_of(load_job(Asked(config=tmp_path / "x.yaml", benchmark=name)))
         benchmark = load_benchmark(name)
         tasks = [benchmark.parse_row(row) for row in source.rows("sample")]
         assert len(tasks) == {"prbench": 8, "researchrubrics": 2, "healthbench": 3}[name]

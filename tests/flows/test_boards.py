@@ -9,7 +9,6 @@ import yaml
 
 from flows.cli.main import main
 from tasks.aggregate import aggregate
-from tasks.dataset.source import source_of
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.test_cookbook import small_world
 from warehouse import Warehouse
@@ -27,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
     (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
     job = job_on(folder / "finance.jsonl", folder / "data")
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     warehouse = Warehouse(job.warehouse)
     for table_name, rows in small_world(seed=7).items():
         known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in rows]
@@ -56,7 +55,7 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 rows["responses"].append(answer)
                 pairs = zip(of_task[task], values, strict=True)
                 rows["verdicts"] += [verdict(answer, asked, float(value)) for asked, value in pairs]
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     for table_name, of_table in rows.items():
         known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in of_table]
         Warehouse(job.warehouse).write(table_name, known)

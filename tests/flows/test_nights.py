@@ -245,7 +245,7 @@ def test_a_night_that_finds_another_one_at_work_is_skipped_and_told(troubled: Tr
     assert troubled.second.n_pings == 0
     # The same night is under way: nothing did not take place.
     assert troubled.again.alerts == {}
-    assert f"the night of {TROUBLED} is under way already" in troubled.again.said.stderr
+    assert f"the night of {TROUBLED} is already in progress" in troubled.again.said.stderr
 
 
 @pytest.mark.long

@@ -15,7 +15,6 @@ BLOCKS = re.findall(r"```console\n(.*?)```", GUIDE, re.DOTALL)
 LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
 ELSEWHERE = {
     "prefect work-pool create": "test_serve.py",
-    "prefect --no-prompt deploy": "test_serve.py",
     "prefect worker start": "test_serve.py",
     "prefect deployment run": "test_serve.py",
     "prbench serve": "test_serve.py",

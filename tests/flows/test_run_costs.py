@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from flows.run.run_record import RUNNING, run_row, tell_of_killed
+from flows.outcomes import RUNNING
+from flows.run.run_record import mark_killed, run_row
 from tasks.config.settings import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
@@ -88,7 +89,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     }
     asyncio.run(results_shown(job.model_copy(update={"run_id": "killed"})))
     told["in Prefect"] = summed(shown["cost"])
-    (killed,) = tell_of_killed(job)
+    (killed,) = mark_killed(job)
     told["runs.cost_usd"] = killed["cost_usd"]
     Warehouse(folder).publish()
     with Warehouse(folder).reader() as reader:
@@ -108,7 +109,7 @@ def test_a_run_whose_ledger_is_elsewhere_cost_what_its_rows_say(folder: Path, jo
     )
     assert [run["cost_usd"] for run in latest_runs(job)] == [5.0]
     assert summed(spent(job)) == 5.0
-    assert tell_of_killed(job)[0]["cost_usd"] == 5.0
+    assert mark_killed(job)[0]["cost_usd"] == 5.0
 
 
 @pytest.mark.parametrize(
@@ -144,6 +145,6 @@ def test_a_damaged_ledger_keeps_no_run_from_beginning(
     called(folder, "killed", PAID)
     with (folder / "ledger" / "calls-0.sqlite").open("r+b") as file:
         file.write(b"no database")
-    (killed,) = tell_of_killed(job)
+    (killed,) = mark_killed(job)
     assert killed["cost_usd"] == TOTAL
     assert "is damaged" in capsys.readouterr().err

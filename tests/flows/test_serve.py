@@ -1,6 +1,6 @@
 """`prbench serve` as a process: nights by the clock, jobs at the press of a button, and cancelling one of them."""
 
-import inspect
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
-import yaml
 
 from flows.serving import _settings
 from tests.builders import job_on
 from tests.faults.server import is_judging
-from tests.flows.conftest import PRBENCH, PROJECT
+from tests.flows.conftest import PRBENCH
 from tests.flows.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
 from tests.flows.prefect_server import browser
 
@@ -108,7 +108,7 @@ def served(prefect_api: str, world: NightWorld) -> Iterator[Served]:
     """The server, once everything is served there; the last test ends it."""
     api = Api(prefect_api)
     with serving(world.command.folder, "--warehouse", "data") as (process, log):
-        until(lambda: "one by hand" in log.read_text() or process.poll() is not None)
+        until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
         until(lambda: _is_there(api, DEPLOYMENTS[-1]) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         # A night a minute would take the time of the other tests.
@@ -171,6 +171,41 @@ def test_deployments_store_absolute_paths_so_that_their_runs_find_them_from_any_
         assert (parameters["config"], parameters["warehouse"]) == (str(folder / "prbench.yaml"), str(folder / "data"))
 
 
+def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
+    refused = world.command("serve", "--warehouse", "data", code=1).stderr.splitlines()[-1]
+    assert f"process {served.process.pid} is at work" in refused
+
+
+def test_runs_that_were_killed_are_shown_as_crashed_when_they_are_served_again(api: Api) -> None:
+    from flows.registration import _close_killed
+
+    deployment = api.deployment("compact")
+    path = f"/deployments/{deployment['id']}/create_flow_run"
+    killed, done = (api.post(path, state={"type": type_})["id"] for type_ in ("RUNNING", "COMPLETED"))
+    asyncio.run(_close_killed([UUID(deployment["id"])]))
+    assert [api.run(run_id)["state_type"] for run_id in (killed, done)] == ["CRASHED", "COMPLETED"]
+
+
+def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
+    missing = world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data", code=2)
+    assert "work-pool create nights --type process" in missing.stderr
+    prefect("--no-prompt", "work-pool", "create", "nights", "--type", "process")
+    world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
+
+    mine, theirs = api.deployment("nightly"), api.deployment("nightly-pool")
+    assert (theirs["work_pool_name"], mine["work_pool_name"]) == ("nights", None)
+    assert theirs["parameters"] == mine["parameters"]
+    assert [each["schedule"] for each in theirs["schedules"]] == [each["schedule"] for each in mine["schedules"]]
+    api.pause("nightly-pool")
+    run_id = api.trigger("check-pool")
+    prefect("worker", "start", "--pool", "nights", "--run-once")
+    assert api.ended(run_id)["state_type"] == "COMPLETED", api.run(run_id)["state"]
+
+
+def prefect(*arguments: str) -> None:
+    subprocess.run([PRBENCH.with_name("prefect"), *arguments], capture_output=True, check=True, timeout=240)
+
+
 @pytest.mark.long
 def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api: Api, world: NightWorld) -> None:
     run_id = under_way(api, world, "backfill", models=["pinned"], trials=[3])
@@ -225,7 +260,7 @@ def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_n
     first = served.api.deployment("nightly")
     refused = world.command("serve", "--warehouse", "other", code=2).stderr.splitlines()[-1]
     theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("data", "other"))
-    assert f"{theirs}, not for {mine}; give these a --name" in refused
+    assert f"{theirs}, not for {mine}; choose another --name" in refused
 
     with serving(world.command.folder, "--warehouse", "other", "--name", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
@@ -283,16 +318,3 @@ def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> N
         [sys.executable, "-c", read], env=os.environ | given, capture_output=True, text=True, check=False
     )
     assert shown.stdout.split() == ["3", "3"], shown.stderr
-
-
-def test_what_a_work_pool_deploys_is_there_and_takes_the_parameters_that_it_is_given() -> None:
-    from flows import deployments as flows_of
-
-    stated = yaml.safe_load((PROJECT / "prefect.yaml").read_text(encoding="utf-8"))
-    assert [each["name"] for each in stated["deployments"]] == list(DEPLOYMENTS)
-    for each in stated["deployments"]:
-        module, name = each["entrypoint"].rsplit(".", 1)
-        assert module == "flows.deployments"
-        taken = inspect.signature(getattr(flows_of, name).fn).parameters
-        assert set(each["parameters"]) <= set(taken)
-        assert each["work_pool"] == {"name": "prbench"}

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.report.assets import copy_assets
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.drilldown.chunks import Renewed
@@ -110,7 +109,7 @@ def answered(task_ids: Sequence[str], model: str, vintage: str = "base", **value
 
 def store(job: Job, tables: Mapping[str, Sequence[Row]]) -> None:
     """Write rows of the job's own revision, and publish them."""
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     warehouse = Warehouse(job.warehouse)
     for name, rows in tables.items():
         own = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in rows]

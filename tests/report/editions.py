@@ -3,13 +3,11 @@
 import csv
 import io
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import duckdb
 
-from tasks.benchmarks import load_benchmark
+from tasks.config.settings import DataRevision
 from tasks.report.edition import Edition, open_edition
 from tasks.report.figures import Figure
 from tasks.report.rendering import as_csv, drawn
@@ -29,9 +27,8 @@ def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str
 
 def edition_on(reader: Reader, folder: Path, vintage: str | None = None) -> Edition:
     """The edition of the revision that all tests have in common."""
-    source = (load_benchmark("prbench"), SimpleNamespace(revision=REVISION))
-    with patch("tasks.report.edition.source_of", lambda job: source):
-        return open_edition(job_on("sample", folder), reader, vintage)
+    data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
+    return open_edition(job_on("sample", folder).model_copy(update={"resolved": data}), reader, vintage)
 
 
 def rows_of(figure: Figure, edition: Edition) -> list[dict[str, Any]]:

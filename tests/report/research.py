@@ -15,7 +15,6 @@ from tasks.aggregate import aggregate
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
 from tasks.rules.identity import IMPORTED
@@ -88,7 +87,7 @@ def research_job(folder: Path, taint: Taint | None = None) -> Job:
 
 def _made(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
     """The reports and what was decided on them, by table; the check that admits the tasks."""
-    key = {"benchmark": BENCHMARK.name, "dataset_revision": source_of(job)[1].revision}
+    key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
     check = row(
         "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
         n_failed=0, success=True, severity="quarantine", **key,

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tasks.report.addresses import criterion_key, entry_key, judging_key, task_key
 from tests.report.contenders import DROPPING, NIGHTS, PEOPLE
 from tests.report.drilled import Row, data, files
@@ -33,7 +32,7 @@ class Stored:
     """The stored rows of the revision that a job shows."""
 
     def __init__(self, job: Job) -> None:
-        revision = source_of(job)[1].revision
+        revision = job.data.revision
         with Warehouse(job.warehouse).reader() as reader:
             of = {
                 name: [row for row in reader.rows(f"select * from {name}") if row["dataset_revision"] == revision]

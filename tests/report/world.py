@@ -18,7 +18,7 @@ from tasks.alerts.findings import drops
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
+from tasks.dataset.source import with_revision
 from tasks.drift import drifted
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
@@ -48,8 +48,8 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     )
     job = job_for(folder / "data", folder / "warehouse", names)
     older = job_for(folder / "older", job.warehouse, names)
-    _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
-    asked, made = _filled(job, names, (_PINNED, *NIGHTS), taint)
+    _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
+    job, asked, made = _filled(job, names, (_PINNED, *NIGHTS), taint)
     made |= _control(job, names, asked, made)
     made |= {table: rows + made[table] for table, rows in earlier.items()}
     _store(job, made | run_rows(job.settings, names.nights, made, taint))
@@ -65,10 +65,11 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
 
 def _filled(
     job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
-) -> tuple[list[Asked], dict[str, list[Row]]]:
-    """Write and ingest a job's data set, with every so manieth task; its tasks, and what some nights made of them."""
+) -> tuple[Job, list[Asked], dict[str, list[Row]]]:
+    """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
     *asked, refused = write_data(Path(job.settings.dataset.source), taint, every)
-    revision = source_of(job)[1].revision
+    job = with_revision(job)
+    revision = job.data.revision
     made: dict[str, list[Row]] = {"responses": [], "verdicts": []}
     for series in _series(job, names, nights):
         answered = list(response_rows(series, asked, revision, taint))
@@ -78,7 +79,7 @@ def _filled(
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
     _store(job, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
     ingest(job)
-    return asked, made
+    return job, asked, made
 
 
 def _series(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Series]:

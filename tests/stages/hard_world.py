@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job
-from tasks.dataset.source import source_of
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Warehouse
 
@@ -68,7 +67,7 @@ def with_rule(job: Job, **changes: Any) -> Job:
 def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
     """Write rows as rows of the job's own revision, and publish them."""
     warehouse = Warehouse(job.warehouse)
-    revision = source_of(job)[1].revision
+    revision = job.data.revision
     for table_name, of_table in rows.items():
         own = [each | {"dataset_revision": revision} if "dataset_revision" in each else each for each in of_table]
         warehouse.write(table_name, own)

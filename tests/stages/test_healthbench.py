@@ -14,6 +14,7 @@ from tasks.aggregate import aggregate
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
 from tasks.config.settings import Dataset, Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.imports import import_responses, import_verdicts
 from tasks.rules.errors import PipelineError
 from tests.builders import write_jsonl
@@ -70,7 +71,9 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
             "models": [{**endpoint, "label": "helper"}],
             "judges": [{**endpoint, "label": "reader"}],
         }
-        made = Job(settings=Settings.model_validate(settings), warehouse=folder / "w", run_id="r", is_quiet=True)
+        made = with_revision(
+            Job(settings=Settings.model_validate(settings), warehouse=folder / "w", run_id="r", is_quiet=True)
+        )
         prepared(made)
         sampled(made)
         judged(made)
@@ -174,7 +177,7 @@ def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions
     given["rubrics"][2]["criterion"] = given["rubrics"][0]["criterion"]
     path = write_jsonl(tmp_path / "twice.jsonl", [given])
     settings = mine.settings.model_copy(update={"dataset": Dataset(source=str(path))})
-    mine = prepared(mine.model_copy(update={"settings": settings}))
+    mine = prepared(with_revision(mine.model_copy(update={"settings": settings})))
     graded = [
         {
             "score": 0.5, "usage": {}, "prompt": given["prompt"], "prompt_id": "h1", "completion_id": "c",
@@ -264,7 +267,11 @@ def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
         health_row(3, prompt=[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]),
     ]
     settings = {"benchmark": "healthbench", "dataset": {"source": str(write_jsonl(tmp_path / "oss.jsonl", rows))}}
-    prepared(Job(settings=Settings.model_validate(settings), warehouse=tmp_path / "w", run_id="r", is_quiet=True))
+    prepared(
+        with_revision(
+            Job(settings=Settings.model_validate(settings), warehouse=tmp_path / "w", run_id="r", is_quiet=True)
+        )
+    )
 
     with Warehouse(tmp_path / "w").reader() as opened:
         refused = {row["task_id"]: row["check_name"] for row in opened.rows("from quarantine")}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage
 from tests.builders import good_row, write_jsonl
@@ -71,7 +72,9 @@ class World:
 
     def job(self, **narrowed: Any) -> Job:
         settings = Settings.model_validate(self.settings)
-        return Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True, **narrowed)
+        return with_revision(
+            Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True, **narrowed)
+        )
 
     def does(self, **narrowed: Any) -> tuple[int, int]:
         """(answers sampled, verdicts judged), each counted in the provider's book."""

@@ -14,7 +14,8 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Settings
-from tasks.ingest.ingest import ingest, sources
+from tasks.dataset.source import with_revision
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
 from tests.benchmarks.research import research_row
@@ -227,7 +228,7 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
     def careless(given: Mapping[str, Any]) -> Task:
         return benchmark.parse_row({**given, "rubric": [dict(each) for each in given["rubric"]]})
 
-    monkeypatch.setattr(sources, "load_benchmark", lambda _: replace(benchmark, parse_row=careless))
+    monkeypatch.setattr("tasks.ingest.ingest.load_benchmark", lambda _: replace(benchmark, parse_row=careless))
     with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row cannot read it \(TypeError: "):
         ingest(job_on(source, root))
 
@@ -274,7 +275,7 @@ def test_rows_without_a_prompt_are_told_where_prompts_of_their_own_file_are_name
 
     (tmp_path / "prompts.tsv").write_text("another\tWrite.\n", encoding="utf-8")
     dataset = job.settings.dataset.model_copy(update={"prompts": str(tmp_path / "prompts.tsv")})
-    job = job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
+    job = with_revision(job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})}))
     with pytest.raises(PipelineError, match=r"lacks the column prompt; .*no id in .*prompts\.tsv is that of a row"):
         ingest(job)
 

@@ -16,6 +16,7 @@ import tiktoken
 from tasks.benchmarks import load_benchmark
 from tasks.config.operations import Drift
 from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports import import_responses, retract
 from tasks.judge.long_answers import Search
@@ -130,7 +131,9 @@ def job_of(folder: Path, judge: Mapping[str, Any] | None = None) -> Job:
         "benchmark": "researchrubrics", "dataset": {"source": str(folder / "research.jsonl")},
         "judges": [judge] if judge else [], "limits": {"attempts": 1}, "quality": {"criteria_per_task": "warn"},
     }  # fmt: skip
-    return Job(settings=Settings.model_validate(given), warehouse=folder / "w", run_id="a-run", is_quiet=True)
+    return with_revision(
+        Job(settings=Settings.model_validate(given), warehouse=folder / "w", run_id="a-run", is_quiet=True)
+    )
 
 
 @dataclass

@@ -17,6 +17,7 @@ from tasks.compare import Question, compare
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.people import against_people
 from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tasks.judge.rubric_variants import derive
@@ -61,9 +62,8 @@ class World:
             "judges": judges,
             "rubric_writer": self.endpoint("writer"),
         }
-        return Job(
-            settings=Settings.model_validate(settings), warehouse=self.folder / "w", run_id="a-run", is_quiet=True
-        )
+        settings = Settings.model_validate(settings)
+        return with_revision(Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True))
 
     def does(self, *judges: dict[str, Any]) -> int:
         """The number of calls to judges that a run of all stages makes."""
@@ -317,7 +317,9 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
     given = {"benchmark": "researchrubrics", "dataset": {"source": str(folder)}, "judges": [], "models": []}
-    job = Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
+    job = with_revision(
+        Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
+    )
     prepared(job)
 
     def read(query: str) -> list[dict[str, Any]]:
@@ -350,7 +352,7 @@ def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
     if not folder.is_dir():
         pytest.skip("the real rows are not beside this checkout")
     settings = Settings.model_validate({"benchmark": "researchrubrics", "dataset": {"source": str(folder)}})
-    job = Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True)
+    job = with_revision(Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True))
     ingest(job)
     check(job, ("ingest",))
 

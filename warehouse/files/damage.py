@@ -68,6 +68,11 @@ def note(root: Path, line: str, *, is_mended: bool = False) -> None:
     _NOTICES[root.resolve()].append(Notice(line, is_mended))
 
 
+def has_damage(root: Path) -> bool:
+    """Whether a notice that nobody has taken yet is of damage that is not repaired."""
+    return any(not notice.is_mended for notice in _NOTICES.get(root.resolve(), ()))
+
+
 def take_notices(root: Path | None = None) -> list[Notice]:
     """What was found since the last look, in one warehouse or in all; it is the caller's to tell."""
     if root is not None:

@@ -1,4 +1,4 @@
-"""Running a flow for a command, and telling what came of it."""
+"""Running a flow for a command, and showing the result."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def run_flow(context: Context, name: str, **options: bool) -> "Execution":
-    """Run one of the flows as the command asks."""
+    """Run a flow with the options of the command."""
     from flows.execution import execute_flow
 
     return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)

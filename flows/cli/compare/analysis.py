@@ -172,13 +172,13 @@ def _asked(
 ) -> Records:
     """The answer to a question under sql/questions/ on the job's data-set revision, or what `reading` makes of it."""
     import sql
-    from tasks.dataset.source import source_of
+    from tasks.benchmarks import load_benchmark
     from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 
     job = context.job
-    benchmark, source = source_of(job)
-    given = {**asked, "benchmark": benchmark.name, "revision": source.revision}
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    given = {**asked, "benchmark": benchmark.name, "revision": data.revision}
     if "score" in names:
         known = [definition.score_name for definition in benchmark.scores]
         given["score"] = names["score"] or benchmark.primary_score.score_name

@@ -1,0 +1,80 @@
+"""A Prefect flow about a job: its name, how it is cancelled, and the state that says how it ended."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
+
+from prefect import State, flow
+from prefect.client.schemas.objects import StateType
+
+from flows.artifacts import run_name
+from flows.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
+from flows.run.cancellation import STOPPED, cancellable, is_watched
+from tasks.config.settings import Job
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+
+Arguments = ParamSpec("Arguments")
+Reports = TypeVar("Reports", StageReport, list[StageReport])
+_MOST_LINES = 3
+
+
+def job_flow(
+    name: str,
+) -> Callable[[Callable[Arguments, Awaitable[Reports]]], Callable[Arguments, Awaitable[Reports]]]:
+    """Make a coroutine function on a job (its first argument) a Prefect flow.
+
+    The flow ends in the state of its reports' outcome; awaited, it gives the reports whatever the state is.
+
+    Raises:
+        asyncio.CancelledError: it was cancelled, here or in Prefect's UI.
+    """
+
+    def decorate(work: Callable[Arguments, Awaitable[Reports]]) -> Callable[Arguments, Awaitable[Reports]]:
+        @wraps(work)
+        async def ended(*args: Arguments.args, **kwargs: Arguments.kwargs) -> State[Any]:
+            job = cast(Job, kwargs.get("job") or args[0])
+            is_part = is_watched()
+            try:
+                async with cancellable(job):
+                    found = await work(*args, **kwargs)
+            except asyncio.CancelledError:
+                return state_of(INTERRUPTED, STOPPED)
+            reports = found if isinstance(found, list) else [found]
+            outcome = outcome_of(reports)
+            if outcome == DONE and not is_part and Warehouse(job.warehouse).is_damaged():
+                outcome = BELOW_BAR
+            return state_of(outcome, message_of(reports, outcome), found)
+
+        prefect_flow = flow(name=name, flow_run_name=run_name)(ended)
+
+        @wraps(work)
+        async def awaited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Reports:
+            state: State[Any] = await prefect_flow(*args, **kwargs, return_state=True)
+            if state.is_cancelled():
+                raise asyncio.CancelledError
+            found = await state.aresult(raise_on_failure=False)
+            if isinstance(found, BaseException):
+                raise found
+            return cast(Reports, found)
+
+        return awaited
+
+    return decorate
+
+
+def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
+    """The final state in Prefect of a run with an outcome."""
+    ending = ENDINGS[outcome]
+    return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
+
+
+def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
+    """What to know about a run in a few lines: `first`, else its warnings, else what was sampled and judged."""
+    warnings = [warning for report in reports for warning in report.warnings]
+    notes = [note for report in reports for note in report.notes[:1] if len(reports) == 1 or report.stage in _CALLING]
+    return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name
+
+
+_CALLING = {"sample", "judge"}

@@ -1,0 +1,150 @@
+"""The state that each outcome of a run has in Prefect, on a real server."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.outcomes import ENDINGS
+from tasks.rules.errors import PipelineError
+from tasks.run.stage_report import StageReport
+from tests.builders import job_on
+from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.flows.conftest import Command
+from tests.flows.prefect_server import browser
+from warehouse import Warehouse
+
+REPORTS = {
+    "done": [StageReport("judge", notes=["9 verdicts made"])],
+    "below_bar": [StageReport("sample"), StageReport("judge", warnings=["half is missing"], is_below_bar=True)],
+    "stopped_at_budget": [StageReport("judge", warnings=["the cap"], is_at_budget=True, is_below_bar=True)],
+    "stopped_at_time": [StageReport("judge", warnings=["07:00"], is_at_stop_time=True, is_below_bar=True)],
+    "failed": [StageReport("fill", warnings=["a: wrong key"], has_failed=True), StageReport("coverage")],
+}
+
+
+def latest(api: str, flow_name: str) -> dict[str, Any]:
+    """The run of a flow that started last."""
+    with closing(browser(api)) as client:
+        of_flow = {"flows": {"name": {"any_": [flow_name]}}, "sort": "START_TIME_DESC", "limit": 1}
+        run: dict[str, Any] = client.post("/flow_runs/filter", json=of_flow).raise_for_status().json()[0]
+        return run
+
+
+def state(api: str, flow_name: str) -> tuple[str, str]:
+    """Type and name of the state of the latest run of a flow."""
+    run = latest(api, flow_name)
+    return run["state_type"], run["state_name"]
+
+
+@pytest.mark.parametrize("outcome", REPORTS)
+def test_a_flow_ends_in_the_state_of_its_outcome_and_gives_its_reports(
+    prefect_api: str, tmp_path: Path, outcome: str
+) -> None:
+    from flows.job_flow import job_flow
+    from tasks.config.settings import Job
+
+    @job_flow(f"ends-{outcome}")
+    async def work(job: Job) -> list[StageReport]:
+        return REPORTS[outcome]
+
+    assert asyncio.run(work(job_on("sample", tmp_path))) == REPORTS[outcome]
+    assert state(prefect_api, f"ends-{outcome}") == ENDINGS[outcome][1:]
+    message = latest(prefect_api, f"ends-{outcome}")["state"]["message"]
+    assert message == (REPORTS[outcome][-1].warnings or REPORTS[outcome][0].warnings or ["9 verdicts made"])[0]
+
+
+def test_the_states_of_outcomes_that_are_not_completed_have_names_of_their_own() -> None:
+    names = [ending.state_name for ending in ENDINGS.values()]
+    assert len(set(names)) == len(names)
+    assert [outcome for outcome, ending in ENDINGS.items() if ending.state_name == "Completed"] == ["done"]
+
+
+def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api: str, tmp_path: Path) -> None:
+    from flows.job_flow import job_flow
+    from tasks.config.settings import Job
+
+    @job_flow("raises-inside")
+    async def inner(job: Job) -> StageReport:
+        raise PipelineError("the file is gone")
+
+    @job_flow("raises-outside")
+    async def outer(job: Job) -> list[StageReport]:
+        return [await inner(job)]
+
+    with pytest.raises(PipelineError, match="the file is gone"):
+        asyncio.run(outer(job_on("sample", tmp_path)))
+    assert [state(prefect_api, f"raises-{name}") for name in ("inside", "outside")] == [("FAILED", "Failed")] * 2
+
+
+def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_them_crashed(
+    prefect_api: str, tmp_path: Path
+) -> None:
+    from prefect import get_client
+    from prefect.runtime import flow_run
+    from prefect.states import Cancelling
+
+    from flows.job_flow import job_flow
+    from tasks.config.settings import Job
+
+    @job_flow("stopped-stage")
+    async def stage(job: Job) -> StageReport:
+        async with get_client() as client:
+            parent = (await client.read_flow_run(flow_run.root_flow_run_id)).id
+            await client.set_flow_run_state(parent, Cancelling())
+        await asyncio.sleep(120)
+        return StageReport("judge")
+
+    @job_flow("stopped-run")
+    async def run(job: Job) -> list[StageReport]:
+        return [await stage(job)]
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run(job_on("sample", tmp_path)))
+    assert [state(prefect_api, f"stopped-{name}") for name in ("stage", "run")] == [("CANCELLED", "Cancelled")] * 2
+
+
+def settings(server: FaultServer) -> dict[str, Any]:
+    at = {"api_base": server.api_base, "params": {"max_tokens": 50}}
+    return {
+        "dataset": {"source": "sample"},
+        "models": [{"name": "hosted_vllm/alpha", "label": "alpha", **at}],
+        "judges": [{"name": "hosted_vllm/judge", "label": "judge", **at}],
+        "limits": {"attempts": 1},
+    }
+
+
+@pytest.mark.slow
+def test_runs_have_the_state_of_their_exit_code(command: Command, prefect_api: str) -> None:
+    has_healed = False
+
+    def refusing(request: Request, number: int) -> Answer:
+        is_refused = is_judging(request) and not has_healed
+        return Answer("no", finish_reason="content_filter") if is_refused else well_behaved(request, number)
+
+    with FaultServer(refusing) as server:
+        command.configure(**settings(server))
+        where = ("--warehouse", "data", "-q")
+        command("run", *where, "--max-tokens", "5000", code=4)
+        assert state(prefect_api, "evaluate") == ("COMPLETED", "Stopped at the budget")
+        command("run", *where, code=3)
+        assert state(prefect_api, "evaluate") == ("COMPLETED", "Below the bar")
+        command("judge", *where, code=3)
+        assert state(prefect_api, "judge-missing") == ("COMPLETED", "Below the bar")
+        assert "the bar is 99.0%" in latest(prefect_api, "judge-missing")["state"]["message"]
+
+        from flows import deployments
+
+        config, warehouse = (str(command.folder / name) for name in ("prbench.yaml", "data"))
+        deployments.backfill(config, warehouse)
+        assert state(prefect_api, "backfill") == ("COMPLETED", "Below the bar")
+        assert state(prefect_api, "prbench-backfill") == ("COMPLETED", "Below the bar")
+        has_healed = True
+        deployments.nightly(config, warehouse, night="2026-11-01", retry_failed=True)
+        assert state(prefect_api, "night") == ("COMPLETED", "Completed")
+        assert state(prefect_api, "prbench-nightly") == ("COMPLETED", "Completed")
+        with Warehouse(command.folder / "data").only_one("night-prbench", wait=False):
+            deployments.nightly(config, warehouse, night="2026-11-02")
+        assert state(prefect_api, "prbench-nightly") == ("COMPLETED", "Skipped")
