@@ -28,7 +28,7 @@ from tasks.alerts import (
     store,
 )
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.drift import drifted
 from tasks.rules.errors import PipelineError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
@@ -93,14 +93,14 @@ def run_night(
 def _skip_busy(job: Job, busy: WarehouseBusy) -> Execution:
     """Skip a night because another one, or a run of the same one, is in progress."""
     if is_in_progress(job):
-        say(f"skipped: the night of {job.night} is already in progress")
+        notice(f"skipped: the night of {job.night} is already in progress")
         return Execution(job, SKIPPED)
     return skip_night(job, str(busy).partition(";")[0])
 
 
 def skip_night(job: Job, why: str) -> Execution:
     """Send an alert that a night does not take place."""
-    say(f"skipped: {why}")
+    notice(f"skipped: {why}")
     alert = skipped(f"the night of {job.night} did not take place: {why}")
     _send(job, [alert])
     return Execution(job, SKIPPED, alerts=[alert.as_json])
@@ -139,14 +139,14 @@ def _found(execution: Execution) -> list[Alert]:
 def _send(job: Job, alerts: Sequence[Alert]) -> None:
     """Store the alerts, send them, and store which were delivered."""
     for alert in alerts:
-        say(f"alert: {alert.line}")
+        notice(f"alert: {alert.line}")
     _store(job, alerts, [])
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
         _have_a_server()
     deliveries = deliver(job.settings.alerts, alerts, Night.of(job))
     for each in deliveries:
         if each.status == "failed":
-            say(f"alert not delivered to {each.receiver}: {each.error}")
+            notice(f"alert not delivered to {each.receiver}: {each.error}")
     _store(job, [], deliveries)
 
 
@@ -158,7 +158,7 @@ def _have_a_server() -> None:
         if server is not None:
             asyncio.run(server.until_ready())
     except PipelineError as error:
-        say(f"alerts may not reach Prefect's blocks: {error}")
+        notice(f"alerts may not reach Prefect's blocks: {error}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
@@ -169,7 +169,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         store(job, alerts, deliveries)
         Warehouse(job.warehouse).publish()
     except (WarehouseError, OSError) as error:
-        say(f"alerts are not stored: {explained(error)[1]}")
+        notice(f"alerts are not stored: {explained(error)[1]}")
 
 
 def _ping(job: Job) -> None:
@@ -177,4 +177,4 @@ def _ping(job: Job) -> None:
     if pinged is not None:
         _store(job, [], [pinged])
         if pinged.status == "failed":
-            say(f"the dead-man's switch could not be called: {pinged.error}")
+            notice(f"the dead-man's switch could not be called: {pinged.error}")

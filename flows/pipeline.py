@@ -2,7 +2,7 @@
 
 import asyncio
 
-from flows.artifacts import told
+from flows.artifacts import log_stage
 from flows.job_flow import job_flow
 from flows.result_tables import results_shown
 from flows.run.errors import explained
@@ -19,7 +19,7 @@ from flows.stages import (
     select_hard_flow,
 )
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.judge import plan_verdicts
 from tasks.run.coverage import coverage
 from tasks.run.crew import crew_for
@@ -113,7 +113,7 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
     except Exception as error:  # noqa: BLE001 - reported as the failure of this model; the others go on
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
-        return [await told(job, report)]
+        return [await log_stage(job, report)]
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
@@ -144,5 +144,5 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
             )
     if not job.is_quiet:
         for warning in report.warnings:
-            say(f"  {warning}")
+            notice(f"  {warning}")
     return report

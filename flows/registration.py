@@ -29,7 +29,7 @@ from flows.run.config import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.rules.errors import PipelineError, UsageError
 
 _IN_PROGRESS = FlowRunFilterState(
@@ -42,7 +42,9 @@ class _Runner(Runner):
     """Prefect's runner, except that its runs end in order whatever ends it: Prefect's own kills them on Ctrl-C."""
 
     async def __aexit__(self, *exc_info: Any) -> None:
-        say("stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait for them")
+        notice(
+            "stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait for them"
+        )
         await self.cancel_all()
         await super().__aexit__(*exc_info)
 
@@ -62,8 +64,8 @@ async def run_deployments(job: Job, asked: Asked, suffix: str) -> None:
     ids = [await runner.aadd_deployment(each) for each in deployments]
     await _close_killed(ids)
     nightly = job.settings.nightly
-    say(f"nights start at {nightly.cron!r} ({nightly.timezone})")
-    say(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
+    notice(f"nights start at {nightly.cron!r} ({nightly.timezone})")
+    notice(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
     try:
         await runner.start()
     except Exception as error:
@@ -91,8 +93,8 @@ async def register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
             raise UsageError(f"--work-pool {work_pool}: there is no such work pool; `{create}` creates it") from error
     for each in deployments:
         await each.aapply(work_pool_name=work_pool)
-    say(f"registered: {', '.join(each.name for each in deployments)}")
-    say(f"a worker for them: {at_this_server(f'worker start --pool {work_pool}')}")
+    notice(f"registered: {', '.join(each.name for each in deployments)}")
+    notice(f"a worker for them: {at_this_server(f'worker start --pool {work_pool}')}")
 
 
 async def _deployments(job: Job, asked: Asked, suffix: str, **options: Any) -> list[RunnerDeployment]:

@@ -10,7 +10,7 @@ from flows.run.signals import run_interruptibly
 from flows.server.own_server import lasting_server, named_server, secret_path
 from flows.server.prefect_environment import prepare
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.rules.errors import UsageError
 from warehouse import Warehouse
 
@@ -38,7 +38,7 @@ def serve(
         try:
             run_interruptibly(lambda: _run(job, asked, suffix, until_ready))
         except (asyncio.CancelledError, KeyboardInterrupt):
-            say("stopped; the schedules stay active")
+            notice("stopped; the schedules stay active")
     return 0
 
 
@@ -61,12 +61,12 @@ async def _run(job: Job, asked: Asked, suffix: str, until_ready: Callable[[], Aw
 def _server(job: Job, port: int) -> Iterator[Callable[[], Awaitable[None]]]:
     """Use a Prefect server meanwhile: the configured one, or this user's own on the port. Gives what waits for it."""
     if named := named_server():
-        say(f"Prefect: {named.removesuffix('/api')}")
+        notice(f"Prefect: {named.removesuffix('/api')}")
         yield partial(asyncio.sleep, 0)
         return
     server = lasting_server(port, _settings(job))
     server.use()
-    say(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
+    notice(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
     try:
         yield server.until_ready
     finally:
