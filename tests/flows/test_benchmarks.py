@@ -53,7 +53,7 @@ class World:
         stdout, stderr = io.StringIO(), io.StringIO()
         where = ["--config", str(self.folder / "prbench.yaml"), "--warehouse", str(self.folder / "warehouse")]
         with redirect_stdout(stdout), redirect_stderr(stderr):
-            returned = main([*arguments, *where])
+            returned = main([*arguments, *([] if arguments[0] == "benchmarks" else where)])
         assert (returned, stderr.getvalue() if code == 0 else "") == (code, "")
         return stderr.getvalue() if code else stdout.getvalue()
 
@@ -148,7 +148,7 @@ def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_pa
         (["leaderboard", "--by", "mood"], "--by mood: prbench has category, topic, expert, turns, decision_type, "),
         (["leaderboard", "--benchmark", "twin", "--by", "axis"], "reference_texts, subset, mood"),
         (["leaderboard", "--model", "x"], "--model x: the leaderboard has none; it has ada, bell, curie, dirac"),
-        (["judges", "--judge", "x"], "--judge x: there is none; there are a-judge, b-judge, expert, majority"),
+        (["judges", "--judge", "x"], "--judge x: not found; known: a-judge, b-judge, expert, majority"),
         (["leaderboard", "--benchmark", "nope"], "--benchmark nope: the data set of "),
         (["leaderboard", "--benchmark", "healthbench"], "name one of healthbench there under benchmarks.healthbench."),
         (["benchmarks", "nope"], "there is no 'nope'; known are healthbench, prbench, researchrubrics, twin"),

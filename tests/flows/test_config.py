@@ -125,7 +125,7 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
     findings = examine(load_job(Asked(config=file, warehouse=tmp_path / "data")))
     (found,) = [finding for finding in findings if finding.subject.startswith("headers")]
     assert (found.subject, found.is_ok) == ("headers of openai/x", None)
-    assert found.detail.startswith("literal: X-Team, X-Zone; ")
+    assert found.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
 
 

@@ -207,7 +207,7 @@ def test_a_prompt_writes_no_files(
 ) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     assert main(["sql", *arguments, "--warehouse", str(folder)]) == 2
-    assert "the prompt writes text" in capsys.readouterr().err
+    assert "the prompt only writes text" in capsys.readouterr().err
 
 
 class Terminal:

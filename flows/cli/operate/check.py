@@ -1,0 +1,29 @@
+"""The command `check`."""
+
+import click
+
+from flows.cli.common.flow_runner import finish, run_flow
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import Context, shared_options
+from flows.cli.common.output import show_rows
+
+
+@click.command(cls=Command, epilog=examples("prbench check", "prbench check --list"))
+@click.option("--list", "only_list", is_flag=True, help="List all checks with their policies, and run none.")
+@shared_options()
+def check(context: Context, only_list: bool) -> int:
+    """Run the data quality checks on all stored data.
+
+    The policy of a check (`quarantine`, `warn` or `fail`) says what happens when data does not pass it; the
+    configuration sets it under `quality`.
+    """
+    if not only_list:
+        return finish(context, run_flow(context, "check"))
+    from tasks.benchmarks import load_benchmark
+    from tasks.check.check import rules_of, with_policies
+
+    job = context.job
+    rules = with_policies(job, rules_of(load_benchmark(job.settings.benchmark)))
+    rows = list(dict.fromkeys((r.check_name, r.stage, r.policy, r.meaning) for r in rules))
+    show_rows(context.as_json, ["check", "stage", "policy", "meaning"], rows)
+    return 0
