@@ -71,7 +71,7 @@ def run_night(
     job = as_night(job, begun_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         when = f"{job.stop_at:%H:%M}"
-        return skip_night(job, f"it was to stop at {when}, which has passed (--stop-at gives another time)")
+        return skip_night(job, f"its stop time {when} has passed (give another with --stop-at)")
     must_wait = job.settings.nightly.overlap == "queue"
     alerts: list[Alert] = []
     try:
@@ -154,7 +154,7 @@ def _tell(job: Job, alerts: Sequence[Alert]) -> None:
     deliveries = asyncio.run(deliver(job.settings.alerts, alerts, Night.of(job)))
     for each in deliveries:
         if each.status == "failed":
-            say(f"alert not delivered to {each.receiver}: {each.error}")
+            say(f"could not send an alert to {each.receiver}: {each.error}")
     _store(job, [], deliveries)
 
 
@@ -166,7 +166,7 @@ def _have_a_server() -> None:
         if server is not None:
             asyncio.run(server.until_ready())
     except PipelineError as error:
-        say(f"alerts may not reach Prefect's blocks: {error}")
+        say(f"alerts may not reach Prefect blocks: {error}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:

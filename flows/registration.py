@@ -28,8 +28,8 @@ def run_deployments(job: Job, asked: Asked, name: str | None) -> None:
     deployments = _deployments(job, asked, name)
     asyncio.run(_refuse_others(deployments))
     nightly = job.settings.nightly
-    say(f"nights begin at {nightly.cron!r} ({nightly.timezone})")
-    say(f"one by hand: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
+    say(f"nights start at {nightly.cron!r} ({nightly.timezone})")
+    say(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
     with contextlib.suppress(KeyboardInterrupt):
         # A schedule that a restart pauses would stay so when the next start fails.
         serve_deployments(*deployments, pause_on_shutdown=False, print_starting_message=False)

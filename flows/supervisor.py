@@ -88,7 +88,7 @@ def _counted_signals() -> Iterator[list[float]]:
 
 
 def _stop(process: SpawnProcess, ours: "Connection[Any, Any]", signals: list[float], patience: Patience) -> None:
-    say("stopping: runs that are under way end first and keep what they finished; once more does not wait for them")
+    say("stopping: waiting for runs under way, which keep what they finished; interrupt again to stop at once")
     ours.close()
     deadline_s = time.monotonic() + patience.engines_s + _SETTLE_S + patience.work_s
     while process.is_alive() and len(signals) == 1 and time.monotonic() < deadline_s:

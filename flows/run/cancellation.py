@@ -70,7 +70,7 @@ async def told_as_cancelled(job: Job) -> None:
     try:
         await _cancelled(_watched[job.run_id])
     except (HTTPError, PrefectException) as error:
-        say(f"Prefect could not be told that the run was stopped ({type(error).__name__})")
+        say(f"could not report to Prefect that the run was stopped ({type(error).__name__})")
 
 
 def no_longer_watched(job: Job) -> None:

@@ -93,7 +93,7 @@ def load_job(asked: Asked) -> Job:
         is_quiet=asked.is_quiet,
     )
     if job.night == BASE_VINTAGE:
-        raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
+        raise UsageError(f"--night {BASE_VINTAGE}: is not a night but the base sampling; name a day")
     _refuse_impossible(job, where)
     return job
 
@@ -144,7 +144,7 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     known = benchmark_names() if own else []
     for name, settings in own.items():
         if name not in known:
-            raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark; known are {', '.join(known)}")
+            raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark; known: {', '.join(known)}")
         if "benchmark" in settings:
             raise UsageError(f"{where}: {_OWN}.{name}.benchmark: there is no such key")
         _settings({**common, **settings}, f"{where}: {_OWN}.{name}")

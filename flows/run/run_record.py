@@ -39,7 +39,7 @@ def tell_of_killed(job: Job) -> list[dict[str, Any]]:
     if killed:
         warehouse.publish()
     for row in killed:
-        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; what it lacks is done now")
+        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; this run does what is missing")
     return killed
 
 

@@ -120,7 +120,7 @@ def _stopped(kind: Kind, what: str, reports: Sequence[StageReport]) -> list[Aler
     said = dict.fromkeys(line for report in reports for line in report.warnings if line.startswith("stopped at"))
     not_asked_for = {report.stage: report.skipped for report in reports}
     by_stage = ", ".join(f"{count} in {stage}" for stage, count in not_asked_for.items())
-    line = "; ".join([f"the run reached {what}, cells not asked for: {by_stage}", *said])
+    line = "; ".join([f"the run reached {what}, calls not made: {by_stage}", *said])
     return [Alert(kind, "", line, {"not_asked_for": not_asked_for, "warnings": list(said)})]
 
 
@@ -133,10 +133,10 @@ def _lacks(report: StageReport) -> bool:
 def _not_watched(report: StageReport) -> Alert:
     """A judge that could not be asked is not watched: that is no sign that it decides as it did."""
     missing = ", ".join(f"{count} {status}" for status, count in sorted(report.failures.items()))
-    not_asked = f"{report.skipped} not asked for" if report.skipped else ""
-    line = f"the control set was not judged as a whole: {'; '.join(part for part in (missing, not_asked) if part)}"
+    not_asked = f"{report.skipped} not called for" if report.skipped else ""
+    line = f"the control set was not judged completely: {'; '.join(part for part in (missing, not_asked) if part)}"
     facts = {"failures": dict(report.failures), "not_asked_for": report.skipped, "warnings": report.warnings}
-    return Alert("coverage", "", f"{line}; whether a judge drifted is not known for sure", facts)
+    return Alert("coverage", "", f"{line}; a judge may have drifted unnoticed", facts)
 
 
 def _coverage(report: StageReport) -> Alert:

@@ -38,7 +38,7 @@ def folder_of(name: str) -> Path:
     """
     folders = _folders()
     if name not in folders:
-        raise UsageError(f"benchmark: there is no {name!r}; known are {', '.join(sorted(folders))}")
+        raise UsageError(f"benchmark: there is no {name!r}; known: {', '.join(sorted(folders))}")
     return folders[name]
 
 

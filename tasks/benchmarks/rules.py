@@ -69,7 +69,7 @@ def known_labels() -> Rules:
     return (
         rule("category_known", "criteria", "in", "warn", "a category belongs to the vocabulary of its field",
              column="is_category_known", values=[True]),
-        rule("labels_known", "rubrics", "in", "warn", "the labels of a task are known ones",
+        rule("labels_known", "rubrics", "in", "warn", "the labels of a task are known",
              column="are_labels_known", values=[True]),
     )  # fmt: skip
 
@@ -77,9 +77,9 @@ def known_labels() -> Rules:
 def unique_ids() -> Rules:
     """Tasks and criteria have ids of their own."""
     return (
-        rule("unique_task_id", "rubrics", "in", "quarantine", "a task id stands once in a split, with one content",
+        rule("unique_task_id", "rubrics", "in", "quarantine", "a task id appears once in a split, with one content",
              column="n_rows", values=[1]),
-        rule("unique_criterion_id", "criteria", "in", "quarantine", "a criterion id stands once in a task",
+        rule("unique_criterion_id", "criteria", "in", "quarantine", "a criterion id appears once in a task",
              column="n_same_id", values=[1]),
     )  # fmt: skip
 
@@ -87,7 +87,7 @@ def unique_ids() -> Rules:
 def one_of_each_title() -> Rules:
     """No criterion is asked twice."""
     return (
-        rule("title_once", "criteria", "in", "warn", "a criterion's title stands once in a task",
+        rule("title_once", "criteria", "in", "warn", "a criterion's title appears once in a task",
              column="n_same_title", values=[1]),
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def one_of_each_title() -> Rules:
 def titles() -> Rules:
     """Criteria have a text."""
     return (
-        rule("title_not_empty", "criteria", "in", "quarantine", "a criterion's title says something",
+        rule("title_not_empty", "criteria", "in", "quarantine", "a criterion's title is not empty",
              column="is_title_blank", values=[False]),
     )  # fmt: skip
 

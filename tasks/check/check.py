@@ -58,7 +58,7 @@ def with_policies(job: Job, rules: Sequence[Invariant]) -> list[Invariant]:
     known = {rule.check_name: rule.stage for rule in rules_of(load_benchmark(job.settings.benchmark))}
     for name, policy in policies.items():
         if name not in known:
-            raise UsageError(f"quality.{name}: there is no such check; known are {', '.join(sorted(known))}")
+            raise UsageError(f"quality.{name}: there is no such check; known: {', '.join(sorted(known))}")
         if policy == "quarantine" and known[name] != "ingest":
             raise UsageError(f"quality.{name}: looks at results, not at tasks; its policy is warn or fail")
     return [replace(rule, policy=policies.get(rule.check_name, rule.policy)) for rule in rules]
@@ -191,7 +191,7 @@ def _report(job: Job, findings: list[Finding]) -> StageReport:
         if rule.policy == "quarantine":
             refused |= set(keys)
     if fatal:
-        raise PipelineError(f"{fatal[0]}; mend the data, or set quality.{fatal[0].split(' ')[0]} to another policy")
+        raise PipelineError(f"{fatal[0]}; correct the data, or set quality.{fatal[0].split(' ')[0]} to another policy")
     report.is_below_bar = bool(refused - accepted)
     report.notes.append(f"{len(findings)} expectations, {len(failed)} failed, {len(refused)} tasks in quarantine")
     return report

@@ -38,7 +38,7 @@ def resolved(reader: Reader, question: Question, series: Iterable[Series]) -> tu
     names = tuple(full[0] for full in found[kind])
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise UsageError(f"{twice[0]}: stands there twice; what is compared are different {_PLURAL[kind]}")
+        raise UsageError(f"{twice[0]}: given twice; compare different {_PLURAL[kind]}")
     return kind, names
 
 

@@ -42,7 +42,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     if not of_revision and kind != "revision":
         of_revision = every
         if question.revision:
-            notes.append(f"No verdict on the configured revision {question.revision[:12]}: what is there is compared.")
+            notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
     sides = _sides(reader, question, kind, names, [each for each in of_revision if _is_asked_for(each, question)])
     found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not found:

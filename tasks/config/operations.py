@@ -33,7 +33,7 @@ class Nightly(Strict):
         try:
             next(CronSim(cron, datetime.now(UTC)))
         except (CronSimError, StopIteration) as error:
-            raise ValueError(f"{cron!r} is no cron line (minute hour day month weekday): {error or 'never'}") from error
+            raise ValueError(f"{cron!r}: not minute hour day month weekday, {error or 'never'}") from error
         if len(cron.split()) != 5:
             raise ValueError(f"{cron!r} does not have the five fields minute hour day month weekday")
         return cron
@@ -44,7 +44,7 @@ class Nightly(Strict):
         try:
             ZoneInfo(timezone)
         except (KeyError, ValueError, OSError) as error:
-            raise ValueError(f"{timezone!r} is no time zone; write one such as Europe/Berlin") from error
+            raise ValueError(f"{timezone!r} is not a time zone; use one such as Europe/Berlin") from error
         return timezone
 
 

@@ -33,9 +33,9 @@ def read_prompts(path: Path) -> dict[str, str]:
             continue
         task_id, tab, prompt = line.rstrip("\r").partition("\t")
         if not tab:
-            raise PromptFileError(f"{path}:{number}: no tab between the id and the prompt; mend the line")
+            raise PromptFileError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
         if task_id in prompts:
-            raise PromptFileError(f"{path}:{number}: id {task_id!r} stands twice; keep one of the lines")
+            raise PromptFileError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
         prompts[task_id] = prompt
     return prompts
 

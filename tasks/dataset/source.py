@@ -199,7 +199,7 @@ def _json_row(path: Path, number: int, line: str) -> Row:
     except KeyTwice as error:
         raise SourceError(f"{path}:{number}: {error} in the row; keep one of the two") from error
     except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}:{number}: not a JSON object ({error}); mend or remove the line") from error
+        raise SourceError(f"{path}:{number}: not a JSON object ({error}); correct or remove the line") from error
     if not isinstance(row, dict):
-        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; mend or remove the line")
+        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; correct or remove the line")
     return row

@@ -45,8 +45,8 @@ def choose_control_set(job: Job) -> StageReport:
 def _note(judging: Judging, n_chosen: int, number: int) -> str:
     label = judging.judge.label
     if n_chosen == 0:
-        return f"{label} has no decided verdict to make a control set of"
-    there = "" if n_chosen == number else f" of {number} wanted; no more are there"
+        return f"{label} has no decided verdict, so no control set"
+    there = "" if n_chosen == number else f" of {number} wanted (no more exist)"
     return f"control set of {label}: {n_chosen} verdicts{there}"
 
 

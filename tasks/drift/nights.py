@@ -139,11 +139,11 @@ def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
 
 def _tell(job: Job, report: StageReport, owed: Iterable[_Owed]) -> None:
     if report.rows:
-        report.notes.append(f"{report.rows} verdicts of the control set judged anew")
+        report.notes.append(f"{report.rows} verdicts of the control set judged again")
     elif report.skipped == 0 and owed:
-        report.notes.append("the control set was judged, no model call made")
+        report.notes.append("the control set is already judged, no model call made")
     if report.skipped:
-        report.notes.append(f"{report.skipped} verdicts of the control set not asked for")
+        report.notes.append(f"{report.skipped} verdicts of the control set not called for")
     report.warnings += [
         f"{each.judging.judge.label}: {each.n_lost} members of its control set are lost: their response, criterion or "
         "conversation is gone or has changed"

@@ -66,7 +66,7 @@ def _chosen(reader: Reader, names: Sequence[str]) -> list[str]:
     }
     unknown = [name for name in names if name not in known or name in NOT_EXPORTED]
     if unknown:
-        raise UsageError(f"--table {unknown[0]}: there is none to export; `prbench sql --describe` names all")
+        raise UsageError(f"--table {unknown[0]}: no such table; `prbench sql --describe` lists all")
     return list(dict.fromkeys(names))
 
 

@@ -40,7 +40,7 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     with warehouse.reader() as reader:
         for exported in sorted(given, key=lambda table: table.name in _LATE):
             if exported.name not in TABLES or exported.name in NOT_EXPORTED:
-                report.warnings.append(f"{exported.name}: is not imported; it is no table of this program")
+                report.warnings.append(f"{exported.name}: not imported, since it is not a table of this program")
                 continue
             taken[exported.name] = _take_in(warehouse, reader, folder, exported)
         was_checked = reader.value("select count(*) from checks") > 0
@@ -48,9 +48,9 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     report.rows = sum(taken.values())
     n_here = sum(table.n_rows for table in given) - report.rows
     said = ", ".join(f"{number} {name}" for name, number in taken.items() if number) or "nothing new"
-    report.notes.append(f"{said} imported, {n_here} rows were here or stay away")
+    report.notes.append(f"{said} imported, {n_here} rows already present or excluded")
     if was_checked and taken.get("task_rows"):
-        report.warnings.append("tasks have come in that were not checked here: run `prbench check`")
+        report.warnings.append("the imported tasks have not been checked here: run `prbench check`")
     return report
 
 

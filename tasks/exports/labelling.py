@@ -44,7 +44,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     if file.suffix != ".csv":
         raise UsageError(f"{file}: the sheet is a .csv file; name it so")
     if file.exists():
-        raise UsageError(f"{file}: is there already, and may be filled in; name a new file")
+        raise UsageError(f"{file}: already exists and may be filled in; name a new file")
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
         key = {"benchmark": scope.benchmark.name, "revision": scope.dataset_revision}
@@ -61,8 +61,8 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         if not chosen:
             vintages = " or ".join(job.vintages)
             raise UsageError(
-                f"{file}: there is no usable response of vintage {vintages} to grade; see `prbench status`, "
-                "and name another one with --vintage or --night"
+                f"{file}: no usable response of vintage {vintages}; see `prbench status`, "
+                "or choose another one with --vintage or --night"
             )
         ids = [each["response_id"] for each in chosen]
         rows = reader.rows(sql.read("questions/labelling_rows"), key | {"response_ids": ids})

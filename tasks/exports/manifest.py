@@ -56,7 +56,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / NAME
     if not path.is_file():
-        raise Damaged(f"{folder}: is no whole export, {NAME} is missing; export again")
+        raise Damaged(f"{folder}: is not a complete export, {NAME} is missing; export again")
     document = manifests.read_manifest(path, FORMAT, VERSION)
     try:
         tables = tuple(_table(each) for each in document["tables"])
@@ -79,7 +79,7 @@ def verify(folder: Path, tables: Sequence[Exported]) -> None:
     """
     for file in (file for table in tables for file in table.files):
         if not isinstance(file.name, str) or not is_inside(file.name):
-            raise Damaged(f"{folder / NAME}: names {file.name!r}, which is no file of the export")
+            raise Damaged(f"{folder / NAME}: names {file.name!r}, which is not a file of the export")
         path = folder / file.name
         if not path.is_file():
             raise Damaged(f"{path}: is missing; copy or export again")

@@ -75,7 +75,7 @@ def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> I
             for each in read(row):
                 yield where, each
         except RowError as error:
-            raise ImportRefused(f"{where}: {error}; mend the row") from error
+            raise ImportRefused(f"{where}: {error}; correct the row") from error
 
 
 def _read(file: Path) -> Iterator[Any]:
@@ -83,7 +83,7 @@ def _read(file: Path) -> Iterator[Any]:
         try:
             document = read_json(file.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise ImportRefused(f"{file}: not JSON ({error}); mend the file") from error
+            raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
         if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
             return iter([{"task": task, "response": response} for task, response in document.items()])
         return iter(document if isinstance(document, list) else [document])
@@ -148,7 +148,7 @@ def vintage_in(row: Given) -> str | None:
 def refuse_conflict(where: str, given: object, *present: object) -> None:
     """Refuse a row in whose place something else stands already, stored or earlier in the file."""
     if any(other is not None and other != given for other in present):
-        raise ImportRefused(f"{where}: another one stands in its place; use another model, judge or trial")
+        raise ImportRefused(f"{where}: a different one already exists; use another model, judge or trial")
 
 
 def store(job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:
@@ -159,7 +159,7 @@ def store(job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, b
     if was_retracted:
         warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
     warehouse.publish()
-    note = f"{len(rows)} {table_name} imported, {n_given - len(rows)} were there (batch {batch})"
+    note = f"{len(rows)} {table_name} imported, {n_given - len(rows)} already present (batch {batch})"
     if was_retracted:
-        note = f"{batch_in(warehouse, batch)} brought back (batch {batch})"
+        note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
     return StageReport("import", rows=len(rows), notes=[note])

@@ -57,14 +57,14 @@ def retract(job: Job, batch: str) -> StageReport:
     warehouse.publish()
     before = batch_in(warehouse, batch)
     if before.is_retracted:
-        return StageReport("import", notes=[f"batch {batch} was taken back already"])
+        return StageReport("import", notes=[f"batch {batch} is already taken back"])
     if not before.n_responses and not before.n_verdicts:
         with warehouse.reader() as reader:
             known = [row["import_batch"] for row in reader.rows(_KNOWN)]
         said = f"there are {', '.join(known[:_NAMED])}" if known else "nothing was imported"
         more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
-        raise UsageError(f"--retract {batch}: is no batch of rows that are here; {said}{more} (column import_batch)")
+        raise UsageError(f"--retract {batch}: is not an imported batch; {said}{more} (column import_batch)")
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
-    note = f"{before} taken back (batch {batch}); importing the same file brings them back"
+    note = f"{before} taken back (batch {batch}); importing the same file again restores them"
     return StageReport("import", rows=before.n_responses + before.n_verdicts, notes=[note])

@@ -147,7 +147,7 @@ def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts(
     [("is_at_budget", "budget", "its budget"), ("is_at_stop_time", "stop_time", "its stop time")],
 )
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag: str, kind: str, reached: str) -> None:
-    said = "stopped at 5 USD or 06:30 UTC; what was done is kept"
+    said = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = [
         StageReport(stage, skipped=number, warnings=["a lane: stopped for this run: outage", said], **{flag: True})  # type: ignore[arg-type]
         for stage, number in (("sample", 3), ("judge", 70))
@@ -156,7 +156,7 @@ def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag:
     [alert] = alerts_of_reports(reports)
 
     assert kind == alert.kind
-    assert f"the run reached {reached}, cells not asked for: 3 in sample, 70 in judge; {said}" == alert.line
+    assert f"the run reached {reached}, calls not made: 3 in sample, 70 in judge; {said}" == alert.line
     assert {"sample": 3, "judge": 70} == alert.facts["not_asked_for"]
 
 
@@ -183,7 +183,7 @@ def test_a_control_set_that_could_not_be_judged_is_told_unless_the_night_was_cut
     failed = StageReport("drift", failures=Counter({"provider_error": 15}), skipped=5)
     (alert,) = alerts_of_reports([failed])
     assert (alert.kind, alert.subject) == ("coverage", "")
-    assert "15 provider_error; 5 not asked for; whether a judge drifted is not known for sure" in alert.line
+    assert "15 provider_error; 5 not called for; a judge may have drifted unnoticed" in alert.line
 
     cut_short = StageReport("drift", skipped=5, is_at_stop_time=True)
     assert ["stop_time"] == [each.kind for each in alerts_of_reports([cut_short])]

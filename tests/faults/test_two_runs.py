@@ -189,6 +189,6 @@ def test_a_signal_ends_a_run_within_seconds_though_its_calls_take_long(
         os.killpg(run.pid, stop) if to_all else os.kill(run.pid, stop)
         assert run.wait() == 130, run.complaint
         assert time.monotonic() - before_s < 30  # a worker imports pandas for what it has to write
-        assert run.complaint == "interrupted: what was finished is kept; the same command goes on from here\n"
+        assert run.complaint == "interrupted: finished work is kept; run the same command again to continue\n"
         wait_for(lambda: run.members() == [], 2)
     assert outcomes(data) == ["interrupted"]

@@ -147,11 +147,11 @@ def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_pa
     [
         (["leaderboard", "--by", "mood"], "--by mood: prbench has category, topic, expert, turns, decision_type, "),
         (["leaderboard", "--benchmark", "twin", "--by", "axis"], "reference_texts, subset, mood"),
-        (["leaderboard", "--model", "x"], "--model x: the leaderboard has none; it has ada, bell, curie, dirac"),
+        (["leaderboard", "--model", "x"], "--model x: not on the leaderboard; known: ada, bell, curie, dirac"),
         (["judges", "--judge", "x"], "--judge x: not found; known: a-judge, b-judge, expert, majority"),
         (["leaderboard", "--benchmark", "nope"], "--benchmark nope: the data set of "),
         (["leaderboard", "--benchmark", "healthbench"], "name one of healthbench there under benchmarks.healthbench."),
-        (["benchmarks", "nope"], "there is no 'nope'; known are healthbench, prbench, researchrubrics, twin"),
+        (["benchmarks", "nope"], "there is no 'nope'; known: healthbench, prbench, researchrubrics, twin"),
     ],
 )
 def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, arguments: list[str], said: str) -> None:
@@ -221,7 +221,7 @@ def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: Worl
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ({"nope": {}}, "benchmarks.nope: there is no such benchmark; known are healthbench, prbench"),
+        ({"nope": {}}, "benchmarks.nope: there is no such benchmark; known: healthbench, prbench"),
         ({"healthbench": {"benchmark": "prbench"}}, "benchmarks.healthbench.benchmark: there is no such key"),
         ({"healthbench": {"trials": 0}}, "benchmarks.healthbench: trials: "),
         ({"healthbench": 3}, "benchmarks: gives settings by benchmark"),

@@ -187,7 +187,7 @@ def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
         (["--selection", "s", "--hard"], "--by, --risk and --selection show different tables"),
         (["--score", "nope"], "--score nope: prbench has score, min_normalized"),
         (["--selection", "nope"], "--selection nope: is no selection of this data set; there are s"),
-        (["--model", "nope"], "--model nope: the leaderboard has none; it has ada, bell, curie, dirac"),
+        (["--model", "nope"], "--model nope: not on the leaderboard; known: ada, bell, curie, dirac"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(asked: Asked, arguments: list[str], said: str) -> None:

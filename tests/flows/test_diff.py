@@ -73,7 +73,7 @@ def test_a_difference_is_told_in_a_sentence_with_what_it_is_made_of(
     assert "+0.3750" in said.out
     assert "-0.1250" in said.out
     assert "task-00 needs point 0" in said.out
-    assert "below 50 an interval is not to be relied on" in said.out
+    assert "below 50 an interval is unreliable" in said.out
     assert said.err == ""
 
 
@@ -130,8 +130,8 @@ def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.
 
     assert _diff(tmp_path, "good", "mixed") == 0
     shown = capsys.readouterr().out
-    assert f"half: The figures rest on {N_TASKS // 2} tasks" in shown
-    assert f"finance: The figures rest on {N_TASKS} tasks" in shown
+    assert f"half: Based on {N_TASKS // 2} tasks" in shown
+    assert f"finance: Based on {N_TASKS} tasks" in shown
 
 
 def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(

@@ -50,4 +50,4 @@ def test_a_signal_ends_a_command_with_workers_within_seconds_though_its_calls_ta
         assert run.wait() == 130, run.complaint
         assert time.monotonic() - before_s < 30
         assert run.members() == []
-        assert run.complaint == "interrupted: what was finished is kept; the same command goes on from here\n"
+        assert run.complaint == "interrupted: finished work is kept; run the same command again to continue\n"

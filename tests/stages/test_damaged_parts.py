@@ -215,7 +215,7 @@ def test_a_truncated_database_is_built_anew_and_said_in_one_line(job: Job, capsy
         database.write_bytes(content[:n_bytes])
         capsys.readouterr()
         assert 0 == run(job, lambda: aggregate(job)).exit_code
-        assert f"{database}: was damaged and is built anew from the parts\n" == capsys.readouterr().err
+        assert f"{database}: was damaged; it is rebuilt from the parts\n" == capsys.readouterr().err
         assert before == stored(job)
 
 

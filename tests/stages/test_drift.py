@@ -133,7 +133,7 @@ def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: Fa
 
     at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
     other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
-    assert choose_control_set(other).notes == ["judge has no decided verdict to make a control set of"]
+    assert choose_control_set(other).notes == ["judge has no decided verdict, so no control set"]
     judged(other)
     choose_control_set(other)
     assert len(rows(job, "select distinct set_id, judge_config_hash from control_set")) == 2
@@ -162,7 +162,7 @@ def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_r
     assert set(asked) <= set(prompts(server.judgings[: -len(first.calls)]))
     assert {row["criterion_id"] for row in rows(job, "select criterion_id from control_verdicts")} == members
     again = night(server, job, "2026-11-20")
-    assert (again.calls, again.report.notes) == ([], ["the control set was judged, no model call made"])
+    assert (again.calls, again.report.notes) == ([], ["the control set is already judged, no model call made"])
     assert prompts(night(server, job, "2026-11-21").calls) == asked
 
 

@@ -118,7 +118,7 @@ def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, fol
 
     assert f"{folder / '.DS_Store'}, and 1 more" in str(caught.value)
     assert [] == stored(job)
-    assert "2 other files left out" in import_responses(job, folder, skip_other=True).line
+    assert "2 other files skipped" in import_responses(job, folder, skip_other=True).line
     assert 1 == len(stored(job))
 
 
@@ -153,7 +153,7 @@ def test_another_text_in_the_same_place_is_refused(job: Job, folder: Path) -> No
     import_responses(job, write(folder, ada__t1="A."))
     write(folder, ada__t1="Another.", ada__t2="New.")
 
-    with pytest.raises(PipelineError, match=r"t1\.md: another one stands in its place"):
+    with pytest.raises(PipelineError, match=r"t1\.md: a different one already exists"):
         import_responses(job, folder)
 
     assert [["A."]] == stored(job, "select text from responses")
@@ -165,7 +165,7 @@ def test_two_files_for_one_place_are_refused_unless_they_say_the_same(job: Job, 
     assert 1 == import_responses(job, folder).rows
     (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
 
-    with pytest.raises(PipelineError, match=r"t2\.txt: another one stands in its place"):
+    with pytest.raises(PipelineError, match=r"t2\.txt: a different one already exists"):
         import_responses(job, write(folder, ada__t2="B."))
 
 

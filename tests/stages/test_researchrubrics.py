@@ -281,7 +281,7 @@ def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
         "task_name": "r0", "rubrics": json.dumps([{"title": "a"}, {"title": "b"}]),
         "final_presence": json.dumps({"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}),
     }  # fmt: skip
-    with pytest.raises(PipelineError, match=f"row 2: {cause}.*; mend the row"):
+    with pytest.raises(PipelineError, match=f"row 2: {cause}.*; correct the row"):
         import_verdicts(
             world.job([]), write_jsonl(tmp_path / "compiled.jsonl", [{"task": "x"}, whole | cells]), skip_empty=True
         )

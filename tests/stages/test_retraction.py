@@ -124,7 +124,7 @@ def test_what_takes_the_place_of_a_retracted_response_keeps_it(job: Job, answers
     corrected = [{**row, "response": "Corrected."} for row in ANSWERS]
     import_responses(job, write_jsonl(tmp_path / "corrected.jsonl", corrected))
 
-    with pytest.raises(Exception, match="row 1: another one stands in its place"):
+    with pytest.raises(Exception, match="row 1: a different one already exists"):
         import_responses(job, answers)
     assert [{"text": "Corrected."}] == stored(job, "select distinct text from responses")
 
@@ -146,7 +146,7 @@ def test_retracting_twice_is_a_no_op(job: Job, answers: Path) -> None:
     retract(job, batch)
     before = sorted(job.warehouse.rglob("*.parquet"))
 
-    assert "was taken back already" in retract(job, batch).line
+    assert "is already taken back" in retract(job, batch).line
     assert before == sorted(job.warehouse.rglob("*.parquet"))
 
 

@@ -36,7 +36,7 @@ def refuse_damaged(paths: Iterable[Path]) -> None:
     """
     damaged = next((path for path in paths if not is_whole(path)), None)
     if damaged is not None:
-        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and mends what it can")
+        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
 
 
 def is_named_after(name: str, content_hash: str) -> bool:

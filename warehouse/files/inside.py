@@ -36,13 +36,13 @@ def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:
             for part in way:
                 at = _opened(stack, part, at)
             if not stat.S_ISREG(os.stat(last, dir_fd=at, follow_symlinks=False).st_mode):
-                raise NotInside(f"{shown}: is no regular file; put one there")
+                raise NotInside(f"{shown}: not a regular file; put one there")
             file = os.fdopen(os.open(last, _FILE, dir_fd=at), "rb")
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(shown)) from error
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
-        raise NotInside(f"{shown}: is no regular file any more; import again")
+        raise NotInside(f"{shown}: no longer a regular file; import again")
     return file
 
 

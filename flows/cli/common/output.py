@@ -11,6 +11,7 @@ from flows.cli.common.tables import Rows, cell_text, show_table
 from tasks.console.terminal import exact
 from tasks.rules.visible import visible, visible_json
 
+_HEADINGS = {"cost_usd": "cost in USD", "what": "item"}
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 
 
@@ -34,8 +35,13 @@ def show(
 
 
 def show_rows(as_json: bool, columns: Sequence[str], rows: Rows) -> None:
-    """Rows as a table for people, or as JSON for machines."""
-    show(columns, rows, "json" if as_json else "table")
+    """Rows as a table for people, with columns in plain words, or as JSON for machines."""
+    show(columns if as_json else in_words(columns), rows, "json" if as_json else "table")
+
+
+def in_words(columns: Sequence[str]) -> list[str]:
+    """Column names as headings."""
+    return [_HEADINGS.get(column, column.removeprefix("n_").replace("_", " ")) for column in columns]
 
 
 def show_json(value: Any) -> None:

@@ -70,7 +70,7 @@ def _table(answer: Answer) -> tuple[list[str], list[list[Any]]]:
     tested = ["p", "p corrected"] if len(answer.differences) > 1 else ["p"]
     columns = [
         "first", "second", *(CONTEXT[name] for name in context), "split", "difference", _INTERVAL,
-        *tested, "significant", "tasks", "smallest detectable", "first mean", "second mean",
+        *tested, "significant", "tasks", "smallest detectable difference", "first mean", "second mean",
     ]  # fmt: skip
     return columns, [_row(answer, each, context, len(tested)) for each in answer.differences]
 

@@ -32,7 +32,7 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
         click.echo("No model has a complete task here yet.")
         return 0
     show_figures("Rank correlation of length and score", records, {
-        "split": "split", "model": "model", "length in": "measure",
+        "split": "split", "model": "model", "length": "measure",
         "correlation": ("rank_correlation", "ci_low", "ci_high"), "tasks or models": "n",
         "judge": "judge", **repetition(records), "vintage": "vintage",
     })  # fmt: skip

@@ -6,7 +6,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
-from flows.cli.common.output import show_json
+from flows.cli.common.output import in_words, show_json
 from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def benchmarks(context: Context, name: str | None) -> int:
         return 0
     rows = [{**each, "scores": [f"{s}{_RANKS * (s == each['ranks'])}" for s in each["scores"]]} for each in found]
     columns = [column for column in found[0] if column != "ranks"]
-    show_table(columns, [[row[column] for column in columns] for row in rows], is_cut=False)
+    show_table(in_words(columns), [[row[column] for column in columns] for row in rows], is_cut=False)
     click.echo(f"The first grading is the default. Models are ranked by the score marked {_RANKS}.")
     return 0
 
@@ -72,6 +72,8 @@ def _show_one(context: Context, benchmark: "Benchmark") -> None:
     click.echo(f"{benchmark.title}\n")
     for key, value in details.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
-            show_table(list(value[0]), [list(row.values()) for row in value], title=title_of(key), is_cut=False)
+            show_table(
+                in_words(list(value[0])), [list(row.values()) for row in value], title=title_of(key), is_cut=False
+            )
         elif value not in (None, []):
             click.echo(f"{title_of(key)}: {', '.join(value) if isinstance(value, list) else value}")

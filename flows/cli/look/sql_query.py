@@ -68,7 +68,7 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
     with _opened(database, query) as connection:
         relation = connection.sql(query)
         if relation is None:
-            raise UsageError("--format parquet: the query has no rows to write")
+            raise UsageError("--format parquet: the query returns no rows")
         table = relation.to_arrow_table()
         try:
             pq.write_table(table.rename_columns(_unique(table.column_names)), output)

@@ -9,7 +9,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
-from flows.cli.common.output import show_json, show_rows
+from flows.cli.common.output import in_words, show_json, show_rows
 from flows.cli.common.tables import show_table
 from flows.run.arguments import Asked
 
@@ -20,7 +20,7 @@ _SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
 _LAST_DAYS = 7
 _MOMENTS = ("started_at", "ended_at")
 _TITLES = {
-    "spend": "Spend, discarded attempts included; cost_usd leaves out calls of unknown price",
+    "spend": "Spend, with discarded attempts, but without calls of unknown price",
     "runs": "Runs, latest first",
     "disk": "Disk space",
 }
@@ -77,7 +77,7 @@ def _refuse_selection(given: Asked) -> None:
 def _show_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
     for name, rows in tables.items():
         if rows:
-            show_table(list(rows[0]), [tuple(row.values()) for row in rows], title=_TITLES[name])
+            show_table(in_words(list(rows[0])), [tuple(row.values()) for row in rows], title=_TITLES[name])
         else:
             click.echo(f"{_TITLES[name]}: nothing yet")
 
