@@ -17,7 +17,7 @@ from prefect.artifacts import (
 from prefect.runtime import flow_run
 
 from tasks.config.settings import Job
-from tasks.console.progress import Tally, say
+from tasks.console.progress import Tally, notice
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run.stage_report import StageReport
@@ -48,16 +48,16 @@ def tags_of(job: Job) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST_TAGS]
 
 
-async def told(job: Job, report: StageReport) -> StageReport:
+async def log_stage(job: Job, report: StageReport) -> StageReport:
     """Tell what came of a stage: on standard error, in the run's log, and as an artifact."""
     log, line = get_run_logger(), _line(job, report)
     log.info(line)
     for warning in report.warnings:
         log.warning(warning)
     if not job.is_quiet:
-        say(line)
+        notice(line)
         for warning in report.warnings:
-            say(f"  {warning}")
+            notice(f"  {warning}")
     await acreate_markdown_artifact(
         key=report.stage.replace("_", "-"),
         markdown="\n".join([line, *(f"- {warning}" for warning in report.warnings)]),

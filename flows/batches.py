@@ -8,7 +8,7 @@ from typing import Any
 from prefect import State, task
 from prefect.cache_policies import NO_CACHE
 
-from flows.artifacts import progress_shown, told
+from flows.artifacts import log_stage, progress_shown
 from flows.run.cancellation import cancellable
 from tasks.check.check import check
 from tasks.config.settings import Job
@@ -73,7 +73,7 @@ async def called(
     if report.skipped:
         report.notes.append(f"{report.skipped} {what} not called for")
     report.seconds = time.monotonic() - started_s
-    return await told(job, report)
+    return await log_stage(job, report)
 
 
 async def _all(job: Job, batches: Batches, report: StageReport) -> None:

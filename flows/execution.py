@@ -15,7 +15,7 @@ from flows.server.own_server import started_for_this_run
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.compare.leaderboard import EVERY
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.maintain.reread import reread
 from tasks.maintain.spend import store_spend
 from tasks.rules.errors import UsageError
@@ -95,7 +95,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
             execution.outcome = _outcome(execution.reports)
         except (KeyboardInterrupt, asyncio.CancelledError):
             execution.outcome = INTERRUPTED
-            say("interrupted: finished work is kept; run the same command again to continue")
+            notice("interrupted: finished work is kept; run the same command again to continue")
         except BaseException:
             execution.outcome = FAILED
             raise
@@ -113,7 +113,7 @@ def damage_reports(job: Job) -> list[StageReport]:
     notices, losses = take_notices(warehouse.root), warehouse.losses()
     lines = [*(notice.line for notice in notices), *lines_on(losses)]
     for line in lines:
-        say(line)
+        notice(line)
     is_grave = bool(losses) or not all(notice.is_mended for notice in notices)
     return [StageReport("warehouse", warnings=lines, is_below_bar=is_grave)] if lines else []
 
@@ -168,7 +168,7 @@ _JUDGING = {"evaluate", "night", "backfill", "judge"}
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
     server = started_for_this_run()
     if server is not None and not job.is_quiet:
-        say("starting Prefect and a server for this run (10 to 20 s; set PREFECT_API_URL to use a running one)")
+        notice("starting Prefect and a server for this run (10 to 20 s; set PREFECT_API_URL to use a running one)")
     from prefect import tags
 
     from flows import pipeline, stages

@@ -35,7 +35,7 @@ from tasks.alerts import (
     store,
 )
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.drift import drifted
 from tasks.rules.errors import PipelineError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
@@ -101,14 +101,14 @@ def run_night(
 def _already_at_work(job: Job, busy: WarehouseBusy) -> Execution:
     """Another night is at work: this one does not take place, unless it is the same."""
     if is_under_way(job):
-        say(f"skipped: the night of {job.night} is under way already")
+        notice(f"skipped: the night of {job.night} is under way already")
         return Execution(job, SKIPPED)
     return skip_night(job, str(busy).partition(";")[0])
 
 
 def skip_night(job: Job, why: str) -> Execution:
     """Say and tell that a night does not take place."""
-    say(f"skipped: {why}")
+    notice(f"skipped: {why}")
     alert = skipped(f"the night of {job.night} did not take place: {why}")
     _tell(job, [alert])
     return Execution(job, SKIPPED, alerts=[alert.as_json])
@@ -147,14 +147,14 @@ def _found(execution: Execution) -> list[Alert]:
 def _tell(job: Job, alerts: Sequence[Alert]) -> None:
     """Store the alerts, send them, and store what became of the sending."""
     for alert in alerts:
-        say(f"alert: {alert.line}")
+        notice(f"alert: {alert.line}")
     _store(job, alerts, [])
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
         _have_a_server()
     deliveries = asyncio.run(deliver(job.settings.alerts, alerts, Night.of(job)))
     for each in deliveries:
         if each.status == "failed":
-            say(f"could not send an alert to {each.receiver}: {each.error}")
+            notice(f"could not send an alert to {each.receiver}: {each.error}")
     _store(job, [], deliveries)
 
 
@@ -166,7 +166,7 @@ def _have_a_server() -> None:
         if server is not None:
             asyncio.run(server.until_ready())
     except PipelineError as error:
-        say(f"alerts may not reach Prefect blocks: {error}")
+        notice(f"alerts may not reach Prefect blocks: {error}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:
@@ -177,7 +177,7 @@ def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) ->
         store(job, alerts, deliveries)
         Warehouse(job.warehouse).publish()
     except (WarehouseError, OSError) as error:
-        say(f"alerts are not stored: {explained(error)[1]}")
+        notice(f"alerts are not stored: {explained(error)[1]}")
 
 
 def _say_that_it_ended(job: Job) -> None:
@@ -185,4 +185,4 @@ def _say_that_it_ended(job: Job) -> None:
     if pinged is not None:
         _store(job, [], [pinged])
         if pinged.status == "failed":
-            say(f"the dead-man's switch could not be called: {pinged.error}")
+            notice(f"the dead-man's switch could not be called: {pinged.error}")

@@ -8,7 +8,7 @@ from tasks.alerts import Comparison
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.dataset.source import source_of
 from tasks.rules.comparison import holm
 from tasks.rules.errors import PipelineError
@@ -37,7 +37,7 @@ def comparisons(job: Job) -> list[Comparison]:
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
-                say(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
+                notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
                 score = benchmark.primary_score.score_name
                 found += (_comparison(score, each) for each in _of_judging(job, reader, source.revision, asked | row))
@@ -95,7 +95,7 @@ def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any])
     try:
         found = compare(reader, question).differences
     except PipelineError as error:
-        say(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
+        notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
     return [each for each in found if all(getattr(each.pair.second.series, name) == row[name] for name in _JUDGING)]
 

@@ -4,7 +4,7 @@ import asyncio
 
 from prefect import flow
 
-from flows.artifacts import run_name, told
+from flows.artifacts import log_stage, run_name
 from flows.result_tables import results_shown
 from flows.run.cancellation import cancellable
 from flows.run.errors import explained
@@ -21,7 +21,7 @@ from flows.stages import (
     select_hard_flow,
 )
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.judge import plan_verdicts
 from tasks.run.coverage import coverage
 from tasks.run.crew import crew_for
@@ -104,7 +104,7 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
     except Exception as error:  # noqa: BLE001 - told as this model's failure; the others go on
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
-        return [await told(job, report)]
+        return [await log_stage(job, report)]
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
@@ -135,5 +135,5 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
             )
     if not job.is_quiet:
         for warning in report.warnings:
-            say(f"  {warning}")
+            notice(f"  {warning}")
     return report

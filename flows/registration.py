@@ -11,7 +11,7 @@ from flows.run.config import DEFAULT_FILE, DEFAULT_WAREHOUSE
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.rules.errors import UsageError
 
 
@@ -28,8 +28,8 @@ def run_deployments(job: Job, asked: Asked, name: str | None) -> None:
     deployments = _deployments(job, asked, name)
     asyncio.run(_refuse_others(deployments))
     nightly = job.settings.nightly
-    say(f"nights start at {nightly.cron!r} ({nightly.timezone})")
-    say(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
+    notice(f"nights start at {nightly.cron!r} ({nightly.timezone})")
+    notice(f"to start one now: {at_this_server(f'deployment run prbench-nightly/{deployments[0].name}')}")
     with contextlib.suppress(KeyboardInterrupt):
         # A schedule that a restart pauses would stay so when the next start fails.
         serve_deployments(*deployments, pause_on_shutdown=False, print_starting_message=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from flows.nightly_changes import changes
 from flows.server.loopback import HOST, is_from_here
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.maintain.spend import store_spend
 from tasks.report import Written, build
 from tasks.rules.errors import PipelineError, UsageError
@@ -43,7 +43,7 @@ def _store_what_was_spent(job: Job) -> None:
         if warehouse.database.exists() and store_spend(job):
             warehouse.publish()
     except PipelineError as error:
-        say(f"costs are as of the last finished run: {error}")
+        notice(f"costs are as of the last finished run: {error}")
 
 
 def report_of_run(job: Job) -> Written:
@@ -80,12 +80,12 @@ def serve_report(index: Path, port: int) -> None:
         raise UsageError(f"--port {port}: {error.strerror}; name another one, or 0 for any that is free") from error
     with server:
         address = f"http://{HOST}:{server.server_port}/{index.parent.name}/"
-        say(f"{address} (until Ctrl-C)")
+        notice(f"{address} (until Ctrl-C)")
         webbrowser.open(address)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            say("stopped serving the report")
+            notice("stopped serving the report")
 
 
 class _Server(ThreadingHTTPServer):

@@ -11,7 +11,7 @@ from flows.server.own_server import lasting_server, named_server, secret_path
 from flows.server.prefect_environment import prepare
 from flows.supervisor import supervise
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 
 
 def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | None = None) -> int:
@@ -38,14 +38,14 @@ def serve(job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | No
 def _server(job: Job, port: int) -> Iterator[None]:
     """A Prefect server that is used meanwhile: the one that is named, or one of this user's on the port."""
     if named := named_server():
-        say(f"Prefect: {named.removesuffix('/api')}")
+        notice(f"Prefect: {named.removesuffix('/api')}")
         yield
         return
     server = lasting_server(port, _settings(job))
     try:
         asyncio.run(server.until_ready())
         server.use()
-        say(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
+        notice(f"Prefect: {server.url.removesuffix('/api')}, the password is in {secret_path(port)}")
         yield
     finally:
         server.stop()

@@ -9,14 +9,14 @@ from typing import Any
 from prefect import flow
 from prefect.artifacts import acreate_link_artifact
 
-from flows.artifacts import run_name, told
+from flows.artifacts import log_stage, run_name
 from flows.batches import Batches, called
 from flows.run.errors import explained
 from tasks.aggregate import aggregate
 from tasks.assemble.assemble import assemble
 from tasks.check.check import SUITES, check
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
@@ -69,7 +69,7 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
     started_s = time.monotonic()
     report = await derive(job, retry_failed=retry_failed)
     report.seconds = time.monotonic() - started_s
-    return await told(job, report)
+    return await log_stage(job, report)
 
 
 @flow(name="judge", flow_run_name=run_name)
@@ -77,7 +77,7 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
     for line in await tell_of_templates(job) if any(responses for _, responses in owed) else ():
-        say(f"judged again by {line}")
+        notice(f"judged again by {line}")
     again = {"retry_failed": retry_failed}
     batches: Batches = [
         (f"judge {_models(batch)} by {judging.judge.label} {number}", judge_batch,
@@ -135,7 +135,7 @@ async def drift_flow(job: Job) -> StageReport:
     report = await judge_control_set(job)
     report.adopt(chosen)
     report.seconds = time.monotonic() - started_s
-    return await told(job, report)
+    return await log_stage(job, report)
 
 
 @flow(name="report", flow_run_name=run_name)
@@ -169,7 +169,7 @@ async def _timed(job: Job, work: Callable[..., StageReport], *arguments: Any) ->
     started_s = time.monotonic()
     report = await asyncio.to_thread(work, *arguments)
     report.seconds = time.monotonic() - started_s
-    return await told(job, report)
+    return await log_stage(job, report)
 
 
 def _models(batch: Sequence[Owed]) -> str:

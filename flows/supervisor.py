@@ -20,7 +20,7 @@ from typing import Any
 
 from flows.engine_processes import end_engines
 from flows.run.errors import explained
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.console.terminal import show_visibly
 from tasks.rules.errors import PipelineError, UsageError
 
@@ -88,7 +88,7 @@ def _counted_signals() -> Iterator[list[float]]:
 
 
 def _stop(process: SpawnProcess, ours: "Connection[Any, Any]", signals: list[float], patience: Patience) -> None:
-    say("stopping: waiting for runs under way, which keep what they finished; interrupt again to stop at once")
+    notice("stopping: waiting for runs under way, which keep what they finished; interrupt again to stop at once")
     ours.close()
     deadline_s = time.monotonic() + patience.engines_s + _SETTLE_S + patience.work_s
     while process.is_alive() and len(signals) == 1 and time.monotonic() < deadline_s:

@@ -19,7 +19,7 @@ from prefect.runtime import flow_run
 from prefect.states import Cancelled
 
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 
 STOPPED = "Stopped as asked; what was finished is kept, and the same run goes on from here."
 _LOOK_EVERY_S = 5.0
@@ -70,7 +70,7 @@ async def told_as_cancelled(job: Job) -> None:
     try:
         await _cancelled(_watched[job.run_id])
     except (HTTPError, PrefectException) as error:
-        say(f"could not report to Prefect that the run was stopped ({type(error).__name__})")
+        notice(f"could not report to Prefect that the run was stopped ({type(error).__name__})")
 
 
 def no_longer_watched(job: Job) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.maintain.run_history import run_cost, total_cost_usd
 from tasks.maintain.spend import store_spend
 from tasks.rules.secrecy import REFERENCE
@@ -39,7 +39,9 @@ def tell_of_killed(job: Job) -> list[dict[str, Any]]:
     if killed:
         warehouse.publish()
     for row in killed:
-        say(f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; this run does what is missing")
+        notice(
+            f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; this run does what is missing"
+        )
     return killed
 
 

@@ -39,7 +39,9 @@ class _Lines:
     def show(self, tally: Tally) -> None:
         if tally.done >= tally.total or time.monotonic() - tally.said_at_s > _LINE_EVERY_S:
             tally.said_at_s = time.monotonic()
-            say(f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else ""))
+            notice(
+                f"{tally.name}: {tally.done} of {tally.total}" + (f", {tally.failed} failed" if tally.failed else "")
+            )
 
     def close(self) -> None:
         pass
@@ -121,6 +123,6 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
             _screens.pop().close()
 
 
-def say(line: str) -> None:
+def notice(line: str) -> None:
     """A line for people, on standard error."""
     print(visible(line), file=sys.stderr, flush=True)

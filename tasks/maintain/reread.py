@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.config.settings import Job
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.llm.ledger.kept_replies import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import EMPTY, OK
@@ -275,4 +275,4 @@ def _tell(found: _Found, n_changed: Mapping[str, int]) -> None:
         )
     if found.n_without_reply:
         line += f"; {found.n_without_reply} could not be read again, their replies are no longer in the ledger"
-    say(line)
+    notice(line)

@@ -23,7 +23,7 @@ from tasks.alerts.alert import Alert
 from tasks.alerts.mail import mail_of
 from tasks.alerts.message import Message, Night
 from tasks.config.operations import Email
-from tasks.console.progress import Tally, advance, progress, say
+from tasks.console.progress import Tally, advance, notice, progress
 from tasks.console.terminal import guard_log_records, shown_visibly
 from tasks.rules.visible import visible
 from tests.builders import row
@@ -161,7 +161,7 @@ def test_an_error_is_one_line_without_commands_and_its_traceback_too(
 
 
 def test_progress_says_what_a_label_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    say(f"judge {EVIL}: 1 of 2")
+    notice(f"judge {EVIL}: 1 of 2")
     with progress("sample", {EVIL: 1}):
         advance("sample", EVIL, succeeded=True)
     said = capsys.readouterr().err
@@ -182,7 +182,7 @@ def test_progress_bars_say_what_a_label_holds(label: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("COLUMNS", "300")
     with shown_visibly(), progress("sample", {label: 2}):
         advance("sample", label, succeeded=True)
-        say(f"meanwhile {label}")
+        notice(f"meanwhile {label}")
         sys.stderr.write(f"and {label}\n")
         advance("sample", label, succeeded=True)
     shown = terminal.getvalue()

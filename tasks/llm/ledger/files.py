@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.llm.ledger.raw_pages import is_log_damaged
 from tasks.llm.ledger.repair import NOTHING, Saved, salvaged
 from tasks.llm.ledger.schema import INSERT, bring_up, refuse_newer, with_checksum
@@ -102,7 +102,7 @@ def _repair(path: Path, damage: str) -> None:
         _make(path, saved, as_=_repaired(path))
     aside = _finish_repair(path)
     lost = f"{saved.n_lost} could not" if saved.n_lost else "none is known to be lost"
-    say(
+    notice(
         f"{path}: is damaged ({damage}); {saved.n_calls} calls were recovered, {lost}; "
         f"the damaged file is kept as {aside}; calls that are neither recovered nor in a table are made again"
     )

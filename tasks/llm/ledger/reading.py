@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.console.progress import say
+from tasks.console.progress import notice
 from tasks.llm.ledger.entries import COLUMNS, Entry, History, is_as_written
 from tasks.llm.ledger.files import DAMAGE, if_nobody_writes, is_damage, opened, reader_of
 from tasks.rules.errors import PipelineError
@@ -112,7 +112,7 @@ class LedgerFiles:
             return True
         self._damaged_replies[path] += 1
         if self._damaged_replies[path] == 1:
-            say(f"{path}: a stored reply is damaged; its call, and others like it, are made again")
+            notice(f"{path}: a stored reply is damaged; its call, and others like it, are made again")
         return False
 
     def _look_around(self) -> None:
