@@ -65,7 +65,7 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
 
 @flow(name="derive", flow_run_name=run_name)
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
-    """Word criteria anew where a judge asks for another rubric than the original one."""
+    """Rewrite criteria where a judge needs another rubric than the original one."""
     started_s = time.monotonic()
     report = await derive(job, retry_failed=retry_failed)
     report.seconds = time.monotonic() - started_s
@@ -129,7 +129,7 @@ async def check_flow(job: Job) -> StageReport:
 
 @flow(name="drift", flow_run_name=run_name)
 async def drift_flow(job: Job) -> StageReport:
-    """Judge the judges' control sets anew, and choose one for a judge that has none."""
+    """Judge the control sets again, and choose one for a judge that has none."""
     started_s = time.monotonic()
     chosen = await asyncio.to_thread(choose_control_set, job)
     report = await judge_control_set(job)
@@ -161,7 +161,7 @@ async def report_flow(job: Job) -> StageReport:
 
 @flow(name="compact", flow_run_name=run_name)
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
-    """Merge small files into large ones, and let go of raw replies that were kept long enough."""
+    """Merge small files into large ones, and delete old raw replies."""
     return await _timed(job, tidy, job, only_if_needed)
 
 

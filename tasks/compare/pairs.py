@@ -66,7 +66,7 @@ def _refuse_options(question: Question, kind: Kind, every: Sequence[Series]) -> 
     }
     for option, values in narrowing.items():
         if values and option == kind:
-            raise UsageError(f"--{option}: it is {option}s that are compared; leave the option out")
+            raise UsageError(f"--{option}: {option}s are what is compared; leave the option out")
         known = sorted({getattr(each, option) for each in every})
         unknown = [value for value in values if value not in known]
         if unknown:

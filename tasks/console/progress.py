@@ -124,5 +124,5 @@ def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) ->
 
 
 def notice(line: str) -> None:
-    """A line for people, on standard error."""
+    """Show a line to people, on standard error."""
     print(visible(line), file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ def read_prompts(path: Path) -> dict[str, str]:
     """The prompts of a file with a line for each: the task's id, a tab, the prompt as it stands (no quoting).
 
     Raises:
-        PromptFileError: a line has no tab, or an id stands twice.
+        PromptFileError: a line has no tab, or an id appears twice.
     """
     prompts: dict[str, str] = {}
     try:

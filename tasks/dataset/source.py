@@ -119,11 +119,11 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         if not files:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
         if len(files) < len(found):
-            raise UsageError(f"dataset.source: {path} holds a split in two files; keep one of each name")
+            raise UsageError(f"dataset.source: {path} has two files for one split; keep one of them")
         _refuse_irregular(found)
         return files
     if not path.is_file():
-        raise UsageError(f"dataset.source: {path} is no file; give a .parquet or .jsonl file, `hub` or `sample`")
+        raise UsageError(f"dataset.source: {path} is not a file; give a .parquet or .jsonl file, `hub` or `sample`")
     if len(splits) > 1:
         raise UsageError(f"dataset.splits: {path} is one file and can be one split, not {len(splits)}")
     return {splits[0] if splits else path.stem: path}
@@ -135,7 +135,7 @@ def _prompts(dataset: Dataset, path: Path) -> Path | None:
         prompts = Path(dataset.prompts).expanduser()
         if not prompts.is_file():
             raise UsageError(
-                f"dataset.prompts: {prompts} is no file; give one with a line `id<TAB>prompt` for each task"
+                f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
             )
         return prompts
     found = sorted(path.glob(f"*{PROMPTS}")) if path.is_dir() else []
@@ -149,7 +149,7 @@ def _refuse_irregular(found: Sequence[Path]) -> None:
     """Refuse what was found in a folder and is no file: reading a pipe would wait for somebody at its other end."""
     wrong = next((path for path in found if not path.is_file()), None)
     if wrong is not None:
-        raise UsageError(f"dataset.source: {wrong} is no file, or a link to none; remove it from the folder")
+        raise UsageError(f"dataset.source: {wrong} is not a file, or a broken link; remove it from the folder")
 
 
 def _content_revision(files: Mapping[str, Path]) -> str:
@@ -179,7 +179,7 @@ def _read_parquet(path: Path) -> list[Row]:
         rows: list[Row] = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: not a Parquet file that can be read ({reason}); fetch it again") from error
+        raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
     return rows
 
 

@@ -50,7 +50,7 @@ def export_tables(
             benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
             write_manifest(folder, Manifest(made_at.isoformat(), benchmarks, tables))
         except OSError as error:
-            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); remove it, make room") from error
+            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); remove it and make room") from error
     n_rows, n_bytes = sum(table.n_rows for table in tables), sum(f.n_bytes for table in tables for f in table.files)
     filled = sum(1 for table in tables if table.n_rows)
     note = f"{n_rows} rows of {filled} tables in {folder} ({n_bytes / 1e6:.1f} MB)"

@@ -42,7 +42,7 @@ def batch_of(file: Path, *options: str | None) -> str:
     if not file.is_file():
         raise UsageError(f"{file}: no such file")
     if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file}: can't be told by its ending; rows come as {', '.join(_SUFFIXES)}")
+        raise UsageError(f"{file}: unknown file type; use one of {', '.join(_SUFFIXES)}")
     content = hashlib.sha256(file.read_bytes())
     if any(option is not None for option in options):
         content.update(repr(options).encode())
@@ -124,7 +124,7 @@ def of_what_is_here(
             yield row, find(row)
         except NotHere as error:
             if not skip_unknown:
-                raise ImportRefused(f"{error} (--skip-unknown leaves such rows out)") from error
+                raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
 
 
 def number_of(where: str, row: Given, name: str) -> int:

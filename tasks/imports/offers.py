@@ -57,7 +57,7 @@ def offer_of(
         return _of_folder(source, pattern_of(pattern, model), model, skip_other=skip_other, tasks=tasks)
     if pattern is not None or skip_other:
         option = "--skip-other" if pattern is None else "--pattern"
-        raise UsageError(f"{option}: goes with a folder of documents, and {source} is none")
+        raise UsageError(f"{option}: is for a folder of documents, and {source} is not one")
     batch = batch_of(source, model)
     given = in_known_shape(benchmark, given_rows(source, model=model))
     rows = [Offered(where, row, _document(source, where, row)) for where, row in given]
@@ -77,7 +77,7 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
         raise ImportRefused(f"{where}: has a `response` and a `file`; leave one of them out")
     document = source.parent / name
     if document.suffix.lower() not in SUFFIXES:
-        raise ImportRefused(f"{where}: `file` {name} is no document; those end in {', '.join(SUFFIXES)}")
+        raise ImportRefused(f"{where}: `file` {name} is not a document; documents end in {', '.join(SUFFIXES)}")
     try:
         open_inside(source.parent, name).close()
     except FileNotFoundError as error:

@@ -32,7 +32,7 @@ def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
     if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:
-        raise Damaged(f"{path}: is no {kind}; is the folder right?")
+        raise Damaged(f"{path}: is not a valid {kind}; is the folder right?")
     if document["version"] > version:
         raise Damaged(
             f"{path}: is of version {document['version']}, and this program knows none above {version}; "

@@ -179,11 +179,11 @@ def refuse_unready(job: Job) -> None:
         return
     for label, target in _targets(job):
         if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
-            raise UsageError(f"{label}: has no known price, so --max-usd cannot be kept; give it a `price`")
+            raise UsageError(f"{label}: has no known price, so --max-usd cannot be enforced; set its `price`")
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_answer_tokens(target, parameters) is None for parameters in used):
             raise UsageError(
-                f"{label}: its answers have no known longest length, so no cap can be kept; set `max_tokens`"
+                f"{label}: the length of its answers is not limited, so no cap can be enforced; set `max_tokens`"
             )
 
 

@@ -251,8 +251,8 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
     ("name", "text", "said"),
     [
         ("a1", "import nowhere_to_be_found", "a1.py: cannot be loaded (ModuleNotFoundError: No module"),
-        ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is no Benchmark with the name 'a2'"),
-        ("a3", TWIN, "a3.py: BENCHMARK is no Benchmark with the name 'a3'"),
+        ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
+        ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
         ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
         ("a5", TWIN.replace("mood", "topic"), "`cuts`: every benchmark has topic; give the kind another name"),
         ("a6", TWIN.replace("cuts=", "scores=PRBENCH.scores[:1] * 2, cuts="), "each has a name of its own and"),

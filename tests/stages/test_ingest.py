@@ -175,7 +175,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a line nested too deeply": (lambda p: bytes_file(p / "x.jsonl", b"[" * 100_000), "x.jsonl:1: not a JSON"),
     "a key twice": (
         lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'),
-        "x.jsonl:2: key 'task' stands twice in the row; keep one of the two",
+        "x.jsonl:2: key 'task' appears twice in the row; keep one of the two",
     ),
     "a value nested deeply": (
         lambda p: bytes_file(p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"),

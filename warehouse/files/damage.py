@@ -22,7 +22,7 @@ def is_whole(path: Path) -> bool:
         with path.open("rb") as file:
             content_hash = hashlib.file_digest(file, "sha256").hexdigest()
     except PermissionError as error:
-        raise WarehouseError(f"{path}: cannot be read ({error.strerror}); may it be used?") from error
+        raise WarehouseError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
     except OSError:
         return False
     return is_named_after(path.name, content_hash)

@@ -1,6 +1,6 @@
 """The command `leaderboard`, and the leaderboard at the end of a run."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -56,19 +56,16 @@ def leaderboard(
 
 
 def show_leaderboard(context: Context, job: "Job") -> None:
-    """The leaderboard of a job, for people."""
+    """Show the leaderboard of a job to people."""
+    _show(job, leaderboard_of(context, job))
+
+
+def leaderboard_of(context: Context, job: "Job") -> "Table":
+    """The leaderboard of a job."""
     from tasks.compare.leaderboard import Choice
     from tasks.compare.leaderboard import leaderboard as ranked
 
-    _show(job, ranked(job, Choice(context.arguments.vintage)))
-
-
-def leaderboard_records(context: Context, job: "Job") -> list[dict[str, Any]]:
-    """The leaderboard of a job, for machines."""
-    from tasks.compare.leaderboard import Choice
-    from tasks.compare.leaderboard import leaderboard as ranked
-
-    return ranked(job, Choice(context.arguments.vintage)).records
+    return ranked(job, Choice(context.arguments.vintage))
 
 
 def _show(job: "Job", table: "Table") -> None:

@@ -99,7 +99,7 @@ def _opened(database: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Column names of which none stands twice, so that no column is lost: a, a_1, ..."""
+    """Column names of which none appears twice, so that no column is lost: a, a_1, ..."""
     found: list[str] = []
     for name in names:
         number, unique = 0, name

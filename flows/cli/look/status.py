@@ -53,13 +53,11 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
         return _matrix(context, context.job)
     _refuse_selection(context.arguments)
     job = context.job
-    tables: dict[str, list[dict[str, Any]]] = {}
-    if with_spend:
-        tables["spend"] = _spend(job, moment)
-    if with_runs:
-        tables["runs"] = _runs(job, moment)
-    if with_disk:
-        tables["disk"] = _disk(job)
+    tables = {
+        **({"spend": _spend(job, moment)} if with_spend else {}),
+        **({"runs": _runs(job, moment)} if with_runs else {}),
+        **({"disk": _disk(job)} if with_disk else {}),
+    }
     if context.as_json:
         show_json(tables)
     else:

@@ -6,7 +6,7 @@ from flows.cli.common.flow_runner import finish, run_flow
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
 from flows.cli.common.output import show_json
-from flows.cli.look.leaderboard import leaderboard_records, show_leaderboard
+from flows.cli.look.leaderboard import leaderboard_of, show_leaderboard
 from flows.cli.run.plan import show_plan
 
 _NEXT = (
@@ -37,7 +37,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     if execution.was_interrupted:
         return finish(context, execution)
     if context.as_json:
-        show_json(execution.as_json | {"leaderboard": leaderboard_records(context, execution.job)})
+        show_json(execution.as_json | {"leaderboard": leaderboard_of(context, execution.job).records})
         return execution.exit_code
     show_leaderboard(context, execution.job)
     click.echo(f"\nDatabase: {execution.database}")

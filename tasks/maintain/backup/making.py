@@ -107,10 +107,10 @@ def _refuse(warehouse: Warehouse, folder: Path) -> None:
     if folder.resolve().is_relative_to(root):
         raise UsageError(f"{folder}: lies in the warehouse itself; name a folder elsewhere, best on another disk")
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is no folder; name another one")
+        raise UsageError(f"{folder}: is not a folder; name another one")
     is_ours = any((folder / name).exists() for name in (NAME, _LOCK))
     if folder.exists() and not is_ours and any(folder.iterdir()):
-        raise UsageError(f"{folder}: holds something that is no backup; name an empty folder")
+        raise UsageError(f"{folder}: holds files that are not a backup; name an empty folder")
 
 
 def _last(folder: Path) -> Record | None:
