@@ -116,6 +116,9 @@ def _outcome(given: list[str]) -> tuple[int, str]:
     """The exit code, and what to say about it."""
     try:
         return cli.main(args=given, prog_name="prbench", standalone_mode=False) or 0, ""
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2, ""
     except click.ClickException as error:
         return 2, _usage_line(error)
     except (KeyboardInterrupt, click.Abort):

@@ -1,5 +1,7 @@
 """Each command takes the options that change something there, and refuses all others."""
 
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +11,7 @@ import pytest
 
 from flows.cli.common.help import Group, GroupedOption, first_sentence
 from flows.cli.main import SECTIONS, cli, main
+from tests.flows.conftest import PROJECT
 
 SHOWS, ACTS = {"--json", "--verbose"}, {"--json", "--quiet", "--verbose"}
 WAREHOUSE = {"--config", "--warehouse"}
@@ -144,19 +147,41 @@ def test_every_command_but_a_group_without_work_has_examples_of_itself() -> None
         assert any(f"prbench {name}" in line for line in lines) or isinstance(command, Group), name
 
 
-def test_examples_are_commands_that_click_can_read() -> None:
-    import shlex
+def parsed(words: list[str]) -> click.Command:
+    """The command that some words are, once click has read its options."""
+    command: click.Command = cli
+    while isinstance(command, click.Group) and words and words[0] in command.commands:
+        command, words = command.commands[words[0]], words[1:]
+    if isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        command = command.commands["tables"]  # `export FOLDER`
+    with click.Context(command) as context:
+        command.make_parser(context).parse_args(words)
+    return command
 
+
+def test_examples_are_commands_that_click_can_read() -> None:
     for name, command in [("", cli), *commands()]:
         for line in (command.epilog or "").splitlines()[2:]:
-            words = shlex.split(line.split("     ")[0].split(" > ")[0])
-            words = words[words.index("prbench") + 1 :]
-            reading: click.Command = cli
-            while isinstance(reading, click.Group) and words and words[0] in reading.commands:
-                reading, words = reading.commands[words[0]], words[1:]
-            with click.Context(reading) as context:
-                reading.make_parser(context).parse_args(words)
-            assert reading is not cli, (name, line)
+            words = shlex.split(re.split(r" {3,}| > ", line.strip())[0])
+            assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)
+
+
+@pytest.mark.parametrize("document", ["README.md", "flows/README.md"])
+def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -> None:
+    text = (PROJECT / document).read_text(encoding="utf-8")
+    found = re.findall(r"^(?:\$ )?uv run prbench (.+)$", text, re.MULTILINE)
+    assert found
+    for line in found:
+        assert parsed(shlex.split(re.split(r"\s+#", line)[0])) is not cli, line
+
+
+@pytest.mark.parametrize("arguments", [[], ["export"], ["remove"]])
+def test_a_group_without_a_command_shows_its_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
+    assert said.err.count("\n") > 5
 
 
 def test_help_imports_nothing_heavy() -> None:
