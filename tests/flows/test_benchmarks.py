@@ -224,7 +224,7 @@ def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: Worl
         ({"nope": {}}, "benchmarks.nope: there is no such benchmark; known: healthbench, prbench"),
         ({"healthbench": {"benchmark": "prbench"}}, "benchmarks.healthbench.benchmark: there is no such key"),
         ({"healthbench": {"trials": 0}}, "benchmarks.healthbench: trials: "),
-        ({"healthbench": 3}, "benchmarks: gives settings by benchmark"),
+        ({"healthbench": 3}, "benchmarks: must map each benchmark to its settings"),
         ([], None),
     ],
 )
@@ -274,7 +274,7 @@ def test_a_module_that_cannot_be_used_is_refused_in_one_line(
 @pytest.mark.parametrize("named", ["relative", "/nowhere/to/be/found"])
 def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv(OWN_FOLDERS, named)
-    with pytest.raises(UsageError, match=f"{OWN_FOLDERS}: {named} is not the whole path of a folder; set it right"):
+    with pytest.raises(UsageError, match=f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it"):
         benchmark_names()
 
 

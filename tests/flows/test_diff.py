@@ -211,7 +211,7 @@ def test_another_score_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixt
     [
         (["good"], 2, "give two names to compare"),
         (["good", "riskyy"], 2, "nearest: risky (model)"),
-        (["good", "good"], 2, "stands there twice"),
+        (["good", "good"], 2, "given twice"),
         (["good", "risky", "--of", "colour"], 2, "colour"),
         (["good", "risky", "--score", "points"], 2, "--score points: prbench has score, min_normalized"),
         (["good", "risky", "--split", "nowhere"], 2, "it has finance, legal"),

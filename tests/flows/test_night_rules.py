@@ -52,8 +52,8 @@ def test_a_night_whose_stop_time_has_passed_is_skipped_and_told(
     with Warehouse(tmp_path).reader() as reader:
         (alert,) = reader.rows("select kind, detail from alerts")
     assert alert["kind"] == "skipped"
-    assert "it was to stop at 01:01, which has passed" in alert["detail"]
-    assert "skipped: it was to stop" in capsys.readouterr().err
+    assert "its stop time 01:01 has passed" in alert["detail"]
+    assert "skipped: its stop time" in capsys.readouterr().err
 
 
 def test_the_record_of_a_run_holds_no_address_of_alerts(tmp_path: Path) -> None:
@@ -78,5 +78,5 @@ def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_pinned_sampling_is_no_night() -> None:
-    with pytest.raises(UsageError, match="--night base: is the pinned sampling and no night"):
+    with pytest.raises(UsageError, match="--night base: is not a night but the base sampling"):
         load_job(Asked(night="base"))

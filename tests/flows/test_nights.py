@@ -73,8 +73,8 @@ def test_a_night_calls_for_what_is_sampled_nightly_and_for_the_control_set_and_a
 
 def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
     (line,) = [line for line in nights.second.said.stderr.splitlines() if line.startswith("compact: ")]
-    assert "0 raw replies older than 1 days removed" in line
-    assert "left alone" not in line
+    assert "0 raw replies older than 1 days deleted" in line
+    assert "ledger files skipped" not in line
 
 
 def test_nights_without_a_change_alarm_nobody(nights: Nights) -> None:
@@ -173,7 +173,7 @@ def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None
 
     assert alert["kind"] == "failure"
     assert alert["line"].startswith("the night of 2026-11-05 failed: ")
-    assert "tasks.jsonl is no file" in alert["line"]
+    assert "tasks.jsonl is not a file" in alert["line"]
     assert nights.failed.calls == []
     assert len(errors) == 1
 

@@ -191,7 +191,7 @@ def keep_asking(server: OwnServer) -> None:
 @pytest.mark.slow
 def test_serve_starts_a_server_that_obeys_its_user_alone_and_names_the_file_with_the_password(served: Served) -> None:
     deadline_s = time.monotonic() + 300
-    while "one by hand" not in served.log.read_text():
+    while "to start one now" not in served.log.read_text():
         assert served.process.poll() is None, served.log.read_text()
         assert time.monotonic() < deadline_s
         time.sleep(0.5)

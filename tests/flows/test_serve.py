@@ -108,7 +108,7 @@ def served(prefect_api: str, world: NightWorld) -> Iterator[Served]:
     """The server, once everything is served there; the last test ends it."""
     api = Api(prefect_api)
     with serving(world.command.folder, "--warehouse", "data") as (process, log):
-        until(lambda: "one by hand" in log.read_text() or process.poll() is not None)
+        until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
         until(lambda: _is_there(api, DEPLOYMENTS[-1]) or process.poll() is not None)
         assert process.poll() is None, log.read_text()
         # A night a minute would take the time of the other tests.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.flows.conftest import PROJECT
 
-_STOPPING = "stopping: runs that are under way end first"
+_STOPPING = "stopping: waiting for runs under way"
 
 
 class Supervised:

@@ -64,7 +64,7 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         (("a", "zz"), {}, "zz: there is no model, judge,"),
         (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
         (("a", "a-judge"), {}, "a is a model, a-judge is a judge"),
-        (("a", "a"), {}, "a: stands there twice"),
+        (("a", "a"), {}, "a: given twice"),
         (("a", "b"), {"kind": "judge"}, "a: there is no judge of that name"),
         (("a", "b"), {"models": ("a",)}, "--model: models are what is compared"),
         (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),

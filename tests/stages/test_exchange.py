@@ -262,7 +262,7 @@ DAMAGE = {
         lambda folder: rewritten(folder, tables=[
             table | {"files": [file | {"name": 5} for file in table["files"]]}
             for table in manifest_of(folder)["tables"]
-        ]), "is no file of the export",
+        ]), "is not a file of the export",
     ),
     "a newer format": (lambda folder: rewritten(folder, version=9), "is of version 9"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
@@ -272,7 +272,7 @@ DAMAGE = {
         lambda folder: rewritten(folder, tables=[
             table | {"files": [file | {"name": f"../{file['name']}"} for file in table["files"]]}
             for table in manifest_of(folder)["tables"]
-        ]), "is no file of the export",
+        ]), "is not a file of the export",
     ),
 }  # fmt: skip
 

@@ -146,7 +146,7 @@ def test_the_same_folder_again_is_a_no_op_and_converts_nothing(
     report = import_responses(job, folder)
 
     assert (0, 1) == (report.rows, len(stored(job)))
-    assert "0 responses imported, 1 were there" in report.line
+    assert "0 responses imported, 1 already present" in report.line
 
 
 def test_another_text_in_the_same_place_is_refused(job: Job, folder: Path) -> None:

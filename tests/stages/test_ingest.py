@@ -184,11 +184,11 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a number of five thousand digits": (lambda p: bytes_file(p / "x.jsonl", b"1" * 5_000), "x.jsonl:1: not a JSON"),
     "another encoding": (lambda p: bytes_file(p / "x.jsonl", "{\"é\": 1}".encode("latin-1")), "not UTF-8"),
     "an empty file": (lambda p: bytes_file(p / "x.jsonl", b""), "there is no row"),
-    "a Parquet file that is none": (lambda p: bytes_file(p / "x.parquet", b"PAR? no"), "not a Parquet file"),
-    "an empty Parquet file": (lambda p: bytes_file(p / "x.parquet", b""), "not a Parquet file"),
+    "a Parquet file that is none": (lambda p: bytes_file(p / "x.parquet", b"PAR? no"), "cannot be read as Parquet"),
+    "an empty Parquet file": (lambda p: bytes_file(p / "x.parquet", b""), "cannot be read as Parquet"),
     "a Parquet file cut off": (
         lambda p: bytes_file(p / "x.parquet", write_parquet(p / "whole.pq", [good_row("t")]).read_bytes()[:-9]),
-        "not a Parquet file",
+        "cannot be read as Parquet",
     ),
     "a Parquet file without rows": (lambda p: write_parquet(p / "x.parquet", []), "there is no row"),
     "a row without an id": (lambda p: write_jsonl(p / "x.jsonl", [good_row("t"), good_row("t", task="")]), "row 2: "),
@@ -241,7 +241,7 @@ def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path,
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [
-        ({"source": "no/such/file.jsonl"}, "is no file"),
+        ({"source": "no/such/file.jsonl"}, "is not a file"),
         ({"source": "rows.csv"}, "a data set is a .parquet or .jsonl file"),
         ({"source": "x.jsonl", "splits": ["a", "b"]}, "can be one split, not 2"),
         ({"source": "empty"}, "holds no .parquet or .jsonl file"),
@@ -286,5 +286,5 @@ def test_a_pipe_in_the_folder_of_a_data_set_is_refused_and_not_waited_for(
     (tmp_path / "folder").mkdir()
     write_jsonl(tmp_path / "folder" / "finance.jsonl", [good_row("t")])
     os.mkfifo(tmp_path / "folder" / name)
-    with pytest.raises(UsageError, match=f"{name} is no file"):
+    with pytest.raises(UsageError, match=f"{name} is not a file"):
         ingest(job_on(tmp_path / "folder", root))

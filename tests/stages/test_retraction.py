@@ -102,7 +102,7 @@ def test_importing_the_file_again_brings_back_what_it_brought_and_what_was_judge
     report = import_responses(job, answers)
     judged(job)
 
-    assert "2 responses and 22 verdicts brought back" in report.line
+    assert "2 responses and 22 verdicts restored" in report.line
     assert (2, 22) == counts(job)
     assert before == [stored(job, query) for query in queries]
     assert n_calls == len(server.book) == 20

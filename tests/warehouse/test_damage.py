@@ -441,7 +441,7 @@ def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehous
     for block in range(12_288, len(content), 262_144):
         flip(warehouse.database, block + 4_000)
 
-    with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` builds it anew") as caught:
+    with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` rebuilds it") as caught:
         rows_of(warehouse)
     assert 1 == len(str(caught.value).splitlines())
 
