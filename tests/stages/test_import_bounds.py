@@ -76,8 +76,8 @@ LEADING_OUT: dict[str, tuple[Callable[[Path, Path], object], str]] = {
     "a link to a folder": (lambda ada, secret: (ada / "bell").symlink_to(secret.parent), "is a link to a folder"),
     "a link to a file that is not there": (lambda ada, secret: (ada / "t1.md").symlink_to("/no/such"), "leads out of"),
     "a link to itself": (lambda ada, secret: (ada / "t1.md").symlink_to("t1.md"), "t1.md: "),
-    "a pipe": (lambda ada, secret: os.mkfifo(ada / "t1.md"), "is no regular file"),
-    "a socket": (lambda ada, secret: _socket(ada / "t1.md"), "is no regular file"),
+    "a pipe": (lambda ada, secret: os.mkfifo(ada / "t1.md"), "not a regular file"),
+    "a socket": (lambda ada, secret: _socket(ada / "t1.md"), "not a regular file"),
     "a link to a device": (lambda ada, secret: (ada / "t1.md").symlink_to("/dev/zero"), "leads out of"),
 }  # fmt: skip
 
@@ -105,8 +105,8 @@ def test_a_folder_that_leads_out_of_itself_is_refused(
         ("link.md", "leads out of"),
         ("linked/t1.md", "leads out of"),
         ("/dev/../{secret}", "leads out of"),
-        ("pipe.md", "is no regular file"),
-        ("ada.md", "is no regular file"),
+        ("pipe.md", "not a regular file"),
+        ("ada.md", "not a regular file"),
         ("nul\0.md", "leads out of"),
     ],
 )

@@ -192,8 +192,8 @@ def _row(**values: Any) -> Callable[[Path], Path]:
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a file and a response": (_row(file="a.md", response="B."), "row 2: has a `response` and a `file`"),
     "a file that is not there": (_row(file="gone.md"), "there is no file"),
-    "a file of another kind": (_row(file="a.xlsx"), "is no document"),
-    "a folder": (_row(file="."), "is no document"),
+    "a file of another kind": (_row(file="a.xlsx"), "is not a document"),
+    "a folder": (_row(file="."), "is not a document"),
     "an unknown task of a file": (_row(task="t9", file="a.md"), "'t9'"),
     "a locked file": (
         lambda folder: write_locked_pdf(write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x").parents[1],
@@ -235,7 +235,7 @@ def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -
     (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
 
     for options in ({"pattern": "{task}"}, {"skip_other": True}):
-        with pytest.raises(UsageError, match="goes with a folder"):
+        with pytest.raises(UsageError, match="is for a folder"):
             import_responses(job, tmp_path / "x.json", "ada", **options)  # type: ignore[arg-type]
 
 
