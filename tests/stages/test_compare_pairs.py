@@ -136,7 +136,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     [found] = answer.differences
     assert (answer.kind, found.pair.second.name) == ("template", "0123450000")
     assert found.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
-    with pytest.raises(UsageError, match="012345: 2 templates begin so"):
+    with pytest.raises(UsageError, match="012345: 2 templates match"):
         ask(reader, "012345", "0123456789")
     with pytest.raises(UsageError, match="01234: there is no"):
         ask(reader, "01234", "0123456789")
