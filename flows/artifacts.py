@@ -49,7 +49,7 @@ def tags_of(job: Job) -> list[str]:
 
 
 async def log_stage(job: Job, report: StageReport) -> StageReport:
-    """Tell what came of a stage: on standard error, in the run's log, and as an artifact."""
+    """Log the result of a stage: on standard error, in the run's log, and as an artifact."""
     log, line = get_run_logger(), _line(job, report)
     log.info(line)
     for warning in report.warnings:

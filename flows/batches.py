@@ -69,9 +69,9 @@ async def called(
         report.notes.append(f"{report.rows} {what} made")
         report.adopt(await asyncio.to_thread(check, job, (stage,)))
     elif report.skipped == 0:
-        report.notes.append(f"all {what} were there, no model call made")
+        report.notes.append(f"all {what} are present, no model call made")
     if report.skipped:
-        report.notes.append(f"{report.skipped} {what} not asked for")
+        report.notes.append(f"{report.skipped} {what} not called for")
     report.seconds = time.monotonic() - started_s
     return await log_stage(job, report)
 

@@ -164,7 +164,7 @@ def _job(config: str | None, warehouse: str | None, asked: Asked) -> Job:
     _end_with_runner()
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
     if asked.trial_numbers and min(asked.trial_numbers) < 1:
-        raise UsageError(f"trials: {min(asked.trial_numbers)} is no trial; they are counted from 1")
+        raise UsageError(f"trials: {min(asked.trial_numbers)} is not a trial; trials are numbered from 1")
     return load_job(Asked(**{**vars(asked), **given, "is_quiet": not os.isatty(2)}))
 
 

@@ -118,13 +118,13 @@ def execute_flow(
     """Run one of the flows of `flows.pipeline` or `flows.stages` as the work of an execution."""
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown and flow_name in _JUDGING:
-        raise UsageError(f"--judge {unknown[0]}: is not configured, so it cannot be asked")
+        raise UsageError(f"--judge {unknown[0]}: is not configured")
     if flow_name in _JUDGING | {"sample"}:
         refuse_unknown_models(job)
     if flow_name in _WHOLE | {"derive"}:
         refuse_uninstalled(job)
     if job.vintage == EVERY:
-        raise UsageError(f"--vintage {EVERY}: asks a leaderboard for all of them; name the one to sample")
+        raise UsageError(f"--vintage {EVERY}: is for leaderboards; name one sampling")
     refuse_unready(job)
     prepare(is_verbose=is_verbose)
     work = partial(run_interruptibly, lambda: _run(job, flow_name, options))
@@ -145,7 +145,7 @@ def refuse_unknown_models(job: Job) -> None:
             rows = reader.rows("select distinct model from responses where source = 'imported'")
         unknown = sorted(set(unknown) - {row["model"] for row in rows})
     if unknown:
-        raise UsageError(f"--model {unknown[0]}: is neither configured nor the model of an imported answer")
+        raise UsageError(f"--model {unknown[0]}: is neither configured nor the model of an imported response")
 
 
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
@@ -156,9 +156,7 @@ _WHOLE = _JUDGING | {"sample"}
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
     server = started_for_this_run()
     if server is not None and not job.is_quiet:
-        notice(
-            "starting a Prefect server for this run, which takes 10 to 20 s (set PREFECT_API_URL to use a running one)"
-        )
+        notice("starting Prefect and a server for this run (10 to 20 s; set PREFECT_API_URL to use a running one)")
     from prefect import tags
 
     from flows import pipeline, stages

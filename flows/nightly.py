@@ -146,7 +146,7 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
     deliveries = deliver(job.settings.alerts, alerts, Night.of(job))
     for each in deliveries:
         if each.status == "failed":
-            notice(f"alert not delivered to {each.receiver}: {each.error}")
+            notice(f"could not send an alert to {each.receiver}: {each.error}")
     _store(job, [], deliveries)
 
 
@@ -158,7 +158,7 @@ def _have_a_server() -> None:
         if server is not None:
             asyncio.run(server.until_ready())
     except PipelineError as error:
-        notice(f"alerts may not reach Prefect's blocks: {error}")
+        notice(f"alerts may not reach Prefect blocks: {error}")
 
 
 def _store(job: Job, alerts: Sequence[Alert], deliveries: Sequence[Delivery]) -> None:

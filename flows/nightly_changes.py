@@ -29,7 +29,7 @@ def comparisons(job: Job) -> list[Comparison]:
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
-                notice(f"{row['model']}, judged by {row['judge']}: no earlier night that it can be compared with")
+                notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
                 score = benchmark.primary_score.score_name
                 found += (_comparison(score, each) for each in _of_judging(job, reader, data.revision, asked | row))

@@ -43,7 +43,7 @@ def _store_what_was_spent(job: Job) -> None:
         if warehouse.database.exists() and store_spend(job):
             warehouse.publish()
     except PipelineError as error:
-        notice(f"costs are those of the last run that ended: {error}")
+        notice(f"costs are as of the last finished run: {error}")
 
 
 def report_of_run(job: Job) -> Written:
@@ -85,7 +85,7 @@ def serve_report(index: Path, port: int) -> None:
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            notice("the report is no longer served")
+            notice("stopped serving the report")
 
 
 class _Server(ThreadingHTTPServer):

@@ -117,7 +117,7 @@ class Warehouse:
     def _must_renew(self) -> bool:
         must_renew = is_damaged(self.database)
         if must_renew:
-            note(self.root, f"{self.database}: was damaged and is built anew from the parts", is_mended=True)
+            note(self.root, f"{self.database}: was damaged; it is rebuilt from the parts", is_mended=True)
         return must_renew
 
     def damage(self) -> list[str]:

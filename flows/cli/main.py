@@ -10,22 +10,27 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.common.flow_runner import finish, run_flow
-from flows.cli.common.options import Context, examples, shared_options
-from flows.cli.common.output import show_rows
-from flows.cli.compare.analysis import ANALYSIS_COMMANDS
+from flows.cli.common.help import Group, examples
+from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
-from flows.cli.keep.export_backup import KEEPING_COMMANDS
+from flows.cli.compare.judges import judges
+from flows.cli.compare.lengths import lengths
+from flows.cli.keep.backup import backup, restore
+from flows.cli.keep.compact import compact
+from flows.cli.keep.export import export
 from flows.cli.keep.imports import import_
 from flows.cli.keep.remove import remove
 from flows.cli.look.benchmarks import benchmarks
 from flows.cli.look.leaderboard import leaderboard
 from flows.cli.look.report import report
 from flows.cli.look.sql import sql
-from flows.cli.operate.doctor import READING_COMMANDS
+from flows.cli.look.status import status
+from flows.cli.operate.check import check
+from flows.cli.operate.doctor import doctor
 from flows.cli.operate.serve import serve
-from flows.cli.run.pipeline_commands import RUNNING_COMMANDS
-from flows.cli.run.plan_command import plan
+from flows.cli.run.pipeline import backfill, nightly, run
+from flows.cli.run.plan import plan
+from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
 from flows.run.errors import explained
 from tasks.console.terminal import shown_visibly
 
@@ -33,45 +38,36 @@ if TYPE_CHECKING:
     from warehouse.files.damage import Notice
 
 EXIT_DAMAGED = 3
-"""The exit code of a command that did its work and came upon damage."""
+"""The exit code of a command that did its work and found damaged data."""
+SECTIONS: dict[str, tuple[click.Command, ...]] = {
+    "Run": (
+        run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
+    ),
+    "Look": (leaderboard, status, report, sql, benchmarks),
+    "Compare": (diff, judges, criteria, lengths),
+    "Keep": (import_, export, remove, compact, backup, restore),
+    "Operate": (doctor, check, serve),
+}  # fmt: skip
+"""All commands, by what one wants to do."""
 
 
 @click.group(
+    cls=Group,
+    sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
-        "prbench run                         sample data and the embedded model, no key needed",
-        "prbench run --config night.yaml     what night.yaml says",
+        "prbench run                       sample data, built-in model, no key needed",
+        "prbench run --config night.yaml   your data, models and judges",
         "prbench leaderboard --by category",
         "prbench sql 'select model, status, count(*) from verdicts group by all'",
     ),
 )
 def cli() -> None:
-    """Evaluate language models on rubric benchmarks: sample, judge, score and rank, every verdict queryable in SQL."""
+    """Evaluate language models on rubric benchmarks.
 
-
-@cli.command(epilog=examples("prbench check", "prbench check --list"))
-@click.option("--list", "only_list", is_flag=True, help="Name all checks, their policies and what they ask.")
-@shared_options
-def check(context: Context, only_list: bool) -> int:
-    """Run the data-quality suites on what is stored."""
-    if not only_list:
-        return finish(context, run_flow(context, "check"))
-    from tasks.benchmarks import load_benchmark
-    from tasks.config.policies import expectations_of, policies_of
-
-    job = context.job
-    expectations = expectations_of(load_benchmark(job.settings.benchmark))
-    policies = policies_of(job, expectations)
-    rows = list(dict.fromkeys((each.check, each.suite, policies[each.check], each.meaning) for each in expectations))
-    show_rows(context.as_json, ["check", "after", "policy", "what is asked"], rows)
-    return 0
-
-
-for command in (
-    *RUNNING_COMMANDS, import_, remove, *KEEPING_COMMANDS, serve, plan, leaderboard, *ANALYSIS_COMMANDS,
-    *READING_COMMANDS, diff, report, sql, benchmarks,
-):  # fmt: skip
-    cli.add_command(command)
+    Models answer the tasks of a benchmark, judges decide every criterion, and every single verdict can be queried in
+    SQL. `prbench COMMAND --help` describes a command.
+    """
 
 
 def entry() -> None:
@@ -96,11 +92,11 @@ def _end_process(ending: list[int]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code; every error that a user can cause is told in one line."""
+    """Run the command and return its exit code; every error that a user can cause is shown in one line."""
     with shown_visibly():
         code, line = _outcome(list(arguments))
         for notice in _notices():
-            # What a run found is in its reports; this is what other commands come upon.
+            # What a run found is in its reports; this is what other commands find.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
                 code = EXIT_DAMAGED
@@ -119,14 +115,24 @@ def _notices() -> list["Notice"]:
 def _outcome(given: list[str]) -> tuple[int, str]:
     """The exit code, and what to say about it."""
     try:
-        return cli.main(args=given, standalone_mode=False) or 0, ""
+        return cli.main(args=given, prog_name="prbench", standalone_mode=False) or 0, ""
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2, ""
     except click.ClickException as error:
-        return 2, f"{' '.join(error.format_message().split())} (try `prbench --help`)"
+        return 2, _usage_line(error)
     except (KeyboardInterrupt, click.Abort):
         return 130, "interrupted"
-    except Exception as error:  # noqa: BLE001 - the rim: what is left is told in one line, in full with -v
+    except Exception as error:  # noqa: BLE001 - the outermost place: what is left is shown in one line, in full with -v
         if {"-v", "--verbose"} & set(given):
             from tasks.llm.redaction import redacted
 
             click.echo(redacted(traceback.format_exc()), err=True)
         return explained(error)
+
+
+def _usage_line(error: click.ClickException) -> str:
+    """A wrong use in one line, with the help page that tells more."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "prbench"
+    return f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"

@@ -100,7 +100,7 @@ def load_job(asked: Asked) -> Job:
         is_quiet=asked.is_quiet,
     )
     if job.night == BASE_VINTAGE:
-        raise UsageError(f"--night {BASE_VINTAGE}: is the pinned sampling and no night; name a day")
+        raise UsageError(f"--night {BASE_VINTAGE}: is not a night but the base sampling; name a day")
     _refuse_impossible(job, where)
     return with_revision(job)
 
@@ -159,11 +159,11 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     """What benchmarks have of their own; looked at for all of them, so that a mistake is not found at night."""
     own = document.get(_OWN) or {}
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
-        raise UsageError(f"{where}: {_OWN}: gives settings by benchmark; see prbench.example.yaml")
+        raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
     known = benchmark_names() if own else []
     for name, settings in own.items():
         if name not in known:
-            raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark; known are {', '.join(known)}")
+            raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark; known: {', '.join(known)}")
         if "benchmark" in settings:
             raise UsageError(f"{where}: {_OWN}.{name}.benchmark: there is no such key")
         _settings({**common, **settings}, f"{where}: {_OWN}.{name}")
@@ -184,20 +184,20 @@ def _document(path: Path | None) -> tuple[dict[str, Any], str]:
             f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
         ) from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{path}: not YAML that can be read: {' '.join(str(error).split())}") from error
+        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
     return document, str(path)
 
 
 class _UniqueKeys(yaml.SafeLoader):
-    """YAML in which a key that stands twice is an error, and not the last one."""
+    """YAML in which a key that appears twice is an error, and not the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = [key for key in keys if keys.count(key) > 1]
         if twice:
-            raise yaml.YAMLError(f"key {twice[0]!r} stands twice{node.start_mark}")
+            raise yaml.YAMLError(f"key {twice[0]!r} appears twice{node.start_mark}")
         return super().construct_mapping(node, deep)
 
 

@@ -10,7 +10,7 @@ def explained(error: BaseException) -> tuple[int, str]:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError) and error.filename is not None:
-        return 1, f"{error.filename}: {error.strerror}; is the path right, and may it be used?"
+        return 1, f"{error.filename}: {error.strerror}; check the path and its permissions"
     if isinstance(error, PipelineError | WarehouseError):
         return getattr(error, "exit_code", 1), str(error)
     return 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"

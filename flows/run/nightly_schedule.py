@@ -47,7 +47,7 @@ def stop_time(text: str, now: datetime) -> datetime:
             return at if at > now else datetime.combine(now.date() + timedelta(days=1), at.time(), tzinfo=now.tzinfo)
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise UsageError(f"--stop-at {text}: is no time; write 06:30, or 2026-11-22T06:30") from error
+        raise UsageError(f"--stop-at {text}: is not a time; write 06:30, or 2026-11-22T06:30") from error
     moment = moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
     if moment <= now:
         raise UsageError(f"--stop-at {text}: has passed")

@@ -40,7 +40,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         warehouse.publish()
     for row in killed:
         notice(
-            f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; its missing work is done now"
+            f"run {row['run_id']} of {row['started_at']:%Y-%m-%d %H:%M} UTC was killed; this run does what is missing"
         )
     return killed
 

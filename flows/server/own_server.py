@@ -165,7 +165,7 @@ def _secret_file(port: int) -> BinaryIO:
     for found in (path.parent.stat(), os.fstat(descriptor)):
         if found.st_uid != os.getuid() or found.st_mode & 0o077:
             file.close()
-            raise UsageError(f"{path}: others can get at this secret; delete the folder {path.parent} and start again")
+            raise UsageError(f"{path}: other users can read this secret; delete {path.parent} and start again")
     return file
 
 

@@ -13,11 +13,11 @@ from tasks.rules.errors import UsageError
 _ANSWER_S = 10.0
 _REFUSALS = (401, 403)
 _NONE = (
-    "none is named (PREFECT_API_URL); runs and `prbench serve` start one of their own, which asks for a secret; "
-    "Prefect's own commands would start an open one: set PREFECT_SERVER_EPHEMERAL_ENABLED=false for them"
+    "PREFECT_API_URL is not set, so runs and `prbench serve` start a server that asks for a secret; Prefect's own "
+    "commands would start one that asks for none: set PREFECT_SERVER_EPHEMERAL_ENABLED=false to prevent that"
 )
 _OPEN = (
-    "{where} asks for no secret: whoever reaches it, a web page too, can have it run commands; start it with "
+    "{where} asks for no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
     "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"
 )
 _READ = """
@@ -48,13 +48,13 @@ def _asked(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
             anybody = client.get(f"{url}/admin/version").status_code
             with_secret = client.get(f"{url}/admin/version", headers=secret).status_code
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return False, f"{where} cannot be reached ({type(error).__name__}); start it, or mend PREFECT_API_URL"
+        return False, f"{where} cannot be reached ({type(error).__name__}); start it, or correct PREFECT_API_URL"
     if anybody == httpx.codes.OK:
         return False, _OPEN.format(where=where)
     if anybody not in _REFUSALS:
         return None, f"{where} answers {anybody}; PREFECT_API_URL may not lead to a Prefect server"
     if with_secret in _REFUSALS:
-        return False, f"{where} asks for a secret, and PREFECT_API_AUTH_STRING is not that one; set it"
+        return False, f"{where} asks for a secret, and PREFECT_API_AUTH_STRING is a different one; set it"
     return True, f"{where} asks for a secret"
 
 
@@ -73,6 +73,6 @@ def _settings() -> dict[str, str | None]:
         return {key: os.environ.get(name) for key, name in names.items()}
     answer = subprocess.run([sys.executable, "-P", "-c", _READ], capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise UsageError(f"Prefect cannot read its settings; mend {home / 'profiles.toml'}, prefect.toml or .env")
+        raise UsageError(f"Prefect cannot read its settings; correct {home / 'profiles.toml'}, prefect.toml or .env")
     settings: dict[str, str | None] = json.loads(answer.stdout.splitlines()[-1])
     return settings

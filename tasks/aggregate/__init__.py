@@ -31,10 +31,10 @@ def aggregate(job: Job) -> StageReport:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
         rows = reader.rows("select grader from graders where benchmark = ?", [job.settings.benchmark])
         graders = {row["grader"] for row in rows}
-    note = f"{n_rows} leaderboard rows, {len(intervals)} intervals drawn"
+    note = f"{n_rows} leaderboard rows, {len(intervals)} intervals computed"
     report = StageReport("aggregate", rows=n_rows, notes=[note])
     if agreement:
-        report.notes.append(f"{len(agreement)} figures of agreement measured")
+        report.notes.append(f"{len(agreement)} agreement figures computed")
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"
         for name, members in sorted(job.settings.majorities.items())

@@ -30,7 +30,7 @@ def assemble(job: Job) -> StageReport:
         n_made += 1
     warehouse.write("message_rows", rows)
     warehouse.publish()
-    note = f"{n_made} conversations made, {len(scope.task_ids) - n_made} were there"
+    note = f"{n_made} conversations built, {len(scope.task_ids) - n_made} already present"
     return StageReport("assemble", rows=n_made, notes=[note])
 
 

@@ -38,7 +38,7 @@ def folder_of(name: str) -> Path:
     """
     folders = _folders()
     if name not in folders:
-        raise UsageError(f"benchmark: there is no {name!r}; known are {', '.join(sorted(folders))}")
+        raise UsageError(f"benchmark: there is no {name!r}; known: {', '.join(sorted(folders))}")
     return folders[name]
 
 
@@ -61,7 +61,7 @@ def load_benchmark(name: str) -> Benchmark:
         what = one_line(f"{type(error).__name__}: {error}")
         raise UsageError(f"{folder / name}.py: cannot be loaded ({what})") from error
     if not isinstance(benchmark, Benchmark) or benchmark.name != name:
-        raise UsageError(f"{folder / name}.py: BENCHMARK is no Benchmark with the name {name!r}")
+        raise UsageError(f"{folder / name}.py: BENCHMARK is not a Benchmark with the name {name!r}")
     evidence = benchmark.evidence_template
     return replace(
         benchmark,
@@ -91,7 +91,7 @@ def _own_folders() -> Iterator[Path]:
         folder = Path(named).expanduser()
         # A process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
-            raise UsageError(f"{OWN_FOLDERS}: {named} is not the whole path of a folder; set it right, or unset it")
+            raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")
         yield folder
 
 

@@ -157,7 +157,7 @@ def _decoded(row: Row, name: str) -> Any:
     try:
         return read_json(cell) if isinstance(cell, str) else cell
     except (ValueError, RecursionError) as error:
-        raise RowError(f"`{name}` is no JSON ({error})") from error
+        raise RowError(f"`{name}` is not JSON ({error})") from error
 
 
 BENCHMARK = Benchmark(

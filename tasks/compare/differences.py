@@ -189,11 +189,10 @@ def _notes(question: Question, pair: Pair, means: Iterable[float], paired: Paire
     if paired.ci_low is None:
         return notes
     if paired.n_tasks < SMALL:
-        notes.append(f"The figures rest on {paired.n_tasks} tasks; below {SMALL} an interval is not to be relied on.")
+        notes.append(f"Based on {paired.n_tasks} tasks; below {SMALL} an interval is unreliable.")
     elif paired.is_small:
         notes.append(
-            f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is not to be "
-            "relied on."
+            f"Only {paired.n_differing} of {paired.n_tasks} tasks differ; below {FEW_OTHERS} an interval is unreliable."
         )
     return notes
 

@@ -131,4 +131,4 @@ def _refuse_unknown(reader: Reader, given: Mapping[str, Any], board: Mapping[str
         known = [row[column] for row in rows]
         unknown = [label for label in labels if label not in known]
         if unknown and known:
-            raise UsageError(f"--{column} {unknown[0]}: the leaderboard has none; it has {', '.join(known)}")
+            raise UsageError(f"--{column} {unknown[0]}: not on the leaderboard; known: {', '.join(known)}")

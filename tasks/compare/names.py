@@ -34,11 +34,11 @@ def resolved(reader: Reader, question: Question, series: Iterable[Series]) -> tu
     kind = fitting[0]
     for name, full in zip(question.names, found[kind], strict=True):
         if len(full) > 1:
-            raise UsageError(f"{name}: {len(full)} {_PLURAL[kind]} begin so ({', '.join(full)}); give more of it")
+            raise UsageError(f"{name}: {len(full)} {_PLURAL[kind]} match ({', '.join(full)}); give more of the name")
     names = tuple(full[0] for full in found[kind])
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise UsageError(f"{twice[0]}: stands there twice; what is compared are different {_PLURAL[kind]}")
+        raise UsageError(f"{twice[0]}: given twice; compare different {_PLURAL[kind]}")
     return kind, names
 
 

@@ -42,7 +42,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     if not of_revision and kind != "revision":
         of_revision = every
         if question.revision:
-            notes.append(f"No verdict on the configured revision {question.revision[:12]}: what is there is compared.")
+            notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
     sides = _sides(reader, question, kind, names, [each for each in of_revision if _is_asked_for(each, question)])
     found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not found:
@@ -66,7 +66,7 @@ def _refuse_options(question: Question, kind: Kind, every: Sequence[Series]) -> 
     }
     for option, values in narrowing.items():
         if values and option == kind:
-            raise UsageError(f"--{option}: it is {option}s that are compared; leave the option out")
+            raise UsageError(f"--{option}: {option}s are what is compared; leave the option out")
         known = sorted({getattr(each, option) for each in every})
         unknown = [value for value in values if value not in known]
         if unknown:

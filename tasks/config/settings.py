@@ -169,7 +169,7 @@ class Settings(Strict):
             labels = [endpoint.label for endpoint in endpoints]
             twice = sorted({label for label in labels if labels.count(label) > 1})
             if twice:
-                raise ValueError(f"{kind}: label {twice[0]!r} stands twice; give each a `label` of its own")
+                raise ValueError(f"{kind}: label {twice[0]!r} is used twice; give each its own `label`")
         return self
 
 

@@ -66,7 +66,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
             return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
     except Exception as error:  # whatever it is, it is told in one line and stays as the cause
         is_lost = isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError)
-        reason = f"there is no file {file}: mend `dataset.files`" if is_lost else _reason(error, commit)
+        reason = f"there is no file {file}: correct `dataset.files`" if is_lost else _reason(error, commit)
         raise _failure(dataset_id, commit, reason) from error
 
 

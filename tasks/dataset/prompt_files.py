@@ -18,7 +18,7 @@ def read_prompts(path: Path) -> dict[str, str]:
     """The prompts of a file with a line for each: the task's id, a tab, the prompt as it stands (no quoting).
 
     Raises:
-        PromptFileError: a line has no tab, or an id stands twice.
+        PromptFileError: a line has no tab, or an id appears twice.
     """
     prompts: dict[str, str] = {}
     try:
@@ -35,7 +35,7 @@ def read_prompts(path: Path) -> dict[str, str]:
         if not tab:
             raise PromptFileError(f"{path}:{number}: no tab between the id and the prompt; correct the line")
         if task_id in prompts:
-            raise PromptFileError(f"{path}:{number}: id {task_id!r} stands twice; keep one of the lines")
+            raise PromptFileError(f"{path}:{number}: id {task_id!r} appears twice; keep one of the lines")
         prompts[task_id] = prompt
     return prompts
 

@@ -131,7 +131,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
         if not files:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
         if len(files) < len(found):
-            raise UsageError(f"dataset.source: {path} holds a split in two files; keep one of each name")
+            raise UsageError(f"dataset.source: {path} has two files for one split; keep one of them")
         _refuse_irregular(found)
         return files
     if not path.is_file():
@@ -191,7 +191,7 @@ def _read_parquet(path: Path) -> list[Row]:
         rows: list[Row] = pq.read_table(path).to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: not a Parquet file that can be read ({reason}); fetch it again") from error
+        raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
     return rows
 
 

@@ -59,8 +59,8 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         if not chosen:
             vintages = " or ".join(job.vintages)
             raise UsageError(
-                f"{file}: there is no usable response of vintage {vintages} to grade; see `prbench status`, "
-                "and name another one with --vintage or --night"
+                f"{file}: no usable response of vintage {vintages}; see `prbench status`, "
+                "or choose another one with --vintage or --night"
             )
         ids = [each["response_id"] for each in chosen]
         rows = reader.rows(sql.read("questions/labelling_rows"), key | {"response_ids": ids})

@@ -135,7 +135,7 @@ def of_what_is_here(
             yield row, find(row)
         except NotHere as error:
             if not skip_unknown:
-                raise ImportRefused(f"{error} (--skip-unknown leaves such rows out)") from error
+                raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
 
 
 def number_of(where: str, row: Given, name: str) -> int:

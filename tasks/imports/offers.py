@@ -82,7 +82,7 @@ def _document(source: Path, where: str, row: Given) -> Path | None:
         open_inside(source.parent, name).close()
     except FileNotFoundError as error:
         raise ImportRefused(
-            f"{where}: there is no file {document}; `file` is found from the folder of {source.name}"
+            f"{where}: there is no file {document}; paths in `file` start in the folder of {source.name}"
         ) from error
     except NotInside as error:
         raise ImportRefused(f"{where}: `file` {error}") from error

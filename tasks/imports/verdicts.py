@@ -80,7 +80,7 @@ def import_verdicts(
         rows[made["verdict_id"]] = made
     report = store(job, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
     if skip_empty:
-        report.notes.append(f"{len(given) - len(decided)} rows without a decision left out")
+        report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
         report.notes.append(f"{len(decided) - len(placed)} rows on unknown tasks or criteria left out")
     return report

@@ -68,7 +68,7 @@ def _parse(benchmark: Benchmark, source: Source, split: str) -> list[Task]:
         try:
             tasks.append(benchmark.parse_row(row))
         except RowError as error:
-            raise SourceError(f"{where}: row {number}: {error}; mend or remove the row") from error
+            raise SourceError(f"{where}: row {number}: {error}; correct or remove the row") from error
         except Exception as error:
             what = one_line(f"{type(error).__name__}: {error}")
             raise SourceError(f"{where}: row {number}: {benchmark.name}.parse_row cannot read it ({what})") from error

@@ -41,9 +41,9 @@ async def look_after_batches(
         limiter.totals.add(Outcome.of(reply))
     report = StageReport("judge", warnings=merged.notes)
     if merged.handed_in:
-        report.notes.append(f"{merged.handed_in} calls handed in as batches")
+        report.notes.append(f"{merged.handed_in} calls submitted as batches")
     if len(calls) < len(owed) and not is_held_back:
-        report.notes.append(f"{len(owed) - len(calls)} verdicts on long answers are made by live calls")
+        report.notes.append(f"{len(owed) - len(calls)} verdicts on long responses are made by live calls")
     return report
 
 

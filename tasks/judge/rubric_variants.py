@@ -55,7 +55,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
     report.is_below_bar = bool(report.failures)
-    report.notes.append(f"{report.rows} criteria in other words ({', '.join(owed) or 'no judge asks for any'})")
+    report.notes.append(f"{report.rows} criteria rewritten ({', '.join(owed) or 'no judge needs it'})")
     return report
 
 

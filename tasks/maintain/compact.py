@@ -32,7 +32,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     n_parts = warehouse.n_parts()
     if only_if_needed and n_parts <= _MANY_PARTS:
-        report.notes.append(f"{n_parts} files, few enough")
+        report.notes.append(f"{n_parts} files, no need to merge")
     else:
         _compact(warehouse, report)
         forget_removed(job)  # what a removal that was killed left
@@ -45,19 +45,19 @@ def _compact(warehouse: Warehouse, report: StageReport) -> None:
     done = warehouse.compact()
     before, after = (sum(getattr(table, name) for table in done.tables) for name in ("bytes_before", "bytes_after"))
     report.rows = done.parts_before - done.parts_after
-    report.notes.append(f"{done.parts_before} files became {done.parts_after} ({_mb(before)} became {_mb(after)})")
+    report.notes.append(f"{done.parts_before} files merged into {done.parts_after} ({_mb(before)} to {_mb(after)})")
     if done.is_rebuilt:
-        sizes = f"{_mb(done.database_bytes_before)} became {_mb(done.database_bytes_after)}"
-        report.notes.append(f"database built anew ({sizes})")
+        sizes = f"{_mb(done.database_bytes_before)} to {_mb(done.database_bytes_after)}"
+        report.notes.append(f"database rebuilt ({sizes})")
 
 
 def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> None:
     warehouse.publish()
     with warehouse.reader() as reader:
         pruned = prune(job.warehouse / LEDGER, time.time() - days * _DAY_S, lambda cells: _stored(reader, cells))
-    report.notes.append(f"{pruned.entries} raw replies older than {days} days removed ({_mb(pruned.freed_bytes)})")
+    report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
     if pruned.busy_files:
-        report.notes.append(f"{pruned.busy_files} files of the ledger left alone, since they are written to")
+        report.notes.append(f"{pruned.busy_files} ledger files skipped, since a run is writing to them")
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:

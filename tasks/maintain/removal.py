@@ -53,7 +53,7 @@ def chosen(job: Job, choice: Choice) -> list[Row]:
     rows = Warehouse(job.warehouse).responses_where(condition, values)
     missing = sorted(set(choice.response_ids) - {row["response_id"] for row in rows})
     if missing:
-        raise UsageError(f"{missing[0]}: is no response that is stored here and fits what else is asked for")
+        raise UsageError(f"{missing[0]}: no stored response has this id and matches the other options")
     return rows
 
 
@@ -81,7 +81,7 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
     warehouse.migrate()
     with warehouse.alone():
         if damage := warehouse.damage():
-            raise WarehouseError(f"{damage[0]}; `prbench aggregate` mends what it can, then remove again")
+            raise WarehouseError(f"{damage[0]}; run `prbench aggregate` to repair it, then remove again")
         rows = chosen(job, choice)
         moment = datetime.now(UTC)
         warehouse.write("removals", [
@@ -93,6 +93,6 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         warehouse.publish()
         freed = forget_removed(job)
     report = StageReport("remove", rows=len(rows))
-    report.notes.append(f"{len(rows)} responses removed, and {freed.entries} replies in the ledger")
-    report.notes.append("the next run samples them anew; `prbench compact` gives their disk space back after an hour")
+    report.notes.append(f"{len(rows)} responses removed, with {freed.entries} replies in the ledger")
+    report.notes.append("the next run samples them again; `prbench compact` frees their disk space after an hour")
     return report

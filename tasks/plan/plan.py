@@ -141,7 +141,7 @@ def _verdicts(
     planned = _planned("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
     unknown = [] if lengths is None or not planned.calls else list(_of_lengths(lengths, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(scope, reader, judging.judge.rubric))
-    unknown += [f"verdicts on {unworded} criteria that are still to be put in other words"] if unworded else []
+    unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, scope, judging) if planned.calls else ""
     return replace(planned, note="; ".join([*filter(None, [planned.note]), *unknown]), judged_before=before)
 
@@ -167,9 +167,9 @@ def _prompts(judging: Judging, lengths: Lengths | None, conversation: Conversati
 def _of_lengths(lengths: Lengths, to_come_calls: int) -> Iterator[str]:
     """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
     if lengths.room.prompt_tokens is None:
-        yield "its context, so more calls if answers are too long for it (`context_tokens`)"
+        yield "the size of its context (`context_tokens`); answers that are too long for it need more calls"
     elif to_come_calls:
-        yield "more calls if answers to come are too long for it"
+        yield "whether answers are too long for it, which need more calls"
 
 
 def _identity(judging: Judging) -> tuple[str, list[Any]]:
@@ -213,11 +213,11 @@ def _planned(role: str, label: str, calls: int, per_call: _PerCall, prices: Pric
         return Planned(role, label, 0, 0, 0, 0.0, MEASURED)
     missing = []
     if per_call.prompt is None:
-        missing.append("no answer to judge is there yet")
+        missing.append("there is no answer to judge yet")
     if per_call.completion is None:
-        missing.append("no answer of it was measured yet")
+        missing.append("its answers have not been measured yet")
     if prices.input_usd_per_mtok is None:
-        missing.append("its price is not known")
+        missing.append("its price is unknown")
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
     return Planned(role, label, calls, prompt, completion, cost, per_call.basis, "; ".join(missing))

@@ -1,4 +1,4 @@
-"""Cutting a long text into parts that fit, so that nothing of it is dropped or stands twice."""
+"""Cutting a long text into parts that fit, so that nothing of it is dropped or appears twice."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

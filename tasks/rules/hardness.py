@@ -44,7 +44,7 @@ def select_hardest(scores: Mapping[str, Sequence[float]], size: int) -> list[Sel
     if size < 1:
         raise HardSubsetError(f"{len(scores)} complete tasks are too few to select any")
     if len(scores) < size:
-        raise HardSubsetError(f"{size} tasks are asked for and only {len(scores)} are complete for every model")
+        raise HardSubsetError(f"{size} tasks are wanted and only {len(scores)} are complete for every model")
     means = {task: math.fsum(values) / len(values) for task, values in scores.items()}
     # A model's score of a task is a mean over trials already, so what is equal may differ in the last digits.
     hardest = sorted(means, key=lambda task: (round(means[task], _TIE_DIGITS), task))[:size]

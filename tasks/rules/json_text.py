@@ -1,4 +1,4 @@
-"""Reading JSON that somebody hands in: an object in which a key stands twice does not say what is meant."""
+"""Reading JSON that somebody hands in: an object in which a key appears twice does not say what is meant."""
 
 import json
 from json import decoder, scanner
@@ -12,7 +12,7 @@ class KeyTwice(ValueError):
     """An object has a key twice; where in the text the object begins is known once it was looked for."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"key {key!r} stands twice")
+        super().__init__(f"key {key!r} appears twice")
         self.at: int | None = None
 
 

@@ -117,7 +117,7 @@ def json_object(reply: str, *, omits_think_tag: bool = False) -> dict[str, Any]:
     """The one JSON object that a reply is, bare or in one Markdown fence, a block of thinking before it left out.
 
     Raises:
-        VerdictError: it is anything else, or a key stands twice.
+        VerdictError: it is anything else, or a key appears twice.
     """
     # JSON is no thinking, and a text in it may name a tag.
     is_bare = reply.lstrip(_SPACE).startswith(("{", "`"))
@@ -146,7 +146,7 @@ def json_object(reply: str, *, omits_think_tag: bool = False) -> dict[str, Any]:
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise VerdictError("a key stands twice in the JSON object")
+        raise VerdictError("a key appears twice in the JSON object")
     return result
 
 
@@ -157,7 +157,7 @@ def _refuse_second(answer: dict[str, Any], key: str) -> None:
         value = inner.pop()
         if isinstance(value, dict):
             if key in value:
-                raise VerdictError(f"{key} stands in more than one place")
+                raise VerdictError(f"{key} appears in more than one place")
             inner += value.values()
         elif isinstance(value, list):
             inner += value

@@ -95,7 +95,7 @@ def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
     if job.named_tasks is not None:
         unknown = sorted(set(job.named_tasks) - set(task_ids))
         if unknown:
-            raise UsageError(f"--task {unknown[0]}: is no admitted task of the chosen splits; see the table `tasks`")
+            raise UsageError(f"--task {unknown[0]}: not an admitted task of the chosen splits; see the table `tasks`")
         task_ids = [task_id for task_id in task_ids if task_id in job.named_tasks]
     return tuple(task_ids)[: job.limit]
 

@@ -87,8 +87,8 @@ class RunDesk(Desk):
         held = sorted(label or "all models" for role, label in self._held if role == report.stage)
         if held and report.skipped:
             report.warnings.append(
-                f"{', '.join(held)}: {report.skipped} calls not made, since damage took rows like theirs and their "
-                "replies are not in the ledger; --replace-lost makes them"
+                f"{', '.join(held)}: {report.skipped} calls not made, since damage took such rows and their "
+                "replies are not in the ledger; --replace-lost makes these calls"
             )
         limiter = self.limiters[report.stage]
         # Stages that share a lane, one after the other or side by side, tell of it once.
@@ -96,11 +96,11 @@ class RunDesk(Desk):
         self._told.update(report.warnings)
         if self.budget.is_spent:
             report.is_at_budget = True
-            report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
+            report.warnings.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
         if limiter.too_late and self._stop_at is not None:
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
-            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
+            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
 
 def _of_lanes(limiter: Limiter) -> Iterator[str]:
@@ -180,11 +180,11 @@ def refuse_unready(job: Job) -> None:
         return
     for label, target in _targets(job):
         if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
-            raise UsageError(f"{label}: has no known price, so --max-usd cannot be kept; give it a `price`")
+            raise UsageError(f"{label}: has no known price, so --max-usd cannot be enforced; set its `price`")
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_answer_tokens(target, parameters) is None for parameters in used):
             raise UsageError(
-                f"{label}: its answers have no known longest length, so no cap can be kept; set `max_tokens`"
+                f"{label}: the length of its answers is not limited, so no cap can be enforced; set `max_tokens`"
             )
 
 

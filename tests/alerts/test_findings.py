@@ -148,7 +148,7 @@ def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts(
     [("is_at_budget", "budget", "its budget"), ("is_at_stop_time", "stop_time", "its stop time")],
 )
 def test_a_run_that_ended_early_is_one_alert_however_many_stages_that_cost(flag: str, kind: str, reached: str) -> None:
-    said = "stopped at 5 USD or 06:30 UTC; what was done is kept"
+    said = "stopped at 5 USD or 06:30 UTC; finished work is kept"
     reports = [
         StageReport(stage, skipped=number, warnings=["a lane: stopped for this run: outage", said], **{flag: True})  # type: ignore[arg-type]
         for stage, number in (("sample", 3), ("judge", 70))

@@ -177,7 +177,7 @@ def test_it_is_shown_like_those_that_ship(world: World, capsys: pytest.CaptureFi
 
     assert [{"grading": "binary", "default": True, "template": "minutes_v1"}] == found["gradings"]
     assert str(world.config.with_name("minutes.jsonl")) == found["sample"]
-    assert [{"cut": "meeting", "title": "Kind of meeting"}] == found["cuts"]
+    assert [{"breakdown": "meeting", "title": "Kind of meeting"}] == found["breakdowns"]
 
 
 @pytest.mark.long

@@ -53,7 +53,7 @@ class World:
         stdout, stderr = io.StringIO(), io.StringIO()
         where = ["--config", str(self.folder / "prbench.yaml"), "--warehouse", str(self.folder / "warehouse")]
         with redirect_stdout(stdout), redirect_stderr(stderr):
-            returned = main([*arguments, *where])
+            returned = main([*arguments, *([] if arguments[0] == "benchmarks" else where)])
         assert (returned, stderr.getvalue() if code == 0 else "") == (code, "")
         return stderr.getvalue() if code else stdout.getvalue()
 
@@ -147,11 +147,11 @@ def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_pa
     [
         (["leaderboard", "--by", "mood"], "--by mood: prbench has category, topic, expert, turns, decision_type, "),
         (["leaderboard", "--benchmark", "twin", "--by", "axis"], "reference_texts, subset, mood"),
-        (["leaderboard", "--model", "x"], "--model x: the leaderboard has none; it has ada, bell, curie, dirac"),
-        (["judges", "--judge", "x"], "--judge x: there is none; there are a-judge, b-judge, expert, majority"),
+        (["leaderboard", "--model", "x"], "--model x: not on the leaderboard; known: ada, bell, curie, dirac"),
+        (["judges", "--judge", "x"], "--judge x: not found; known: a-judge, b-judge, expert, majority"),
         (["leaderboard", "--benchmark", "nope"], "--benchmark nope: the data set of "),
         (["leaderboard", "--benchmark", "healthbench"], "name one of healthbench there under benchmarks.healthbench."),
-        (["benchmarks", "nope"], "there is no 'nope'; known are healthbench, prbench, researchrubrics, twin"),
+        (["benchmarks", "nope"], "there is no 'nope'; known: healthbench, prbench, researchrubrics, twin"),
     ],
 )
 def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, arguments: list[str], said: str) -> None:
@@ -221,10 +221,10 @@ def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: Worl
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ({"nope": {}}, "benchmarks.nope: there is no such benchmark; known are healthbench, prbench"),
+        ({"nope": {}}, "benchmarks.nope: there is no such benchmark; known: healthbench, prbench"),
         ({"healthbench": {"benchmark": "prbench"}}, "benchmarks.healthbench.benchmark: there is no such key"),
         ({"healthbench": {"trials": 0}}, "benchmarks.healthbench: trials: "),
-        ({"healthbench": 3}, "benchmarks: gives settings by benchmark"),
+        ({"healthbench": 3}, "benchmarks: must map each benchmark to its settings"),
         ([], None),
     ],
 )
@@ -251,8 +251,8 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
     ("name", "text", "said"),
     [
         ("a1", "import nowhere_to_be_found", "a1.py: cannot be loaded (ModuleNotFoundError: No module"),
-        ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is no Benchmark with the name 'a2'"),
-        ("a3", TWIN, "a3.py: BENCHMARK is no Benchmark with the name 'a3'"),
+        ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
+        ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
         ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
         ("a5", TWIN.replace("mood", "topic"), "`cuts`: every benchmark has topic; give the kind another name"),
         ("a6", TWIN.replace("cuts=", "scores=PRBENCH.scores[:1] * 2, cuts="), "each has a name of its own and"),
@@ -274,7 +274,7 @@ def test_a_module_that_cannot_be_used_is_refused_in_one_line(
 @pytest.mark.parametrize("named", ["relative", "/nowhere/to/be/found"])
 def test_a_folder_of_benchmarks_is_named_by_its_whole_path(monkeypatch: pytest.MonkeyPatch, named: str) -> None:
     monkeypatch.setenv(OWN_FOLDERS, named)
-    with pytest.raises(UsageError, match=f"{OWN_FOLDERS}: {named} is not the whole path of a folder; set it right"):
+    with pytest.raises(UsageError, match=f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it"):
         benchmark_names()
 
 

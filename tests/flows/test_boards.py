@@ -102,8 +102,8 @@ def test_a_figure_below_the_bar_and_a_small_one_are_marked_and_the_marks_explain
     below = [row["model"] for row in asked.json("leaderboard", "--judge", "expert") if row["is_below_bar"]]
     assert below == ["dirac"]  # two of its verdicts failed
     assert [line.count("*") for line in shown.splitlines() if "dirac" in line and "│" in line] == [1]
-    assert "* below the coverage bar of 99%; the figures rest on a part of the split: dirac" in shown
-    assert "° fewer than 50 tasks, or hardly any that differ: the interval may be too narrow" in shown
+    assert "* below the coverage bar of 99%, so based on only part of the split: dirac" in shown
+    assert "° fewer than 50 tasks, or few that differ: the interval may be too narrow" in shown
 
 
 def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_shown(
@@ -117,7 +117,7 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
 
     assert (below["mean_score"], below["ci_low"], below["ci_high"]) == (0, 0, 0)
     assert f"{below['raw_mean_score']:.3f}, {below['raw_ci_low']:.3f} to {below['raw_ci_high']:.3f}" in line["below"]
-    assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping." in shown
+    assert "A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means." in shown
     assert [(1, 1, 1), (2, 2, 3), (2, 2, 3), (None, None, None)] == [
         tuple(rows[model][name] for name in ("rank", "rank_low", "rank_high"))
         for model in ("good", "below", "alike", "unheard")
@@ -126,8 +126,8 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
     assert "│ 2 to 3 " in line["below"]
     assert "60 of 60, 59 in all trials" in line["good"]
     assert "not judged" in line["unheard"]
-    assert "No verdict on a split under this judge and template: unheard" in shown
-    assert "rest on a part of the split" not in shown
+    assert "Not judged on a split by this judge: unheard" in shown
+    assert "based on only part of the split" not in shown
 
 
 def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(asked: Asked) -> None:
@@ -135,8 +135,8 @@ def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(
     rows = asked.json("leaderboard", "--by", "severity")
 
     assert any(row["n_tasks"] > 1 and row["ci_low"] is None for row in rows)
-    assert "No interval: fewer than 5 tasks differ from the commonest value." in shown
-    assert "newer than the last" not in shown
+    assert "No interval: fewer than 5 tasks differ from the most common value." in shown
+    assert "Some intervals are missing" not in shown
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -182,11 +182,11 @@ def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--by", "topic", "--risk"], "--by, --risk and --selection ask for different tables"),
-        (["--selection", "s", "--hard"], "--by, --risk and --selection ask for different tables"),
+        (["--by", "topic", "--risk"], "--by, --risk and --selection show different tables"),
+        (["--selection", "s", "--hard"], "--by, --risk and --selection show different tables"),
         (["--score", "nope"], "--score nope: prbench has score, min_normalized"),
         (["--selection", "nope"], "--selection nope: is no selection of this data set; there are s"),
-        (["--model", "nope"], "--model nope: the leaderboard has none; it has ada, bell, curie, dirac"),
+        (["--model", "nope"], "--model nope: not on the leaderboard; known: ada, bell, curie, dirac"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(asked: Asked, arguments: list[str], said: str) -> None:
@@ -235,10 +235,10 @@ def test_agreement_with_people_is_pooled_over_them_and_the_mean_of_pairs_is_call
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["judges", "--judge", "nope"], "--judge nope: there is none; there are a-judge, b-judge, expert, majority"),
-        (["judges", "--people", "nope"], "--people nope: there is none"),
-        (["criteria", "suspect", "--judge", "nope"], "--judge nope: there is none; there are a-judge, b-judge, expert"),
-        (["lengths", "--split", "nope"], "--split nope: there is none; there are finance"),
+        (["judges", "--judge", "nope"], "--judge nope: not found; known: a-judge, b-judge, expert, majority"),
+        (["judges", "--people", "nope"], "--people nope: not found"),
+        (["criteria", "suspect", "--judge", "nope"], "--judge nope: not found; known: a-judge, b-judge, expert"),
+        (["lengths", "--split", "nope"], "--split nope: not found; known: finance"),
         (["criteria"], "Missing argument"),
     ],
 )
@@ -278,6 +278,6 @@ def test_lengths_shows_the_rank_correlation_of_each_model_and_over_the_models(as
     assert all(-1 <= row["rank_correlation"] <= 1 for row in rows)
     assert all(row["is_small"] and (row["ci_low"] is None) == (row["n"] < 10) for row in rows)
     shown = asked("lengths", "--judge", "a-judge")
-    assert "° fewer than 50 are ranked; fewer than 10 have no interval" in shown
+    assert "° fewer than 50 tasks or models; fewer than 10 have no interval" in shown
     assert all("°" in line for line in shown.splitlines() if "(over the models)" in line)
     assert "--score nope: prbench has score" in asked("lengths", "--score", "nope", code=2)

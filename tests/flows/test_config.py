@@ -37,7 +37,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ("trials: 0", "trials: "),
         (MODEL % ", timeout_s: soon", "models[0].timeout_s: "),
         (MODEL % ", tiemout_s: 3", "models[0].tiemout_s: there is no such key"),
-        ("models: [{name: a, label: x}, {name: b, label: x}]", "models: label 'x' stands twice"),
+        ("models: [{name: a, label: x}, {name: b, label: x}]", "models: label 'x' is used twice"),
         ("quality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check"),
         ("quality: {weight_range: maybe}", "quality.weight_range: "),
         ("quality: {verdict_value: quarantine}", "quality.verdict_value: looks at results"),
@@ -94,8 +94,8 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, 
         ),
         ("models: [{name: a/b, api_base: ''}]\ndataset: {source: sample}", "models[0].api_base: "),
         ("trials: 3", "dataset: is missing"),
-        ("dataset: {source: sample}\ndataset: {source: hub}", "not YAML that can be read: key 'dataset' stands twice"),
-        ("a: [", "not YAML that can be read"),
+        ("dataset: {source: sample}\ndataset: {source: hub}", "not valid YAML: key 'dataset' appears twice"),
+        ("a: [", "not valid YAML"),
         ("just words", "holds no settings"),
         *(("a: " + "[" * depth + "]" * depth, "is nested too deeply") for depth in (300, 900, 20_000)),
         ("".join(f"{' ' * depth}a:\n" for depth in range(2_000)), "is nested too deeply"),
@@ -125,7 +125,7 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
     findings = examine(load_job(Asked(config=file, warehouse=tmp_path / "data")))
     (found,) = [finding for finding in findings if finding.subject.startswith("headers")]
     assert (found.subject, found.is_ok) == ("headers of openai/x", None)
-    assert found.detail.startswith("literal: X-Team, X-Zone; ")
+    assert found.detail.startswith("literal values: X-Team, X-Zone; ")
     assert not any("planted-blue" in finding.detail for finding in findings)
 
 

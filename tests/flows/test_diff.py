@@ -68,21 +68,26 @@ def test_a_difference_is_told_in_a_sentence_with_what_it_is_made_of(
     said = capsys.readouterr()
     # Thirty tasks gain a half, ten lose one.
     assert "risky is 0.250 higher than good on finance (95 % interval 0." in said.out
-    assert "): more than chance" in said.out
+    assert "): significant" in said.out
     assert "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score" in said.out
     assert "+0.3750" in said.out
     assert "-0.1250" in said.out
     assert "task-00 needs point 0" in said.out
-    assert "below 50 an interval is not to be relied on" in said.out
+    assert "below 50 an interval is unreliable" in said.out
     assert said.err == ""
 
 
 def test_no_difference_shown_says_what_could_have_been(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _diff(folder, "good", "mixed") == 0
     said = capsys.readouterr().out
-    assert "no difference shown between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0." in said
+    assert (
+        "no significant difference between good and mixed on finance (mixed is 0.000 higher; 95 % interval -0." in said
+    )
     # Ten tasks differ by a half, as many up as down: the spread is sqrt(2.5 / 39), and t has 9 degrees.
-    assert f"this data would show one of {(2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5:.3f} four times in five" in said
+    assert (
+        f"smallest detectable difference {(2.2622 + 0.8834) * (2.5 / 39 / 40) ** 0.5:.3f} (with a power of 80 %)"
+        in said
+    )
 
 
 def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_is_given(
@@ -90,10 +95,10 @@ def test_where_too_few_tasks_differ_that_is_said_and_neither_interval_nor_test_i
 ) -> None:
     assert _diff(folder, "good", "odd", "twin") == 0
     said = capsys.readouterr().out
-    assert "odd is 0.000 higher than good on finance, but too few tasks differ (2 of 40) to tell it from chance" in said
+    assert "odd is 0.000 higher than good on finance, but this cannot be tested: only 2 of 40 tasks differ" in said
     assert "too few tasks differ" in next(line for line in said.splitlines() if "│ odd" in line)
     assert "no task differs" in next(line for line in said.splitlines() if "│ twin" in line)
-    assert "Where fewer than 5 tasks differ, there is no interval and no test." in said
+    assert "No interval and no test: fewer than 5 tasks differ." in said
     for found in _json(folder, capsys, "good", "odd", "twin")["comparisons"]:
         nothing = ("ci_low", "ci_high", "p_value", "p_adjusted", "smallest_detectable", "is_significant")
         assert {name: found[name] for name in nothing} == dict.fromkeys(nothing)
@@ -111,8 +116,8 @@ def test_what_nearly_all_tasks_lose_alike_is_more_than_chance_though_nothing_tel
 ) -> None:
     assert _diff(folder, "good", "fallen") == 0
     assert (
-        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same, "
-        "p < 0.001): more than chance"
+        "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
+        "p < 0.001): significant"
     ) in capsys.readouterr().out
 
 
@@ -125,8 +130,8 @@ def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.
 
     assert _diff(tmp_path, "good", "mixed") == 0
     shown = capsys.readouterr().out
-    assert f"half: The figures rest on {N_TASKS // 2} tasks" in shown
-    assert f"finance: The figures rest on {N_TASKS} tasks" in shown
+    assert f"half: Based on {N_TASKS // 2} tasks" in shown
+    assert f"finance: Based on {N_TASKS} tasks" in shown
 
 
 def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
@@ -135,13 +140,13 @@ def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
     assert _diff(folder, "good", "risky", "mixed") == 0
     said = capsys.readouterr().out
     assert "(uncorrected 95 % interval 0." in said
-    assert "Intervals and p are those of each comparison alone" in said
+    assert "Intervals and p are for each comparison alone" in said
 
 
 def test_what_is_the_same_is_called_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _diff(folder, "good", "twin") == 0
     said = capsys.readouterr().out
-    assert "twin and good score the same on finance: no task differs (40 tasks)" in said
+    assert "twin and good have the same score on finance: no task differs (40 tasks)" in said
     assert "0 of 80 criteria flipped" in said
 
 
@@ -156,7 +161,7 @@ def test_of_many_comparisons_all_are_in_the_table_and_the_first_is_taken_apart(
         "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score"
     ]
     assert "Flipped criteria, 3 of 40" in said
-    assert "What the other 2 are made of is in --json" in said
+    assert "--json shows the flips of the other 2 comparisons." in said
 
 
 def test_cells_that_cannot_be_compared_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,8 +169,7 @@ def test_cells_that_cannot_be_compared_are_counted(folder: Path, capsys: pytest.
     said = capsys.readouterr().out
     assert "39 of 40" in said
     assert (
-        "2 of 80 criteria could not be compared: 1 undecided on a side, 1 decided, in tasks that are incomplete."
-        in said
+        "2 of 80 criteria could not be compared: 1 undecided on one side, 1 decided, but in incomplete tasks." in said
     )
 
 
@@ -205,9 +209,9 @@ def test_another_score_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["good"], 2, "give the names of two"),
+        (["good"], 2, "give two names to compare"),
         (["good", "riskyy"], 2, "nearest: risky (model)"),
-        (["good", "good"], 2, "stands there twice"),
+        (["good", "good"], 2, "given twice"),
         (["good", "risky", "--of", "colour"], 2, "colour"),
         (["good", "risky", "--score", "points"], 2, "--score points: prbench has score, min_normalized"),
         (["good", "risky", "--split", "nowhere"], 2, "it has finance, legal"),

@@ -97,7 +97,7 @@ def test_a_moment_is_named_as_a_span_or_a_date(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["yesterday", "7", "0d", "-1d", "2026-13-01", ""])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(click.UsageError, match="neither 7d nor 24h nor a date"):
+    with pytest.raises(click.UsageError, match="give 7d, 24h, or a date"):
         since_moment(text, NOW)
 
 
@@ -150,7 +150,7 @@ def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, caps
 
 
 def test_since_without_what_it_narrows_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--since narrows" in said(capsys, folder, "status", "--since", "7d", code=2)[1]
+    assert "--since is for --spend and --runs" in said(capsys, folder, "status", "--since", "7d", code=2)[1]
 
 
 def test_the_result_for_machines_counts_failures_by_status(job: Job) -> None:

@@ -71,7 +71,7 @@ def test_a_secret_that_others_can_get_at_is_not_used(started: list[str], widened
     lasting_server(port, {})
     own_server.secret_path(port).chmod(widened)
 
-    with pytest.raises(UsageError, match="others can get at this secret; delete"):
+    with pytest.raises(UsageError, match="other users can read this secret; delete"):
         lasting_server(port, {})
     assert len(started) == 1
 
@@ -81,7 +81,7 @@ def test_a_secret_that_is_a_link_or_in_a_folder_of_others_is_not_used(started: l
     path = own_server.secret_path(port)
     path.parent.mkdir(parents=True, mode=0o777)
     path.parent.chmod(0o777)
-    with pytest.raises(UsageError, match="others can get at this secret"):
+    with pytest.raises(UsageError, match="other users can read this secret"):
         lasting_server(port, {})
     path.unlink(missing_ok=True)
     path.parent.chmod(0o700)

@@ -53,7 +53,7 @@ def test_a_cap_that_cannot_be_kept_is_refused_before_anything_starts(command: Co
     command.configure(**settings(provider))
     refused = command("run", "--warehouse", "data", "--max-usd", "3", code=2)
     assert refused.stderr == (
-        "prbench: model alpha: has no known price, so --max-usd cannot be kept; give it a `price`\n"
+        "prbench: model alpha: has no known price, so --max-usd cannot be enforced; set its `price`\n"
     )
     assert not (command.folder / "data").exists()
     assert provider.book == []
@@ -70,10 +70,10 @@ def test_the_plan_says_what_is_not_known_and_why(command: Command, provider: Fau
     assert [by_label[label]["calls"] for label in ("alpha", "beta", "judge")] == [N_TASKS, N_TASKS, 2 * N_CRITERIA]
     assert by_label["alpha"]["prompt_tokens"] > 0
     assert by_label["alpha"]["completion_tokens"] is None
-    assert "its price is not known" in by_label["alpha"]["note"]
-    assert "no answer to judge is there yet" in by_label["judge"]["note"]
+    assert "its price is unknown" in by_label["alpha"]["note"]
+    assert "there is no answer to judge yet" in by_label["judge"]["note"]
     assert planned["total"]["cost_usd"] is None
-    assert "Not known of judge: no answer to judge is there yet" in command("plan", "--warehouse", "data").stdout
+    assert "Unknown for judge: there is no answer to judge yet" in command("plan", "--warehouse", "data").stdout
     assert provider.book == []
 
 

@@ -73,10 +73,10 @@ def test_the_record_of_a_run_holds_no_address_of_alerts(tmp_path: Path) -> None:
 def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     configured = job(tmp_path, models=[{"name": "hosted_vllm/a", "label": "a"}])
     refuse_unknown_models(configured.model_copy(update={"named_models": ("a",)}))
-    with pytest.raises(UsageError, match="--model b: is neither configured nor the model of an imported answer"):
+    with pytest.raises(UsageError, match="--model b: is neither configured nor the model of an imported response"):
         refuse_unknown_models(configured.model_copy(update={"named_models": ("a", "b")}))
 
 
 def test_the_pinned_sampling_is_no_night() -> None:
-    with pytest.raises(UsageError, match="--night base: is the pinned sampling and no night"):
+    with pytest.raises(UsageError, match="--night base: is not a night but the base sampling"):
         load_job(Asked(night="base"))

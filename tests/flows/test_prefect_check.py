@@ -75,7 +75,7 @@ def test_a_server_that_wants_another_secret_is_a_problem(
     is_ok, detail = check_server()
 
     assert is_ok is False
-    assert "PREFECT_API_AUTH_STRING is not that one" in detail
+    assert "PREFECT_API_AUTH_STRING is a different one" in detail
 
 
 @pytest.mark.parametrize("status", [302, 307, 404, 500])

@@ -51,18 +51,6 @@ def test_a_run_and_the_command_report_of_the_same_splits(asked: list[Job]) -> No
     assert asked[0].settings.dataset == asked[1].settings.dataset
 
 
-@pytest.mark.parametrize(("option", "value"), [("--night", "2026-10-04"), ("--limit", "3"), ("--trials", "1")])
-def test_what_would_change_nothing_of_a_report_is_refused_in_one_line(
-    asked: list[Job], capsys: pytest.CaptureFixture[str], option: str, value: str
-) -> None:
-    assert main(["report", option, value]) == 2
-
-    said = capsys.readouterr().err.strip()
-    assert said.count("\n") == 0
-    assert f"{option}: a report shows" in said
-    assert asked == []
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a page, and one that fills every buffer on its way."""

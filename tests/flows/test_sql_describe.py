@@ -103,7 +103,7 @@ def test_a_description_comes_in_every_format(folder: Path, capsys: pytest.Captur
     ("name", "told"),
     [
         ("leaderbord", "did you mean leaderboard"), ("published_part", "did you mean published_parts"),
-        ("zzzz", "there are breakdown_agreement, "), ("x' or 'a' = 'a", "there are "),
+        ("zzzz", "known: category_scores, "), ("x' or 'a' = 'a", "known: "),
     ],
 )  # fmt: skip
 def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from prompt_toolkit.layout.screen import Char
 
-from flows.cli.common.output import show, show_table
+from flows.cli.common.output import show
+from flows.cli.common.tables import show_table
 from flows.cli.main import main
 from tasks.alerts.alert import Alert
 from tasks.alerts.message import Message, Night

@@ -56,7 +56,7 @@ def test_a_repository_of_one_file_of_lines_is_the_split_train(online: Session) -
 
 def test_a_file_of_a_repository_is_a_split_where_that_is_asked_and_is_cached(online: Session, offline: Session) -> None:
     assert HEALTH == online.rows("one of several files") == offline.rows("one of several files")
-    assert "there is no file hard.jsonl: mend `dataset.files`" in online.error("unknown file")
+    assert "there is no file hard.jsonl: correct `dataset.files`" in online.error("unknown file")
     assert "set HF_TOKEN" in online.error("file of a gated id")
     assert "not in the cache" in offline.error("another of several files")
 

@@ -23,14 +23,14 @@ def test_what_is_json_is_read_as_it_is(value: object, indent: int | None) -> Non
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1, "a": 1}', "key 'a' stands twice"),
-        (r'{"a": 1, "\u0061": 2}', "key 'a' stands twice"),
-        ('[{"b": [{"a": 1, "b": 2, "a": null}]}]', "key 'a' stands twice"),
+        ('{"a": 1, "a": 1}', "key 'a' appears twice"),
+        (r'{"a": 1, "\u0061": 2}', "key 'a' appears twice"),
+        ('[{"b": [{"a": 1, "b": 2, "a": null}]}]', "key 'a' appears twice"),
         (
             '[\n{"a": 1},\n{"a": 1,\n "b": {"c": 1}, "a": 2}\n]',
-            "key 'a' stands twice in the object that begins in line 3",
+            "key 'a' appears twice in the object that begins in line 3",
         ),
-        ('{"x": {"a": 1},\n"y":\n{"a": 1, "a": 1}}', "key 'a' stands twice in the object that begins in line 3"),
+        ('{"x": {"a": 1},\n"y":\n{"a": 1, "a": 1}}', "key 'a' appears twice in the object that begins in line 3"),
     ],
 )
 def test_a_key_that_stands_twice_is_refused_and_placed(text: str, said: str) -> None:

@@ -243,7 +243,7 @@ def test_a_folder_that_holds_something_else_is_not_backed_up_into(job: Job, tmp_
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
 
-    with pytest.raises(UsageError, match="holds something that is no backup"):
+    with pytest.raises(UsageError, match="holds files that are not a backup"):
         backup(job, tmp_path / "mine")
     assert ["notes.txt"] == [path.name for path in (tmp_path / "mine").iterdir()]
 

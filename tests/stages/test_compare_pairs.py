@@ -64,9 +64,9 @@ def sittings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         (("a", "zz"), {}, "zz: there is no model, judge,"),
         (("a", "a-judgee"), {}, r"nearest: a-judge \(judge\)"),
         (("a", "a-judge"), {}, "a is a model, a-judge is a judge"),
-        (("a", "a"), {}, "a: stands there twice"),
+        (("a", "a"), {}, "a: given twice"),
         (("a", "b"), {"kind": "judge"}, "a: there is no judge of that name"),
-        (("a", "b"), {"models": ("a",)}, "--model: it is models that are compared"),
+        (("a", "b"), {"models": ("a",)}, "--model: models are what is compared"),
         (("a", "b"), {"judges": ("nobody",)}, "--judge nobody: .* a-judge, other"),
         (("a", "b"), {"splits": ("nowhere",)}, "--split nowhere: .* finance"),
     ],
@@ -136,7 +136,7 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
     [found] = answer.differences
     assert (answer.kind, found.pair.second.name) == ("template", "0123450000")
     assert found.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
-    with pytest.raises(UsageError, match="012345: 2 templates begin so"):
+    with pytest.raises(UsageError, match="012345: 2 templates match"):
         ask(reader, "012345", "0123456789")
     with pytest.raises(UsageError, match="01234: there is no"):
         ask(reader, "01234", "0123456789")

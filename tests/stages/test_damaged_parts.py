@@ -215,7 +215,7 @@ def test_a_truncated_database_is_built_anew_and_said_in_one_line(job: Job, capsy
         database.write_bytes(content[:n_bytes])
         capsys.readouterr()
         assert 0 == run(job, lambda: aggregate(job)).exit_code
-        assert f"{database}: was damaged and is built anew from the parts\n" == capsys.readouterr().err
+        assert f"{database}: was damaged; it is rebuilt from the parts\n" == capsys.readouterr().err
         assert before == stored(job)
 
 
@@ -235,7 +235,7 @@ def test_commands_that_read_a_damaged_database_say_in_one_line_what_to_do(
     assert 1 == main([*arguments, "--warehouse", str(job.warehouse)])
     err = capsys.readouterr().err
     assert 1 == len(err.splitlines())
-    assert "prbench.duckdb: is damaged; `prbench aggregate` builds it anew" in err
+    assert "prbench.duckdb: is damaged; `prbench aggregate` rebuilds it" in err
 
 
 def test_doctor_verifies_parts_and_database_and_ends_with_3(job: Job, capsys: pytest.CaptureFixture[str]) -> None:

@@ -256,7 +256,7 @@ DAMAGE = {
     "another manifest": (lambda folder: (folder / "manifest.json").write_text("{}"), "is not a prbench-export"),
     "a manifest with a key twice": (
         lambda folder: (folder / "manifest.json").write_text('{"format": "x",\n"version": 1, "version": 1}'),
-        "key 'version' stands twice in the object that begins in line 1",
+        "key 'version' appears twice in the object that begins in line 1",
     ),
     "a name that is no text": (
         lambda folder: rewritten(folder, tables=[

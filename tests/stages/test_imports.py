@@ -339,7 +339,7 @@ def test_rows_on_tasks_and_criteria_that_are_not_here_are_left_out_where_that_is
     assert (1, "2 rows on unknown tasks left out") == (report.rows, report.notes[-1])
 
     verdicts = file([VERDICT | {"model": "bell", **other} for other in ({"task": "t9"}, {}, {"criterion": "t2-c0"})])
-    with pytest.raises(PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown leaves"):
+    with pytest.raises(PipelineError, match=r"row 1: task 't9' is not in revision .* \(--skip-unknown skips"):
         import_verdicts(job, verdicts)
     report = import_verdicts(job, verdicts, skip_unknown=True)
     assert (1, "2 rows on unknown tasks or criteria left out") == (

@@ -206,7 +206,7 @@ def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> 
 
 
 def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
-    with pytest.raises(UsageError, match="--task nobody: is no admitted task"):
+    with pytest.raises(UsageError, match="--task nobody: not an admitted task"):
         world.does(named_tasks=("nobody",))
 
 

@@ -176,7 +176,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a line nested too deeply": (lambda p: bytes_file(p / "x.jsonl", b"[" * 100_000), "x.jsonl:1: not a JSON"),
     "a key twice": (
         lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'),
-        "x.jsonl:2: key 'task' stands twice in the row; keep one of the two",
+        "x.jsonl:2: key 'task' appears twice in the row; keep one of the two",
     ),
     "a value nested deeply": (
         lambda p: bytes_file(p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"),
@@ -185,11 +185,11 @@ BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a number of five thousand digits": (lambda p: bytes_file(p / "x.jsonl", b"1" * 5_000), "x.jsonl:1: not a JSON"),
     "another encoding": (lambda p: bytes_file(p / "x.jsonl", "{\"é\": 1}".encode("latin-1")), "not UTF-8"),
     "an empty file": (lambda p: bytes_file(p / "x.jsonl", b""), "there is no row"),
-    "a Parquet file that is none": (lambda p: bytes_file(p / "x.parquet", b"PAR? no"), "not a Parquet file"),
-    "an empty Parquet file": (lambda p: bytes_file(p / "x.parquet", b""), "not a Parquet file"),
+    "a Parquet file that is none": (lambda p: bytes_file(p / "x.parquet", b"PAR? no"), "cannot be read as Parquet"),
+    "an empty Parquet file": (lambda p: bytes_file(p / "x.parquet", b""), "cannot be read as Parquet"),
     "a Parquet file cut off": (
         lambda p: bytes_file(p / "x.parquet", write_parquet(p / "whole.pq", [good_row("t")]).read_bytes()[:-9]),
-        "not a Parquet file",
+        "cannot be read as Parquet",
     ),
     "a Parquet file without rows": (lambda p: write_parquet(p / "x.parquet", []), "there is no row"),
     "a row without an id": (lambda p: write_jsonl(p / "x.jsonl", [good_row("t"), good_row("t", task="")]), "row 2: "),

@@ -228,8 +228,8 @@ def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> No
 
 def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert done.planned is not None
-    assert (done.planned.calls, done.planned.note) == (len(done.prompts()), "no answer of it was measured yet; "
-                                                       "its price is not known")  # fmt: skip
+    assert (done.planned.calls, done.planned.note) == (len(done.prompts()), "its answers have not been measured yet; "
+                                                       "its price is unknown")  # fmt: skip
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
 
@@ -448,7 +448,7 @@ def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None
 def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:
     report = world.judged(mode="batch")
     assert report.failures == {}
-    assert f"{CRITERIA} verdicts on long answers are made by live calls" in report.notes
+    assert f"{CRITERIA} verdicts on long responses are made by live calls" in report.notes
     batched = [prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"]
     assert len(batched) == CRITERIA
     assert all(SHORT in prompt for prompt in batched)

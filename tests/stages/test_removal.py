@@ -197,9 +197,9 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert len(json.loads(said("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
     assert json.loads(said("--model", "b", "--dry-run", "--json")) == []
     assert "name the responses to remove" in said(code=2)
-    assert "nothing-like-it: is no response that is stored here" in said("nothing-like-it", code=2)
+    assert "nothing-like-it: no stored response has this id" in said("nothing-like-it", code=2)
     assert "1 responses removed" in said(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
-    assert "is no response that is stored here" in said(bad["response_id"], code=2)
+    assert "no stored response has this id" in said(bad["response_id"], code=2)
 
 
 def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
@@ -209,7 +209,7 @@ def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
     part.path.write_bytes(content)
     wanted = Choice([longest(job)["response_id"]])
 
-    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; `prbench aggregate` mends what it can"):
+    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
         remove(job, wanted, "too long")
     assert not Warehouse(job.warehouse).store.standing("removals")
 

@@ -30,7 +30,7 @@ def test_many_small_files_become_one_and_the_rows_stay(tmp_path: Path) -> None:
     job = job_with(tmp_path, 5)
     report = tidy(job)
 
-    assert "5 files became 1 " in report.line
+    assert "5 files merged into 1 " in report.line
     with Warehouse(tmp_path).reader() as reader:
         assert 5 == reader.value("select count(*) from responses")
 

@@ -432,7 +432,7 @@ def test_a_truncated_database_is_built_anew(warehouse: Warehouse, quick: None, n
     warehouse.verify()
 
     assert before == rows_of(warehouse)
-    assert [f"{warehouse.database}: was damaged and is built anew from the parts"] == told(warehouse)
+    assert [f"{warehouse.database}: was damaged; it is rebuilt from the parts"] == told(warehouse)
 
 
 def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehouse, quick: None) -> None:
@@ -441,7 +441,7 @@ def test_whoever_reads_a_damaged_database_is_told_what_to_do(warehouse: Warehous
     for block in range(12_288, len(content), 262_144):
         flip(warehouse.database, block + 4_000)
 
-    with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` builds it anew") as caught:
+    with pytest.raises(WarehouseError, match=r"is damaged.*`prbench aggregate` rebuilds it") as caught:
         rows_of(warehouse)
     assert 1 == len(str(caught.value).splitlines())
 
@@ -470,7 +470,7 @@ def test_a_run_begins_although_both_manifests_of_a_table_that_it_writes_are_dama
     warehouse.compact(grace_s=0)
     for name in ("manifest.json", "manifest-copy.json"):
         (warehouse.store.root / "runs" / name).write_bytes(b"{")
-    with pytest.raises(WarehouseError, match="`prbench aggregate` makes it anew"):
+    with pytest.raises(WarehouseError, match="`prbench aggregate` rebuilds it"):
         warehouse.write("runs", [row("runs", run_id="new")])
     warehouse.verify()
     warehouse.write("runs", [row("runs", run_id="new")])

@@ -16,7 +16,7 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(tmp_path: Path, key: s
     warehouse.write("runs", [row("runs")])
     named = {name: {"generation": 1, "replaces": [], "n_rows": 1} if key == "merged" else 0.0}
     (warehouse.store.root / "runs" / "manifest.json").write_text(json.dumps({"generation": 1, key: named}))
-    with pytest.raises(WarehouseError, match="is no part in this folder"):
+    with pytest.raises(WarehouseError, match="is not a part in this folder"):
         warehouse.publish()
 
 

@@ -20,7 +20,7 @@ def mend_manifests(store: PartStore, listing: Listing | None) -> None:
         causes = [cause for name in (MANIFEST, COPY) if (cause := _damage_of(folder / name))]
         for path, why in causes:
             where = aside(store.root.parent, path, table_name).relative_to(store.root.parent)
-            note(store.root.parent, f"{path}: is damaged ({why}); it is now {where}, and was made anew")
+            note(store.root.parent, f"{path}: is damaged ({why}); it is now {where}, and was rebuilt")
         is_there = [(folder / name).exists() for name in (MANIFEST, COPY)]
         if any(is_there):
             if not all(is_there) or causes:
@@ -28,7 +28,7 @@ def mend_manifests(store: PartStore, listing: Listing | None) -> None:
         elif causes or _is_missed(folder, table_name, listing):
             write_manifest(folder, _of_merged_parts(folder))
             if not causes:
-                note(store.root.parent, f"{folder / MANIFEST}: is missing; it was made anew from the merged parts")
+                note(store.root.parent, f"{folder / MANIFEST}: is missing; it was rebuilt from the merged parts")
 
 
 def _damage_of(path: Path) -> tuple[Path, str] | None:

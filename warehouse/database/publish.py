@@ -107,7 +107,7 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_ver
         store.remove_leftovers()
         _put_in_place(store, database, look, listing, is_copy=is_copy)
     except _DamagedCopy:
-        note(store.root.parent, f"{database}: was damaged and is built anew from the parts", is_mended=True)
+        note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
         return publish(store, database, is_anew=True)
     except (duckdb.Error, OSError) as error:
         raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error

@@ -102,7 +102,7 @@ def telling_damage(path: Path) -> Iterator[None]:
 def _unreadable(path: Path, error: duckdb.Error) -> str:
     if is_database_whole(path):
         return f"{path}: cannot be opened: {first_line(error)}"
-    return f"{path}: is damaged; `prbench aggregate` builds it anew from the stored parts, without a model call"
+    return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
 
 
 def _base() -> duckdb.DuckDBPyConnection:

@@ -43,7 +43,7 @@ def listing_of(store: PartStore, database: Path) -> Listing | None:
     except Unsound as error:
         path = store.root / LIST
         to = aside(store.root.parent, path)
-        note(store.root.parent, f"{path}: was damaged ({error}), is now {to.name}, and is written anew", is_mended=True)
+        note(store.root.parent, f"{path}: was damaged ({error}), is now {to.name}; it is written again", is_mended=True)
         listing = None
     return listing or listed_by(database)
 

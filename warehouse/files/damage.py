@@ -22,7 +22,7 @@ def is_whole(path: Path) -> bool:
         with path.open("rb") as file:
             content_hash = hashlib.file_digest(file, "sha256").hexdigest()
     except PermissionError as error:
-        raise WarehouseError(f"{path}: cannot be read ({error.strerror}); may it be used?") from error
+        raise WarehouseError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
     except OSError:
         return False
     return is_named_after(path.name, content_hash)
@@ -36,7 +36,7 @@ def refuse_damaged(paths: Iterable[Path]) -> None:
     """
     damaged = next((path for path in paths if not is_whole(path)), None)
     if damaged is not None:
-        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and mends what it can")
+        raise WarehouseError(f"{damaged}: is damaged; `prbench aggregate` sets it aside and restores what it can")
 
 
 def is_named_after(name: str, content_hash: str) -> bool:

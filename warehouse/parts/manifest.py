@@ -76,7 +76,7 @@ def read_manifest(folder: Path) -> Manifest:
         except FileNotFoundError:
             continue
         except Unsound as error:
-            causes.append(f"{folder / name}: cannot be read ({error}); `prbench aggregate` makes it anew")
+            causes.append(f"{folder / name}: cannot be read ({error}); `prbench aggregate` rebuilds it")
     if causes:
         raise WarehouseError(causes[0])
     return Manifest()
@@ -96,7 +96,7 @@ def manifest_in(path: Path) -> Manifest:
     # What is named is read, and deleted once it is replaced.
     wrong = next((name for name in [*found.merged, *found.retired] if not _IN_FOLDER.fullmatch(name)), None)
     if wrong is not None:
-        raise Unsound(f"{wrong!r} is no part in this folder")
+        raise Unsound(f"{wrong!r} is not a part in this folder")
     return found
 
 

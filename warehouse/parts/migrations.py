@@ -78,7 +78,7 @@ def mend_version(root: Path) -> None:
         version = version_of(root)
         assert version is not None
         _note(root, version)
-        note(root, f"{root / FILE}: was damaged ({error}) and is written anew")
+        note(root, f"{root / FILE}: was damaged ({error}); a new file is written")
 
 
 def refuse_newer(root: Path) -> int | None:

@@ -1,4 +1,4 @@
-"""Running a flow for a command, and showing the result."""
+"""Running a flow for a command, and reporting what it did."""
 
 from typing import TYPE_CHECKING
 
@@ -9,6 +9,7 @@ from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
     from flows.execution import Execution
+    from tasks.run.stage_report import StageReport
 
 
 def run_flow(context: Context, name: str, **options: bool) -> "Execution":
@@ -22,8 +23,19 @@ def finish(context: Context, execution: "Execution") -> int:
     """Show the result, and return the exit code."""
     if context.as_json:
         show_json(execution.as_json)
-    elif not context.asked.is_quiet:
+    elif not context.arguments.is_quiet:
         for report in execution.reports:
             if report.stage in {"import", "export"}:
                 click.echo(report.line)
     return execution.exit_code
+
+
+def report_done(context: Context, report: "StageReport") -> int:
+    """Show what work outside a run did: it has no row in `runs`."""
+    if context.as_json:
+        show_json(vars(report))
+    elif not context.arguments.is_quiet:
+        click.echo(report.line)
+    for warning in report.warnings:
+        click.echo(warning, err=True)
+    return 0

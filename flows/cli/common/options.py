@@ -1,28 +1,71 @@
-"""The options that every command shares."""
+"""The options that commands share, in three groups; each command takes those that change something there."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from flows.cli.common.help import OUTPUT, PLACE, SELECTION, GroupedOption
 from flows.run.arguments import Asked
 
 if TYPE_CHECKING:
     from tasks.config.settings import Job
 
-Command = Callable[..., Any]
+Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)
 _PATH = click.Path(path_type=Path)
+
+SHOWS, ACTS = ("json", "verbose"), ("json", "quiet", "verbose")
+"""Output options: of a command that shows something, and of one that does something and reports on it."""
+ANY_PLACE, WAREHOUSE = ("config", "warehouse", "benchmark"), ("config", "warehouse")
+"""Place options: of a command about one benchmark, and of one about a whole warehouse."""
+EVALUATED = ("split", "model", "judge", "trials", "limit", "vintage", "night")
+"""Selection options of a command that samples and judges."""
+
+_OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
+    "split": (SELECTION, ("--split", "splits"), {
+        "multiple": True, "metavar": "NAME", "help": "Only this split (repeatable)."}),
+    "model": (SELECTION, ("--model", "models"), {
+        "multiple": True, "metavar": "LABEL", "help": "Only this model (repeatable)."}),
+    "judge": (SELECTION, ("--judge", "judges"), {
+        "multiple": True, "metavar": "LABEL", "help": "Only this judge (repeatable)."}),
+    "task": (SELECTION, ("--task", "tasks"), {
+        "multiple": True, "metavar": "ID", "help": "Only this task (repeatable)."}),
+    "trial": (SELECTION, ("--trial", "trial_numbers"), {
+        "type": _POSITIVE, "multiple": True, "metavar": "N", "help": "Only the trial with this number (repeatable)."}),
+    "trials": (SELECTION, ("--trials",), {
+        "type": _POSITIVE, "metavar": "N", "help": "Number of trials, instead of the configured number."}),
+    "limit": (SELECTION, ("--limit",), {
+        "type": _POSITIVE, "metavar": "N", "help": "Use only the first N tasks."}),
+    "vintage": (SELECTION, ("--vintage",), {
+        "metavar": "LABEL", "help": "Sampling to use (`vintage` in all tables).  [default: base]"}),
+    "night": (SELECTION, ("--night",), {
+        "metavar": "LABEL", "help": "Night to use for models with `resample: nightly`."}),
+    "config": (PLACE, ("--config",), {
+        "type": _PATH, "metavar": "FILE",
+        "help": "Configuration file.  [default: prbench.yaml in this folder, else the built-in example]"}),
+    "warehouse": (PLACE, ("--warehouse",), {
+        "type": _PATH, "metavar": "DIR", "help": "Folder with the data.  [default: warehouse/data]"}),
+    "benchmark": (PLACE, ("--benchmark",), {
+        "metavar": "NAME", "help": "Benchmark to use, instead of the configured one."}),
+    "json": (OUTPUT, ("--json", "as_json"), {
+        "is_flag": True, "help": "Write the result as JSON to standard output."}),
+    "quiet": (OUTPUT, ("-q", "--quiet", "is_quiet"), {
+        "is_flag": True, "help": "Show no progress and no summary."}),
+    "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
+        "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
+}  # fmt: skip
+_ARGUMENTS = {field.name for field in fields(Asked)}
 
 
 @dataclass(frozen=True)
 class Context:
-    """What the shared options say: the job, and how to talk."""
+    """What the shared options say: the job, and how to report on it."""
 
-    asked: Asked
+    arguments: Asked
     as_json: bool
     is_verbose: bool
 
@@ -31,48 +74,53 @@ class Context:
         """The job of this command; the configuration is read here."""
         from flows.run.config import load_job
 
-        return load_job(self.asked)
+        return load_job(self.arguments)
 
 
-_OPTIONS = (
-    click.option("--config", type=_PATH, help="Configuration file.  [default: prbench.yaml here, else embedded]"),
-    click.option("--benchmark", metavar="NAME", help="Benchmark, instead of the configured one (see `benchmarks`)."),
-    click.option("--split", "splits", multiple=True, metavar="NAME", help="Only this split (again for more)."),
-    click.option("--model", "models", multiple=True, metavar="LABEL", help="Only this model (again for more)."),
-    click.option("--judge", "judges", multiple=True, metavar="LABEL", help="Only this judge (again for more)."),
-    click.option("--trials", type=_POSITIVE, metavar="N", help="Repetitions, instead of the configured number."),
-    click.option("--limit", type=_POSITIVE, metavar="N", help="Want only the first N tasks."),
-    click.option("--vintage", metavar="LABEL", help="Which sampling: `base`, or a label (leaderboards: `all`)."),
-    click.option("--night", metavar="LABEL", help="Of that night: the vintage of models that are sampled nightly."),
-    click.option("--warehouse", type=_PATH, metavar="DIR", help="Folder of the data.  [default: warehouse/data]"),
-    click.option("--json", "as_json", is_flag=True, help="Machine-readable result on standard output."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress on standard error."),
-    click.option("-v", "--verbose", is_flag=True, help="Logs, and tracebacks of errors."),
-)
+def shared_options(
+    *,
+    selection: Sequence[str] = (),
+    place: Sequence[str] = ANY_PLACE,
+    output: Sequence[str] = ACTS,
+    texts: Mapping[str, str] | None = None,
+) -> Callable[[Function], Function]:
+    """Give a command the shared options that it names; it gets them as a `Context`, its first argument.
+
+    `texts` are help texts of options that mean something special to this command.
+    """
+
+    def decorate(command: Function) -> Function:
+        @wraps(command)
+        def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
+            arguments = Asked(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
+            return command(Context(arguments, as_json, is_verbose), **given)
+
+        for name in reversed([*selection, *place, *output]):
+            group, names, settings = _OPTIONS[name]
+            text = (texts or {}).get(name, settings["help"])
+            wrapped = click.option(*names, cls=GroupedOption, group=group, **{**settings, "help": text})(wrapped)
+        return wrapped
+
+    return decorate
 
 
-def shared_options(command: Command) -> Command:
-    """Give a command the shared options; it gets them as a `Context`, its first argument."""
-
-    @wraps(command)
-    def wrapped(
-        config: Path | None, benchmark: str | None, splits: tuple[str, ...], models: tuple[str, ...],
-        judges: tuple[str, ...], trials: int | None, limit: int | None, vintage: str | None, night: str | None,
-        warehouse: Path | None, as_json: bool, quiet: bool, verbose: bool, max_usd: float | None = None,
-        max_tokens: int | None = None, stop_at: str | None = None, tasks: tuple[str, ...] = (),
-        trial_numbers: tuple[int, ...] = (), **own: Any,
-    ) -> Any:  # fmt: skip
-        asked = Asked(
-            config, benchmark, splits, models, judges, trials, limit, vintage, warehouse, quiet, max_usd, max_tokens,
-            night, stop_at, tasks, trial_numbers,
-        )  # fmt: skip
-        return command(Context(asked, as_json, verbose), **own)
-
-    for option in reversed(_OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+def budget_options(command: Function) -> Function:
+    """Give a command the options that limit what it may use: money, tokens, and time."""
+    for option in (
+        click.option("--stop-at", metavar="TIME", help="Start no call after this time: 06:30, or a date with a time."),
+        click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Stop before more than N tokens are used."),
+        click.option("--max-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
+                     help="Stop before more than this is spent."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
 
 
-def examples(*lines: str) -> str:
-    """The examples at the end of a command's help."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+def repair_options(command: Function) -> Function:
+    """Give a command the options that say which failed or lost work is done again."""
+    for option in (
+        click.option("--replace-lost", is_flag=True, help="Call again for rows that were lost with damaged files."),
+        click.option("--retry-failed", is_flag=True, help="Retry permanent failures too."),
+    ):
+        command = option(command)
+    return command

@@ -1,42 +1,47 @@
-"""The command `prbench diff`."""
+"""The command `diff`."""
 
 import click
 
-from flows.cli.common.options import Context, examples, shared_options
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import SHOWS, Context, shared_options
 from flows.cli.common.output import show_json
 
 _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 
 
-@click.command(epilog=examples(
-    "prbench diff gpt-5-high gpt-5-low          two models, paired by task",
-    "prbench diff base 2026-11-21 --model gpt-5-high",
-    "prbench diff o4-mini reader --of judge --json",
-    "prbench diff a b c --split finance         a against b, and a against c",
+@click.command(cls=Command, epilog=examples(
+    "prbench diff gpt-5-high gpt-5-low               two models",
+    "prbench diff base 2026-11-21 --model MODEL      one model, two samplings",
+    "prbench diff o4-mini reader --of judge --json   two judges",
+    "prbench diff a b c --split finance              a with b, and a with c",
 ))  # fmt: skip
-@click.argument("names", nargs=-1, metavar="A B [C ...]")
-@click.option("--of", "kind", type=click.Choice(_KINDS), help="What the names are.  [default: found out]")
-@click.option("--hard", "is_hard", is_flag=True, help="On the latest own hard selection.")
-@click.option("--score", metavar="NAME", help="Which score.  [default: the benchmark's main one]")
+@click.argument("names", nargs=-1, metavar="A B [C]...")
+@click.option("--of", "kind", type=click.Choice(_KINDS), help="What the names are.  [default: looked up]")
+@click.option("--hard", "is_hard", is_flag=True, help="Only tasks of your latest hard subset.")
+@click.option("--score", metavar="NAME", help="Score to compare.  [default: the benchmark's primary score]")
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
-              help="How many flipped criteria to show.")  # fmt: skip
-@shared_options
+              help="Number of flipped criteria to show.")  # fmt: skip
+@shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
+                texts={"vintage": "Only this sampling, if something else is compared."})  # fmt: skip
 def diff(
     context: Context, names: tuple[str, ...], kind: str | None, is_hard: bool, score: str | None, n_flips: int
 ) -> int:
-    """Compare models, judges, templates, runs, vintages or revisions, paired by task: A against each other one.
+    """Compare two models, judges, runs or samplings, task by task.
 
-    Differences are second minus first, over the tasks that are complete on both sides.
+    A is compared with each of the others, over the tasks that are complete on both sides. A difference is the second
+    mean minus the first. It comes with its interval, a paired test, and the criteria whose verdict flipped. Judge
+    templates and data set revisions can be compared too.
     """
     if len(names) < 2:
-        raise click.UsageError("diff: give the names of two to compare, such as two models")
-    from flows.cli.compare.diff_query import as_json, question_of
+        raise click.UsageError("diff: give two names to compare, such as two models")
+    from flows.cli.compare.diff_json import as_json
+    from flows.cli.compare.diff_question import question_of
     from flows.cli.compare.diff_table import show
     from tasks.compare import compare
     from warehouse import Warehouse
 
     job = context.job
-    question = question_of(job, names, kind, score=score, is_hard=is_hard, vintage=context.asked.vintage)
+    question = question_of(job, names, kind, score=score, is_hard=is_hard, vintage=context.arguments.vintage)
     with Warehouse(job.warehouse).reader() as reader:
         answer = compare(reader, question)
         if context.as_json:

@@ -1,33 +1,39 @@
-"""The command `import`: bringing in what was made elsewhere, and taking it back."""
+"""The command `import`: responses, verdicts and warehouses from elsewhere, and taking an import back."""
 
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from flows.cli.common.flow_runner import finish
-from flows.cli.common.options import Context, examples, shared_options
+from flows.cli.common.help import Group, examples
+from flows.cli.common.options import WAREHOUSE, Context, shared_options
 from tasks.rules.verdict import GRADINGS
 
 _FILE = click.Path(path_type=Path)
-_AS = click.option("--as", "as_model", metavar="LABEL", help="The model, where the rows name none.")
-_TASK = click.option("--task", metavar="ID", help="The task, where the rows name none.")
+_AS = click.option("--as", "as_model", metavar="LABEL", help="The model, if the rows do not name one.")
+_TASK = click.option("--task", metavar="ID", help="The task, if the rows do not name one.")
 _SKIP_UNKNOWN = click.option(
-    "--skip-unknown", is_flag=True, help="Leave out rows on tasks and criteria that the data set does not have."
+    "--skip-unknown", is_flag=True, help="Skip rows whose task or criterion is not in the data set."
 )
 
 
-@click.group("import", invoke_without_command=True, epilog=examples(
-    "prbench import responses answers.jsonl", "prbench import verdicts labels.csv",
-    "prbench import warehouse exported/", "prbench import --retract 4f1c2a9be0d37788",
+@click.group("import", cls=Group, invoke_without_command=True, epilog=examples(
+    "prbench import responses answers.jsonl",
+    "prbench import verdicts labels.csv",
+    "prbench import warehouse exported/",
+    "prbench import --retract 4f1c2a9be0d37788",
 ))  # fmt: skip
-@click.option("--retract", metavar="BATCH", help="Take an import back; its batch stands in `import_batch`.")
-@shared_options
+@click.option("--retract", metavar="BATCH", help="Take back an import; its batch is in the column `import_batch`.")
+@shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
-    """Bring in responses, verdicts or a whole warehouse made elsewhere, or take them back."""
+    """Import responses, verdicts or a warehouse.
+
+    Importing the same file again changes nothing. `prbench import COMMAND --help` describes the formats.
+    """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
-        if retract is not None:
-            raise click.UsageError("--retract takes a batch back and brings nothing in; leave one of the two out")
+        _refuse_options_before_command(here)
         return 0
     if retract is None:
         click.echo(here.get_help())
@@ -39,28 +45,39 @@ def import_(context: Context, retract: str | None) -> int:
     return finish(context, execute(job, lambda: [take_back(job, retract)]))
 
 
+def _refuse_options_before_command(here: click.Context) -> None:
+    """Refuse options that would be ignored, since they are those of `import --retract`."""
+    for option in here.command.params:
+        if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{option.opts[-1]} stands before `{here.invoked_subcommand}`; give it after that")
+
+
 @import_.command("responses", epilog=examples(
-    "prbench import responses answers.jsonl", "prbench import responses answers.json --as gpt-5-high",
+    "prbench import responses answers.jsonl",
+    "prbench import responses answers.json --as gpt-5-high",
     "prbench import responses manifest.csv          rows with a column `file`",
-    "prbench import responses reports/              reports/MODEL/TASK.pdf",
+    "prbench import responses reports/              files reports/MODEL/TASK.pdf",
     "prbench import responses reports/ --pattern '{task}/{model} run {trial}'",
     "prbench import responses reports/ --as gpt-5-high --skip-other",
 ))  # fmt: skip
 @click.argument("source", type=_FILE, metavar="FILE|FOLDER")
 @_AS
-@click.option("--pattern", metavar="NAMES", help="How a folder's files are named, without their endings: {task}, "
-              "{model}, {trial}, {vintage}.  [default: {model}/{task}, with --as {task}]")  # fmt: skip
-@click.option("--skip-other", is_flag=True, help="Leave out a folder's other files, and say how many there are.")
+@click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
+              "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
+@click.option("--skip-other", is_flag=True, help="Skip other files in the folder; their number is shown.")
 @_SKIP_UNKNOWN
-@shared_options
+@shared_options(selection=("vintage",), texts={"vintage": "Sampling of rows that name none.  [default: base]"})
 def import_responses(
     context: Context, source: Path, as_model: str | None, pattern: str | None, skip_other: bool, skip_unknown: bool
 ) -> int:
-    """Rows `task, model, response[, trial, vintage]` (JSONL, CSV, Parquet), or one JSON object `{task: response}`.
+    """Import responses made elsewhere.
 
-    A row may name a document in `file` instead, found from the row's own file. A folder holds documents only, whose
-    names say which task and model each is of. Documents are Markdown and text in UTF-8 (taken as they are), PDF and
-    DOCX (turned into Markdown).
+    A file has rows `task, model, response[, trial, vintage]` (JSONL, CSV or Parquet), or is one JSON object
+    `{task: response}`. Instead of `response` a row may have a column `file` with the path of a document, relative to
+    the file it is in.
+
+    A folder holds documents whose names give the task and the model. Documents are Markdown or text in UTF-8, which
+    are used as they are, or PDF or DOCX, which are converted to Markdown.
     """
     from flows.execution import execute
     from tasks.imports import import_responses as bring_in
@@ -70,30 +87,33 @@ def import_responses(
 
 
 @import_.command("verdicts", epilog=examples(
-    "prbench import verdicts labels.csv", "prbench import verdicts sheet.csv --skip-empty    a sheet half filled in",
+    "prbench import verdicts labels.csv",
+    "prbench import verdicts sheet.csv --skip-empty    not all rows are filled in",
     "prbench import verdicts compiled.csv --by people-2 --grading binary",
 ))  # fmt: skip
 @click.argument("file", type=_FILE)
 @_AS
 @_TASK
-@click.option("--by", "by_judge", metavar="LABEL", help="Who decided, where the rows name nobody.  [default: imported]")
-@click.option("--grading", type=click.Choice(GRADINGS), help="In how many steps, where the rows do not say it.  "
+@click.option("--by", "by_judge", metavar="LABEL", help="The judge, if the rows do not name one.  [default: imported]")
+@click.option("--grading", type=click.Choice(GRADINGS), help="Steps of the decisions, if the rows do not name them.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
-@click.option("--skip-empty", is_flag=True, help="Leave out rows without a decision.")
+@click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
 @_SKIP_UNKNOWN
-@shared_options
+@shared_options(selection=("vintage", "night"), texts={"vintage": "Sampling of rows that name none.  [default: base]"})
 def import_verdicts(
     context: Context, file: Path, as_model: str | None, task: str | None, by_judge: str | None, grading: str | None,
     skip_empty: bool, skip_unknown: bool,
 ) -> int:  # fmt: skip
-    """Rows `task, model, criterion, criteria_met` `[, judge, trial, vintage, ...]`, or the benchmark's own graded rows.
+    """Import verdicts made elsewhere, human labels included.
 
-    The decision is `criteria_met`, `value` (0, 0.5, 1) or `verdict` (in words); `criterion` is a criterion's id, or its
-    text word for word; of several with the same text `category` tells one, or `occurrence` (1 for the first). Further
-    columns are `judge_trial`, `grading` and `explanation`.
+    Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may have `judge, trial,
+    vintage, judge_trial, grading, explanation`. Rows that the benchmark's own code writes are read too.
 
-    A verdict is on the answer of the row's vintage, or of --vintage (or --night) where the row names none. A row whose
-    `response` is another text than the stored answer is refused.
+    The decision is `criteria_met`, or `value` (0, 0.5 or 1), or `verdict` (in words). `criterion` is a criterion's id
+    or its exact text; if several criteria have the same text, a column `category` or `occurrence` (1 for the first)
+    says which one.
+
+    A row whose `response` differs from the stored response is refused.
     """
     from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
@@ -107,11 +127,12 @@ def import_verdicts(
 
 @import_.command("warehouse", epilog=examples("prbench import warehouse exported/"))
 @click.argument("folder", type=_FILE)
-@shared_options
+@shared_options(place=WAREHOUSE)
 def import_warehouse(context: Context, folder: Path) -> int:
-    """What `prbench export` wrote, from another warehouse; rows that are here stay as they are."""
-    if context.asked.benchmark is not None:
-        raise click.UsageError("--benchmark: an export is taken in whole; narrow it where it is made, by `export`")
+    """Import what `prbench export` wrote.
+
+    Rows that are already present stay as they are.
+    """
     from flows.execution import execute
     from tasks.exports import import_tables
 

@@ -1,14 +1,16 @@
-"""The command `remove`: getting rid of single responses."""
+"""The command `remove`: deleting single responses."""
 
 import click
 
-from flows.cli.common.options import Context, examples, shared_options
-from flows.cli.common.output import show_json, show_rows
+from flows.cli.common.flow_runner import report_done
+from flows.cli.common.help import Group, examples
+from flows.cli.common.options import WAREHOUSE, Context, shared_options
+from flows.cli.common.output import show_rows
 
 _SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "status", "chars_alnum"]
 
 
-@click.group(epilog=examples("prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'"))
+@click.group(cls=Group, epilog=examples("prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'"))
 def remove() -> None:
     """Remove single responses."""
 
@@ -19,32 +21,27 @@ def remove() -> None:
     "prbench remove response --model gpt-5-high --task t17 --trial 2",
 ))  # fmt: skip
 @click.argument("response_ids", nargs=-1, metavar="[RESPONSE_ID]...")
-@click.option("--task", "tasks", multiple=True, metavar="ID", help="Only this task (again for more).")
-@click.option("--trial", "trial_numbers", type=click.IntRange(min=1), multiple=True, metavar="N",
-              help="Only this trial (again for more).")  # fmt: skip
-@click.option("--longer-than", type=click.IntRange(min=0), metavar="N", help="Only those with more letters and digits.")
-@click.option("--reason", default="", metavar="TEXT", help="Why, kept in the table `removals`.")
-@click.option("--dry-run", is_flag=True, help="Only list them.")
-@shared_options
+@click.option("--longer-than", type=click.IntRange(min=0), metavar="N",
+              help="Only responses with more than N letters and digits.")  # fmt: skip
+@click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`.")
+@click.option("--dry-run", is_flag=True, help="List the responses, and remove none.")
+@shared_options(selection=("model", "task", "trial", "vintage"), place=WAREHOUSE,
+                texts={"vintage": "Only responses of this sampling."})  # fmt: skip
 def remove_response(
     context: Context, response_ids: tuple[str, ...], longer_than: int | None, reason: str, dry_run: bool
 ) -> int:
-    """Remove responses with all their verdicts. The next run samples them again, by new calls.
+    """Remove responses with all their verdicts.
 
-    Those that fit everything given are removed; there is no way back. Nothing else may be at work on the warehouse.
+    Only responses that match everything you give are removed. This cannot be undone; the next run samples them again
+    by new calls. No run may be under way on the warehouse.
     """
     from tasks.maintain.removal import Choice, chosen
     from tasks.maintain.removal import remove as removed
 
-    asked = context.asked
-    choice = Choice(response_ids, asked.models, asked.tasks, asked.trial_numbers, asked.vintage, longer_than)
+    given = context.arguments
+    choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
         rows = chosen(context.job, choice)
         show_rows(context.as_json, _SHOWN, [tuple(row[name] for name in _SHOWN) for row in rows])
         return 0
-    report = removed(context.job, choice, reason)
-    if context.as_json:
-        show_json(vars(report))
-    elif not asked.is_quiet:
-        click.echo(report.line)
-    return 0
+    return report_done(context, removed(context.job, choice, reason))

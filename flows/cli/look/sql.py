@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.common.options import Context, examples, shared_options
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import SHOWS, WAREHOUSE, Context, shared_options
 from flows.cli.common.output import FORMATS, show, show_json
 from tasks.console.terminal import exact
 
@@ -18,29 +19,36 @@ _FILE = click.Path(path_type=Path)
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
-@click.command(epilog=examples(
-    "prbench sql \"select * from leaderboard\"", "prbench sql -f query.sql --format csv > rows.csv",
-    "prbench sql                         a prompt with history and completion; .help there tells more",
-    "prbench sql --describe              every table and view", "prbench sql --describe leaderboard",
-    "prbench sql --cookbook              questions with a query ready", "prbench sql --cookbook ranking",
+@click.command(cls=Command, epilog=examples(
+    "prbench sql 'select * from leaderboard'",
+    "prbench sql -f query.sql --format csv > rows.csv",
+    "prbench sql                           open the prompt",
+    "prbench sql --describe                list all tables",
+    "prbench sql --describe leaderboard    list the columns of one",
+    "prbench sql --cookbook                list the recipes",
+    "prbench sql --cookbook ranking        run one",
     "prbench sql --cookbook ranking --show > mine.sql",
 ))  # fmt: skip
 @click.argument("query", required=False)
-@click.option("-f", "--file", type=_FILE, help="Read the query from a file.")
+@click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one.", **_MAY_BE_BARE)
-@click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL instead.")
-@click.option("--format", "file_format", type=click.Choice(FORMATS), help="How to write the result.  [default: table]")
-@click.option("-o", "--output", type=_FILE, help="Write the result to a file.")
-@shared_options
+@click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL, and do not run it.")
+@click.option("--format", "file_format", type=click.Choice(FORMATS), help="Format of the result.  [default: table]")
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
+@shared_options(place=WAREHOUSE, output=SHOWS)
 def sql(
     context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
     is_shown: bool, file_format: str | None, output: Path | None,
 ) -> int:  # fmt: skip
-    """Ask the database in SQL, read-only. Without a query: a prompt, or all that comes through a pipe."""
+    """Query the database in SQL.
+
+    Queries only read. Without a query, a prompt with history and completion opens; a query can also come through a
+    pipe. The cookbook has recipes: queries for common questions.
+    """
     _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
     if is_shown and not cookbook:
-        raise click.UsageError("--show prints a recipe; name it with --cookbook NAME")
+        raise click.UsageError("--show prints the SQL of a recipe; name the recipe with --cookbook NAME")
     chosen = _format(context, file_format)
     if describe is not None:
         _describe(_database(context), describe, chosen, output)
@@ -56,12 +64,12 @@ def sql(
 def _refuse_two_questions(given: dict[str, str | Path | None]) -> None:
     asked = [name for name, value in given.items() if value is not None]
     if len(asked) > 1:
-        raise click.UsageError(f"{' and '.join(asked)} ask for two things; give one")
+        raise click.UsageError(f"{' and '.join(asked)} cannot be used together; give one")
 
 
 def _format(context: Context, file_format: str | None) -> str:
     if context.as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} ask for two formats; give one")
+        raise click.UsageError(f"--json and --format {file_format} are two formats; give one")
     return file_format or ("json" if context.as_json else "table")
 
 
@@ -81,7 +89,7 @@ def _answer(
 
     if file_format == "parquet":
         if output is None and sys.stdout.isatty():
-            raise click.UsageError("--format parquet: is not text; name a file with -o, or send it somewhere with >")
+            raise click.UsageError("--format parquet: cannot be shown on a terminal; write it to a file with -o or >")
         write_parquet(database, query, output or exact(sys.stdout).buffer)
         return
     table = run_sql(database, query)
@@ -105,7 +113,7 @@ def _cookbook(context: Context, name: str, file_format: str, output: Path | None
 
     if not name:
         if file_format == "parquet":
-            raise click.UsageError("--format parquet: the list of recipes is text")
+            raise click.UsageError("--format parquet: the list of recipes can only be text")
         rows = [(recipe.name, recipe.question) for recipe in recipes()]
         show(["name", "question"], rows, file_format, output, is_cut=False)
         return
@@ -124,7 +132,7 @@ def _recipe(name: str) -> "Recipe":
 
     known = {recipe.name: recipe for recipe in recipes()}
     if name not in known:
-        raise click.UsageError(f"no recipe is called {name}; {nearest(name, known)}")
+        raise click.UsageError(f"there is no recipe {name}; {nearest(name, known)}")
     return known[name]
 
 
@@ -142,7 +150,7 @@ def _prompt(database: Path, file_format: str, output: Path | None) -> int:
     from flows.cli.look.sql_query import run_sql
 
     if output is not None or file_format == "parquet":
-        raise click.UsageError("the prompt writes text to the terminal; with -o or --format parquet give a query too")
+        raise click.UsageError("-o and --format parquet need a query; the prompt only writes text to the terminal")
     # Says at once where nothing is published, and loads what the first query needs.
     run_sql(database, "select 1")
     from flows.cli.look.sql_shell import SqlPrompt, on_terminal

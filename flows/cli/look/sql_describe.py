@@ -35,7 +35,7 @@ class Catalogue(dict[str, Described]):
         if name.lower() in self:
             return self[name.lower()]
         listed = [listed for listed, _ in listed_names() if listed in self]
-        raise UsageError(f"no table or view is called {name}; {nearest(name, listed, also=self)}")
+        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=self)}")
 
 
 def read_catalogue(database: Path) -> Catalogue:
@@ -69,4 +69,4 @@ def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> st
     """What to say about a name that is not known: the nearest of all names, else those of a list."""
     listed = list(listed)
     found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
-    return f"did you mean {' or '.join(found)}?" if found else f"there are {', '.join(listed)}"
+    return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"

@@ -68,7 +68,7 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
     with _opened(database, query) as connection:
         relation = connection.sql(query)
         if relation is None:
-            raise UsageError("--format parquet: the query has no rows to write")
+            raise UsageError("--format parquet: the query returns no rows")
         table = relation.to_arrow_table()
         try:
             pq.write_table(table.rename_columns(_unique(table.column_names)), output)
@@ -99,7 +99,7 @@ def _opened(database: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Column names of which none stands twice, so that no column is lost: a, a_1, ..."""
+    """Column names of which none appears twice, so that no column is lost: a, a_1, ..."""
     found: list[str] = []
     for name in names:
         number, unique = 0, name

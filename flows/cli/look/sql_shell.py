@@ -34,11 +34,11 @@ ROWS_SHOWN = 50
 # Parquet is nothing to read on a terminal.
 _FORMATS = tuple(name for name in FORMATS if name != "parquet")
 COMMANDS = {
-    ".help": "What can be done here.",
-    ".tables": "Every table and view.",
-    ".describe": "The columns of a table: .describe NAME",
-    ".format": f"How results are written: .format {'|'.join(_FORMATS)}",
-    ".quit": "Leave; Ctrl-D does the same.",
+    ".help": "List the commands.",
+    ".tables": "List all tables and views.",
+    ".describe": "List the columns of a table: .describe NAME",
+    ".format": f"Choose the format of results: .format {'|'.join(_FORMATS)}",
+    ".quit": "Leave, as Ctrl-D does.",
 }
 
 
@@ -62,7 +62,7 @@ class SqlPrompt:
 
     def run(self) -> None:
         """Ask and answer until `.quit` or the end of the input."""
-        click.echo(f"{self._database}, read-only. A query ends with ; and .help tells more.", err=True)
+        click.echo(f"{self._database}, read-only. End a query with ; and type .help for the commands.", err=True)
         while True:
             try:
                 self._look_again()
@@ -109,7 +109,7 @@ class SqlPrompt:
         elif command == ".format":
             self._choose(name)
         else:
-            raise UsageError(f"{command} is no command; {nearest(command, COMMANDS)}")
+            raise UsageError(f"there is no command {command}; {nearest(command, COMMANDS)}")
 
     def _show_all(self, query: str) -> None:
         table = run_sql(self._database, query)
@@ -117,16 +117,16 @@ class SqlPrompt:
 
     def _choose(self, name: str) -> None:
         if name and name not in _FORMATS:
-            raise UsageError(f".format {name}: a prompt writes {', '.join(_FORMATS)}")
+            raise UsageError(f".format {name}: choose one of {', '.join(_FORMATS)}")
         self._format = name or self._format
         click.echo(f"Results are written as {self._format}.")
 
     def _help(self) -> None:
         for command, meaning in COMMANDS.items():
             click.echo(f"{command:<10}  {meaning}")
-        click.echo("Enter asks when the text ends with ;, else it begins a new line. Tab completes.")
-        click.echo("Up and Ctrl-R find what was asked before. Ctrl-C drops the text.")
-        click.echo(f"A table shows the first {ROWS_SHOWN} rows and cuts long texts; other formats show all.")
+        click.echo("Enter runs a query that ends with ;, otherwise it starts a new line. Tab completes.")
+        click.echo("Up and Ctrl-R find earlier queries. Ctrl-C clears the text.")
+        click.echo(f"A table shows the first {ROWS_SHOWN} rows and cuts long texts; other formats show everything.")
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def _history() -> History:
         with path.open("ab"):
             return _CarefulHistory(str(path))
     except (OSError, RuntimeError) as error:
-        click.echo(f"prbench: history is not kept ({error})", err=True)
+        click.echo(f"prbench: history is not saved ({error})", err=True)
         return InMemoryHistory()
 
 

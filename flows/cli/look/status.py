@@ -1,4 +1,4 @@
-"""The command `status`: what is there of what is wanted, what was spent, what ran, and what all of it takes up."""
+"""The command `status`: what is done of what is wanted, what was spent, what ran, and the disk space in use."""
 
 import re
 from collections.abc import Sequence
@@ -7,59 +7,77 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from flows.cli.common.options import Context, examples, shared_options
-from flows.cli.common.output import show_json, show_rows, show_table
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
+from flows.cli.common.output import in_words, show_json, show_rows
+from flows.cli.common.tables import show_table
+from flows.run.arguments import Asked
 
 if TYPE_CHECKING:
     from tasks.config.settings import Job
 
 _SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
 _LAST_DAYS = 7
+_MOMENTS = ("started_at", "ended_at")
+_TITLES = {
+    "spend": "Spend, with discarded attempts, but without calls of unknown price",
+    "runs": "Runs, latest first",
+    "disk": "Disk space",
+}
+_MATRIX = [
+    "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "failed", "share", "causes",
+]  # fmt: skip
 
 
-@click.command(epilog=examples(
-    "prbench status", "prbench status --json", "prbench status --spend --since 7d", "prbench status --runs --disk",
+@click.command(cls=Command, epilog=examples(
+    "prbench status",
+    "prbench status --night 2026-11-22 --json",
+    "prbench status --spend --since 7d",
+    "prbench status --runs --disk",
 ))  # fmt: skip
-@click.option("--spend", "with_spend", is_flag=True, help="What was spent, by day (UTC) and model that was called.")
-@click.option("--runs", "with_runs", is_flag=True, help="The latest runs, and what they made.")
-@click.option("--disk", "with_disk", is_flag=True, help="What the warehouse takes up on the disk.")
-@click.option("--since", metavar="WHEN", help="Of --spend and --runs: the last 7d or 24h, or since a date (UTC).")
-@shared_options
+@click.option("--spend", "with_spend", is_flag=True, help="Show the spend by day (UTC) and model.")
+@click.option("--runs", "with_runs", is_flag=True, help="Show the latest runs and what they made.")
+@click.option("--disk", "with_disk", is_flag=True, help="Show the disk space in use.")
+@click.option("--since", metavar="WHEN", help="For --spend and --runs: 7d, 24h, or a date (UTC) such as 2026-11-01.")
+@shared_options(selection=EVALUATED, output=SHOWS)
 def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> int:
-    """Show what is wanted, done, failed and missing: model x trial x judge; or what was spent, ran, and is stored."""
+    """Show what is done, failed and missing.
+
+    The table has a row for each model, trial and judge, with the causes of failures; `(responses)` in the column
+    `judge` counts the model's responses. --spend, --runs and --disk show other tables instead.
+    """
     if since is not None and not (with_spend or with_runs):
-        raise click.UsageError("--since narrows --spend and --runs; add one of them")
+        raise click.UsageError("--since is for --spend and --runs; add one of them")
     moment = None if since is None else since_moment(since, datetime.now(UTC))
+    if not (with_spend or with_runs or with_disk):
+        return _matrix(context, context.job)
+    _refuse_selection(context.arguments)
     job = context.job
-    asked: dict[str, list[dict[str, Any]]] = {}
-    if with_spend:
-        asked["spend"] = _spend(job, moment)
-    if with_runs:
-        asked["runs"] = _runs(job, moment)
-    if with_disk:
-        asked["disk"] = _disk(job)
-    if not asked:
-        return _matrix(context, job)
+    tables = {
+        **({"spend": _spend(job, moment)} if with_spend else {}),
+        **({"runs": _runs(job, moment)} if with_runs else {}),
+        **({"disk": _disk(job)} if with_disk else {}),
+    }
     if context.as_json:
-        show_json(asked)
+        show_json(tables)
     else:
-        _show_tables(asked)
+        _show_tables(tables)
     return 0
+
+
+def _refuse_selection(given: Asked) -> None:
+    """Refuse what would change nothing: spend, runs and disk space are those of the whole warehouse."""
+    for option in EVALUATED:
+        if getattr(given, f"{option}s" if option in {"split", "model", "judge"} else option):
+            raise click.UsageError(f"--{option} selects nothing of --spend, --runs and --disk; leave it out")
 
 
 def _show_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
     for name, rows in tables.items():
         if rows:
-            show_table(list(rows[0]), [tuple(row.values()) for row in rows], title=_TITLES[name])
+            show_table(in_words(list(rows[0])), [tuple(row.values()) for row in rows], title=_TITLES[name])
         else:
             click.echo(f"{_TITLES[name]}: nothing yet")
-
-
-_TITLES = {
-    "spend": "Spent, discarded attempts included; cost_usd is without the unpriced calls",
-    "runs": "Runs, the latest first",
-    "disk": "On the disk",
-}
 
 
 def since_moment(text: str, now: datetime) -> datetime:
@@ -74,16 +92,13 @@ def since_moment(text: str, now: datetime) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise click.UsageError(f"--since {text}: is neither 7d nor 24h nor a date such as 2026-11-01") from error
+        raise click.UsageError(f"--since {text}: give 7d, 24h, or a date such as 2026-11-01") from error
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
 def _matrix(context: Context, job: "Job") -> int:
     from tasks.run.coverage import coverage
 
-    columns = [
-        "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "failed", "share", "causes",
-    ]  # fmt: skip
     rows = [
         (
             cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
@@ -92,7 +107,7 @@ def _matrix(context: Context, job: "Job") -> int:
         )
         for cell in coverage(job)
     ]  # fmt: skip
-    show_rows(context.as_json, columns, rows)
+    show_rows(context.as_json, _MATRIX, rows)
     if not context.as_json:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))
@@ -115,9 +130,6 @@ def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
     ]
 
 
-_MOMENTS = ("started_at", "ended_at")
-
-
 def _disk(job: "Job") -> list[dict[str, Any]]:
     from tasks.maintain.disk import disk_use
 
@@ -135,7 +147,7 @@ def _spend_line(job: "Job") -> str:
     now = datetime.now(UTC)
     week = _spend(job, now - timedelta(days=_LAST_DAYS - 1))
     today = [row for row in week if row["day"] == now.date().isoformat()]
-    return f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows more"
+    return f"Spent: {_sum(today)} today (UTC), {_sum(week)} in the last {_LAST_DAYS} days; --spend shows details"
 
 
 def _sum(rows: Sequence[dict[str, Any]]) -> str:

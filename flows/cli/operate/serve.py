@@ -4,7 +4,8 @@ import re
 
 import click
 
-from flows.cli.common.options import Context, examples, shared_options
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import Context, shared_options
 
 
 def _name_checked(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -13,25 +14,27 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
     return name
 
 
-@click.command(epilog=examples(
+@click.command(cls=Command, epilog=examples(
     "prbench serve --config prbench.yaml",
-    "PREFECT_API_URL=http://prefect:4200/api prbench serve      with a Prefect server that runs already",
-    "prbench serve --work-pool evals                            for the workers of a work pool",
+    "PREFECT_API_URL=http://prefect:4200/api prbench serve",
+    "prbench serve --work-pool evals",
 ))  # fmt: skip
-@click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True,
-              help="Of the Prefect server that is started where PREFECT_API_URL names none.")  # fmt: skip
+@click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
+              help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
 @click.option("--name", metavar="NAME", callback=_name_checked,
-              help="Call the deployments nightly-NAME and so on: for several warehouses on one server.")  # fmt: skip
+              help="Name the deployments nightly-NAME and so on, for several warehouses on one server.")  # fmt: skip
 @click.option(
-    "--work-pool",
-    metavar="NAME",
-    help="Only register the deployments in this work pool, for its workers to run, and end.",
+    "--work-pool", metavar="NAME", help="Register the deployments for the workers of this work pool, and end."
 )
-@shared_options
+@shared_options(output=("verbose",))
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
-    """Serve the scheduled deployments until interrupted."""
+    """Serve the scheduled deployments until interrupted.
+
+    Nights start by the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's
+    UI.
+    """
     from flows.serving import serve as serve_deployments
 
     return serve_deployments(
-        context.job, context.asked, port=port, is_verbose=context.is_verbose, name=name, work_pool=work_pool
+        context.job, context.arguments, port=port, is_verbose=context.is_verbose, name=name, work_pool=work_pool
     )

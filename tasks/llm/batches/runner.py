@@ -86,7 +86,7 @@ class Batching:
         finally:
             self._set_aside.count_as_used()
         if held_back:
-            merged.notes.append(f"{len(held_back)} calls were not handed in: the cap had no room for them")
+            merged.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
             self._set_aside.spend_without_room(held_back)
         return merged
 

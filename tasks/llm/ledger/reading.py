@@ -112,7 +112,7 @@ class LedgerFiles:
             return True
         self._damaged_replies[path] += 1
         if self._damaged_replies[path] == 1:
-            notice(f"{path}: a stored reply is damaged and not used; its call is made again (so are others like it)")
+            notice(f"{path}: a stored reply is damaged; its call, and others like it, are made again")
         return False
 
     def _look_around(self) -> None:

@@ -47,7 +47,7 @@ def refuse_newer(connection: sqlite3.Connection, path: Path) -> int:
         raise sqlite3.DatabaseError(f"it says that its version is {version}")
     if version > VERSION:
         raise PipelineError(
-            f"{path}: is of version {version}, and this program knows none above {VERSION}; use the newer program"
+            f"{path}: is of version {version}, newer than this program knows ({VERSION}); upgrade prbench"
         )
     return version
 

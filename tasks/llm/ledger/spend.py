@@ -79,5 +79,5 @@ def _rows_of(path: Path) -> list[tuple[Any, ...]]:
             return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise PipelineError(
-            f"{path}: cannot be read ({one_line(str(error))}); `prbench run` mends it or sets it aside"
+            f"{path}: cannot be read ({one_line(str(error))}); `prbench run` repairs it or sets it aside"
         ) from error

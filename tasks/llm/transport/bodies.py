@@ -37,7 +37,7 @@ class Body:
     def __init__(self, most_bytes: int, encoding: str = "") -> None:
         self._most_bytes, self._n_bytes = most_bytes, 0
         if encoding not in {"", "identity", "gzip"}:
-            raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not asked for")
+            raise ValueError(f"the reply is compressed as {encoding[:20]!r}, which was not requested")
         self._inflater = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
         self.is_over = False
         self.is_completion = False

@@ -94,7 +94,7 @@ def backup(job: Job, folder: Path, *, must_verify: bool = False) -> StageReport:
             _remove_others(folder, files)
     except OSError as error:
         where = error.filename or folder
-        raise PipelineError(f"{where}: {error.strerror}; the last backup stands as it was") from error
+        raise PipelineError(f"{where}: {error.strerror}; the last backup is unchanged") from error
     n_bytes = sum(kept.n_bytes for kept in files)
     note = f"{len(files)} files ({n_bytes / 1e6:.1f} MB) in {folder}, {copies.n_copied} of them copied now"
     return StageReport("backup", rows=copies.n_copied, notes=[f"{note} ({copies.copied_bytes / 1e6:.1f} MB)"])
@@ -107,10 +107,10 @@ def _refuse(warehouse: Warehouse, folder: Path) -> None:
     if folder.resolve().is_relative_to(root):
         raise UsageError(f"{folder}: lies in the warehouse itself; name a folder elsewhere, best on another disk")
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is no folder; name another one")
+        raise UsageError(f"{folder}: is not a folder; name another one")
     is_ours = any((folder / name).exists() for name in (NAME, _LOCK))
     if folder.exists() and not is_ours and any(folder.iterdir()):
-        raise UsageError(f"{folder}: holds something that is no backup; name an empty folder")
+        raise UsageError(f"{folder}: holds files that are not a backup; name an empty folder")
 
 
 def _last(folder: Path) -> Record | None:
@@ -151,7 +151,7 @@ def _ledger_file(copies: _Copies, path: str, source: Path, seen: str | None) -> 
         ):
             live.backup(copy)
     except sqlite3.Error as error:
-        raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` mends what can be mended") from error
+        raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` repairs what it can") from error
     kept = copies.made_by_content(path, staged, seen)
     staged.unlink()
     return kept
@@ -191,7 +191,7 @@ def _part(warehouse: Warehouse, copies: _Copies, path: str) -> Kept:
     if not is_named_after(path, kept.sha256):
         raise Damaged(
             f"{warehouse.root / path}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back "
-            "up again; the last backup stands as it was"
+            "up again; the last backup is unchanged"
         )
     return kept
 

@@ -52,7 +52,7 @@ def read_record(folder: Path) -> Record:
     """
     path = folder / NAME
     if not path.is_file():
-        raise Damaged(f"{folder}: holds no whole backup, {NAME} is missing; `prbench backup` makes one")
+        raise Damaged(f"{folder}: is not a complete backup, {NAME} is missing; `prbench backup` makes one")
     document = manifests.read_manifest(path, FORMAT, VERSION)
     try:
         record = Record(document["made_at"], tuple(Kept(**each) for each in document["files"]))

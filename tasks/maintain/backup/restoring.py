@@ -56,7 +56,7 @@ def restore(job: Job, folder: Path) -> StageReport:
 
 def _refuse_filled(root: Path) -> None:
     if root.exists() and not root.is_dir():
-        raise UsageError(f"{root}: is no folder; name an empty or new one with --warehouse")
+        raise UsageError(f"{root}: is not a folder; name an empty or new one with --warehouse")
     if not root.exists() or (root / _STAGE / RECORD).exists():
         return
     # Locks hold nothing, and the version is written with the first lock.

@@ -12,16 +12,16 @@ from tasks.report.pages.severities import CRITICAL, SEVERITIES
 from tasks.report.wording import score_word
 
 _SMALL = (
-    "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the commonest value, "
+    "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most common value, "
     "whose interval (in the table) is not promised to cover 95 %."
 )
 _FEW = (
     "A dot that is not filled, or an asterisk, marks a mean on fewer than 50 tasks, or with fewer than 10 that differ "
-    "from the commonest value, whose interval (in the table) is not promised to cover 95 %."
+    "from the most common value, whose interval (in the table) is not promised to cover 95 %."
 )
 _HOLLOW = (
-    "A dot that is not filled rests on fewer than 50 tasks, or on fewer than 10 that differ from the commonest value: "
-    "its interval is not promised to cover 95 %."
+    "A hollow dot is based on fewer than 50 tasks, or on fewer than 10 that differ from the most common value: its "
+    "interval may cover less than 95 %."
 )
 
 

@@ -101,7 +101,7 @@ _RELIABILITY = Figure(
     "judge_reliability",
     "Reliability",
     "Krippendorff's alpha of all graders together, and of each judge with itself where it judged the same again: how "
-    "much of what is decided is more than chance and mood. 1 is perfect, 0 is chance.",
+    "much they agree beyond chance. 1 is perfect, 0 is chance.",
     (
         Column("grader_set", "Graders"),
         Column("n_graders", "Number", "count"),
@@ -136,7 +136,7 @@ _LENIENCY = Figure(
 )
 _FAVOURS = Figure(
     "judge_favours",
-    "Whom each judge favours",
+    "Judge bias by model",
     "Score that a grader gives a model's answers minus the score that the others give the same answers, beside the "
     "grader's average over the tasks of all models: +0.05 is five points more than its leniency explains. Only answers "
     "that are decided in full by both sides; the latest sampling of each model. An asterisk marks fewer than 50 tasks. "

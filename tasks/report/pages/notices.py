@@ -112,10 +112,12 @@ def _quality(edition: Edition) -> Iterable[Notice]:
         yield Notice("warn", text, "data.html")
     failed = edition.rows("last_checks")
     if grave := [row for row in failed if row["severity"] != "warn"]:
-        text = f"What must hold and does not, {_count(len(grave), 'check')}: {_some(_checks(grave))}."
+        text = (
+            f"Failed data checks (policy fail or quarantine), {_count(len(grave), 'check')}: {_some(_checks(grave))}."
+        )
         yield Notice("bad", text, "data.html")
     if slight := [row for row in failed if row["severity"] == "warn"]:
-        text = f"What should hold and does not, {_count(len(slight), 'check')}: {_some(_checks(slight))}."
+        text = f"Failed data checks (warnings), {_count(len(slight), 'check')}: {_some(_checks(slight))}."
         yield Notice("warn", text, "data.html")
 
 

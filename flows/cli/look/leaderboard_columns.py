@@ -1,92 +1,40 @@
-"""A leaderboard as people read it: the columns that tell something, marks, and what must be known beside them."""
+"""A leaderboard as people read it: the columns that say something, with marks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tasks.config.settings import Job
-from tasks.llm.embedded import is_embedded
 from tasks.rules.table import Table
 
 Record = dict[str, Any]
-_SMALL_MARKS = {
-    "is_small": "ci_low",
-    "is_critical_small": "critical_met_ci_low",
-    "is_mistake_small": "mistake_ci_low",
-}
 _NEEDED = {"mean_score", "ci_low", "mistake_share"}
-"""With these, and all that stands before them, a leaderboard can be read."""
+"""A leaderboard needs these columns and all before them."""
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
-_NOT_DRAWN = "What has no interval is newer than the last `prbench aggregate`, which draws them."
 BELOW_BAR, SMALL = "*", "°"
 
 
 def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
-    """Titles and cells of the columns that one looks at, and how many of them it cannot be without."""
+    """Titles and cells of the columns to show, and how many of the first ones are always needed."""
     records = table.records
-    shown = [name for name in _COLUMNS if name in table.columns and _tells(name, records)]
-    # What the rows are cut by stands behind the split.
-    cut = [name for name in table.columns[1:2] if name not in _COLUMNS]
-    names = [*shown[:1], *cut, *shown[1:]]
+    shown = [name for name in _COLUMNS if name in table.columns and is_telling(name, records)]
+    # What the rows are broken down by stands behind the split.
+    breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
+    names = [*shown[:1], *breakdown, *shown[1:]]
     titles = {"mean_score": records[0].get("score_name", "score")} | _TITLES
     return (
-        [titles.get(name, name) for name in names],
+        [titles.get(name, name.replace("_", " ")) for name in names],
         [[_COLUMNS[name](record) if name in _COLUMNS else record[name] for name in names] for record in records],
         1 + max((place for place, name in enumerate(names) if name in _NEEDED), default=0),
     )
 
 
-def caveats(job: Job, records: Sequence[Record]) -> list[str]:
-    """What must be known beside the figures."""
-    lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records} if not _tells("judge", records)]
-    is_one = not _tells("judge", records)
-    unjudged = [r for r in records if r.get("is_judged") is False]
-    low = _models([r for r in records if r.get("is_below_bar") and r not in unjudged], is_one)
-    if low:
-        bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
-        lines.append(f"{bar}; the figures rest on a part of the split: {', '.join(low)}")
-    if unjudged:
-        lines.append(f"No verdict on a split under this judge and template: {', '.join(_models(unjudged, is_one))}")
-    ranked = {r["n_tasks_ranked"] for r in records if r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"]}
-    if ranked:
-        lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
-    if any(map(_is_clipped, records)):
-        lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the means before clipping.")
-    lines += _on_intervals(records)
-    embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
-    if embedded & {r["judge"] for r in records}:
-        lines.append("The judge is the embedded model, far too small to judge: the figures only show that all works.")
-    return lines
-
-
-def _on_intervals(records: Sequence[Record]) -> list[str]:
-    """What must be known about intervals that may be too narrow, or are not there."""
-    marked = [r[low] for r in records for mark, low in _SMALL_MARKS.items() if r.get(mark)]
-    lines = []
-    if marked:
-        from tasks.rules.statistics import FEWEST_OTHERS
-        from tasks.rules.statistics import SMALL as FEW
-
-        if any(low is not None for low in marked):
-            lines.append(f"{SMALL} fewer than {FEW} tasks, or hardly any that differ: the interval may be too narrow")
-        if None in marked:
-            lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the commonest value.")
-    if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
-        lines.append(_NOT_DRAWN)
-    return lines
-
-
-def _models(records: Sequence[Record], is_one_judge: bool) -> list[str]:
-    return sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
-
-
-def _is_clipped(record: Record) -> bool:
+def is_clipped(record: Record) -> bool:
     """Whether the mean, or an end of its interval, is clipped."""
     raw = [record.get(name) for name in ("raw_mean_score", "raw_ci_low", "raw_ci_high")]
     shown = [record.get(name) for name in ("mean_score", "ci_low", "ci_high")]
     return any(a is not None and b is not None and a < b for a, b in zip(raw, shown, strict=True))
 
 
-def _tells(name: str, records: Sequence[Record]) -> bool:
+def is_telling(name: str, records: Sequence[Record]) -> bool:
     """Whether a column says something in these rows."""
     values = {r[name] for r in records}
     if name in {"cost_usd", "n_trials"}:
@@ -100,7 +48,7 @@ def _tells(name: str, records: Sequence[Record]) -> bool:
     if name == "mean_lower":
         return not all(r["is_complete"] for r in records)
     if name == "raw_mean_score":
-        return any(map(_is_clipped, records))
+        return any(map(is_clipped, records))
     return values != {None}
 
 
@@ -134,7 +82,7 @@ def _mean(record: Record) -> str | None:
 
 
 def _before_clipping(record: Record) -> str | None:
-    if not _is_clipped(record):
+    if not is_clipped(record):
         return None
     span = _span("raw_ci_low", "raw_ci_high")(record)
     return f"{record['raw_mean_score']:.3f}" + (f", {span}" if span else "")
@@ -153,19 +101,24 @@ def _tasks(record: Record) -> str:
 
 
 _TITLES = {
+    "judge_trial": "judge trial",
+    "judge_config_hash": "judge configuration",
+    "template_hash": "template",
+    "model_config_hash": "model configuration",
+    "cost_usd": "cost in USD",
     "ci_low": "95 % interval",
-    "raw_mean_score": "before clipping",
+    "raw_mean_score": "unclipped score",
     "rank_low": "possible ranks",
-    "trials_ci_low": "over trials",
-    "mean_lower": "could be",
+    "trials_ci_low": "interval over trials",
+    "mean_lower": "possible range",
     "n_tasks": "tasks",
     "n_trials": "trials",
-    "mean_chars_alnum": "chars",
-    "critical_met_share": "critical met",
+    "mean_chars_alnum": "characters",
+    "critical_met_share": "critical criteria met",
     "critical_met_ci_low": "95 % interval",
     "mistake_share": "critical mistakes",
     "mistake_ci_low": "95 % interval",
-    "responses_with_mistake_share": "answers with one",
+    "responses_with_mistake_share": "responses with a mistake",
     "n_tasks_critical": "tasks",
     "critical_coverage": "coverage",
 }

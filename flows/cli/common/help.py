@@ -1,0 +1,87 @@
+"""Help pages: options under headings, commands by what one wants to do, and nothing cut off."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+OWN, SELECTION, PLACE, OUTPUT = "Options", "Selection", "Place", "Output"
+_HEADINGS = (OWN, SELECTION, PLACE, OUTPUT)
+_COMMANDS = "Commands"
+_RANGE = re.compile(r"  \[(\d+<=?)?x[<>]=?\d+\]$|; (\d+<=?)?x[<>]=?\d+(?=\]$)")
+"""What click adds to the text of a number; nobody gives 0 or a negative one."""
+
+
+class GroupedOption(click.Option):
+    """An option that stands under a heading of its own in a command's help."""
+
+    def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.group = group
+
+
+class Command(click.Command):
+    """A command whose help shows its own options first, then the shared ones by group."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings."""
+        write_options(self, ctx, formatter)
+
+
+class Group(click.Group):
+    """A group whose help shows its commands under headings, each with its first sentence in full."""
+
+    command_class = Command
+
+    def __init__(
+        self, *arguments: Any, sections: Mapping[str, Sequence[click.Command]] | None = None, **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self._sections = dict(sections or {})
+        for commands in self._sections.values():
+            for command in commands:
+                self.add_command(command)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options under their headings, then the commands under theirs."""
+        write_options(self, ctx, formatter)
+        sections = self._sections or {_COMMANDS: tuple(self.commands.values())}
+        width = max(len(command.name or "") for commands in sections.values() for command in commands)
+        for heading, commands in sections.items():
+            with formatter.section(heading):
+                # Names of one width, so that the texts of all sections stand below each other.
+                formatter.write_dl([(f"{command.name:<{width}}", first_sentence(command)) for command in commands])
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write a command's options under the headings of their groups."""
+    records = list(_records(command, ctx))
+    for heading in _HEADINGS:
+        of_group = [record for group, record in records if group == heading]
+        if of_group:
+            with formatter.section(heading):
+                formatter.write_dl(of_group)
+
+
+def _records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Each option's heading, name and text; `--help` stands with the output options, if there are any."""
+    options = command.get_params(ctx)
+    of_help = OUTPUT if any(getattr(option, "group", OWN) == OUTPUT for option in options) else OWN
+    for option in options:
+        record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
+        if record is not None:
+            is_help = option is command.get_help_option(ctx)
+            name, text = record
+            yield of_help if is_help else getattr(option, "group", OWN), (name, _RANGE.sub("", text))
+
+
+def first_sentence(command: click.Command) -> str:
+    """What a command does, for a list of commands."""
+    paragraph = " ".join((command.help or "").strip().split("\n\n")[0].split())
+    return paragraph.split(". ")[0].removesuffix(".") + "."
+
+
+def examples(*lines: str) -> str:
+    """The examples at the end of a command's help."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -1,0 +1,118 @@
+"""Tables for people, on standard output."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tasks.rules.visible import visible
+
+if TYPE_CHECKING:
+    from tasks.console.printing import VisibleConsole
+
+_WIDEST_CELL = 60
+_MACHINE_WIDTH = 500
+
+Rows = Sequence[Sequence[Any]]
+
+
+def show_table(
+    columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True, n_least: int | None = None
+) -> None:
+    """Show a table for people: numbers on the right, long texts cut if `is_cut`.
+
+    On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
+    or `n_least` is None, each row becomes a block with one line for each column.
+    """
+    from tasks.console.printing import VisibleConsole
+
+    columns, title = [visible(column) for column in columns], visible(title or "") or None
+    cells = [[_short(cell_text(value)) if is_cut else cell_text(value) for value in row] for row in rows]
+    are_numbers = [
+        bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
+    ]
+    console = VisibleConsole()
+    if not console.is_terminal:
+        console = VisibleConsole(width=_MACHINE_WIDTH)
+    n_fitting = len(columns)
+    if console.is_terminal:
+        # Where columns may be left out, cells stay whole; otherwise texts may be folded between words.
+        n_fitting = _fitting(columns, cells, are_numbers, console.width, is_whole=n_least is not None)
+        if n_fitting < (n_least or len(columns)):
+            _print_records(console, columns, cells, title)
+            return
+    _print_table(console, columns[:n_fitting], cells, are_numbers, title)
+    if n_fitting < len(columns):
+        console.print(f"A wider terminal also shows: {', '.join(columns[n_fitting:])}", style="dim", markup=False)
+
+
+def _print_table(
+    console: "VisibleConsole", columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool],
+    title: str | None,
+) -> None:  # fmt: skip
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title and Text(title), title_justify="left", header_style="bold")
+    for column, is_number in zip(columns, are_numbers, strict=False):
+        table.add_column(Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row[: len(columns)]))
+    console.print(table)
+
+
+def _fitting(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], width: int, *, is_whole: bool
+) -> int:
+    """How many of the first columns fit side by side."""
+    numbers = range(len(columns), 0, -1)
+    return next((n for n in numbers if _narrowest(columns[:n], cells, are_numbers[:n], is_whole) <= width), 0)
+
+
+def _narrowest(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool], is_whole: bool
+) -> int:
+    """The width below which a table breaks the words of its cells, or cells at all; a header may be folded once."""
+    widths = [
+        max(
+            len(column) if is_number else (len(column) + 1) // 2,
+            *(len(part) for row in cells for part in ([row[index]] if is_whole else row[index].split())),
+            0,
+        )
+        for index, (column, is_number) in enumerate(zip(columns, are_numbers, strict=True))
+    ]
+    # Beside its text a column has two blanks and a line.
+    return sum(widths) + 3 * len(columns) + 1
+
+
+def _print_records(
+    console: "VisibleConsole", columns: Sequence[str], cells: Sequence[Sequence[str]], title: str | None
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if title:
+        console.print(Text(title))
+    for number, row in enumerate(cells, start=1):
+        block = Table.grid(padding=(0, 2))
+        block.add_column(style="bold", no_wrap=True)
+        block.add_column(overflow="fold")
+        for column, cell in zip(columns, row, strict=True):
+            block.add_row(Text(column), Text(cell))
+        console.rule(Text(f"row {number}"), align="left", style="dim")
+        console.print(block)
+
+
+def cell_text(value: Any) -> str:
+    """A value as people read it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.1f}"
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value))
+    return visible(str(value).replace("\r\n", " ").replace("\n", " "))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"

@@ -1,0 +1,58 @@
+"""The command `criteria`: criteria worth a second look."""
+
+import click
+
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import SHOWS, Context, shared_options
+from flows.cli.common.output import show_json
+from flows.cli.compare.figures import repetition, show_figures
+from flows.cli.compare.questions import answer
+
+_KINDS = {
+    "never-met": "Criteria that no complete response meets",
+    "always-met": "Criteria that every complete response meets",
+    "disagreed": "Criteria that graders disagree on most",
+    "suspect": "Criteria that correlate negatively with the rest of their task: their weight or sign may be wrong",
+}
+
+
+_HELP = """Find criteria worth a second look.
+
+\b
+never-met   No complete response meets them.
+always-met  Every complete response meets them.
+disagreed   Graders disagree on them most.
+suspect     They correlate negatively with the rest of their task: their
+            weight or sign may be wrong.
+"""
+
+
+@click.command(cls=Command, help=_HELP, epilog=examples(
+    "prbench criteria suspect",
+    "prbench criteria never-met -n 50 --json",
+    "prbench criteria disagreed",
+))  # fmt: skip
+@click.argument("which", type=click.Choice(list(_KINDS)))
+@click.option("-n", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+              help="Number of criteria to show.")  # fmt: skip
+@shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this sampling."})
+def criteria(context: Context, which: str, n_rows: int) -> int:
+    """Find criteria worth a second look."""
+    given = context.arguments
+    parameters = {"which": which, "n_rows": n_rows, "judges": list(given.judges), "vintage": given.vintage}
+    records = answer(context, "criteria", parameters)
+    if context.as_json:
+        show_json(records)
+        return 0
+    if not records:
+        click.echo(f"{_KINDS[which]}: none")
+        return 0
+    judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
+    show_figures(_KINDS[which], records, {
+        "task": "task_id", "category": "category", "weight": "weight", "met": "met_share", "responses": "n_responses",
+        "models": "n_models", "correlation": "rest_correlation", "upper limit": "rest_correlation_high",
+        "disagreement": "disagreement", **judging, "title": "title",
+    })  # fmt: skip
+    if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
+        click.echo("None is clear (an upper limit below 0, which takes at least 4 models): this may be chance.")
+    return 0

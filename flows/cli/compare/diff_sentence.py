@@ -1,0 +1,136 @@
+"""Differences in words."""
+
+import numpy as np
+
+from tasks.compare import ALPHA, Answer, Difference, Flips, Side, short
+from tasks.rules.comparison import task_differences
+from tasks.rules.statistics import FEWEST_OTHERS
+
+CONTEXT = {
+    "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
+    "dataset_revision": "revision",
+}  # fmt: skip
+"""Attributes of a side, with their names for people."""
+_HASHES = {"template_hash", "dataset_revision"}
+_COLUMN_OF = {"template": "template_hash", "revision": "dataset_revision"}
+
+
+def sentence(answer: Answer, difference: Difference) -> str:
+    """What a difference says, in plain words."""
+    first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
+    where = f"on {difference.split}{where_in(answer, difference)}"
+    if not n_unequal(difference):
+        n_tasks = counted(difference.paired.n_tasks, "task", "tasks")
+        return f"{second} and {first} have the same score {where}: no task differs ({n_tasks})"
+    size = f"{figure(abs(difference.difference))} {'lower' if difference.difference < 0 else 'higher'}"
+    if difference.p_adjusted is None:
+        return f"{second} is {size} than {first} {where}, but this cannot be tested: {_too_few(difference)}"
+    evidence = _evidence(answer, difference, difference.p_adjusted)
+    if difference.is_significant:
+        return f"{second} is {size} than {first} {where} ({evidence}): significant"
+    no_difference = f"no significant difference between {first} and {second} {where} ({second} is {size}; {evidence})"
+    smallest = difference.paired.smallest_detectable
+    if smallest is None:
+        return no_difference
+    return f"{no_difference}; smallest detectable difference {figure(smallest)} (with a power of 80 %)"
+
+
+def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
+    """The interval and the p-value."""
+    n_tested = sum(each.p_adjusted is not None for each in answer.differences)
+    corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
+    paired = difference.paired
+    interval = "no interval, since nearly all tasks change by the same amount"
+    if paired.ci_low is not None:
+        alone = "uncorrected " if n_tested > 1 else ""
+        interval = f"{alone}95 % interval {paired.ci_low:.3f} to {paired.ci_high:.3f}"
+    return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
+
+
+def n_unequal(difference: Difference) -> int:
+    """How many tasks have different scores on the two sides."""
+    first, second = zip(*((task.first, task.second) for task in difference.tasks), strict=True)
+    return int((task_differences(np.array(first), np.array(second)) != 0).sum())
+
+
+def _too_few(difference: Difference) -> str:
+    """Why there is neither an interval nor a test."""
+    n_tasks = difference.paired.n_tasks
+    if n_tasks <= FEWEST_OTHERS:
+        return f"only {counted(n_tasks, 'task', 'tasks')}"
+    return f"only {n_unequal(difference)} of {n_tasks} tasks differ"
+
+
+def notes_on(flips: Flips, difference: Difference) -> list[str]:
+    """What must be known beside the flips."""
+    notes = []
+    missing = flips.n_criteria - flips.n_compared
+    if missing:
+        causes = {
+            "undecided on one side": flips.n_undecided,
+            "decided, but in incomplete tasks": flips.n_left_out,
+            "in the rubric of one side only": flips.n_in_one,
+        }
+        listed = ", ".join(f"{number} {cause}" for cause, number in causes.items() if number)
+        n_criteria = counted(flips.n_criteria, "criterion", "criteria")
+        notes.append(f"{missing} of {n_criteria} could not be compared: {listed}.")
+    if f"{flips.explained:+.3f}" != f"{difference.difference:+.3f}":
+        notes.append(
+            f"The flips explain {flips.explained:+.3f} of {difference.difference:+.3f}; the rest is due to rubrics "
+            "that changed between the two."
+        )
+    return notes
+
+
+def telling(answer: Answer) -> list[str]:
+    """The attributes that tell the differences apart, or that differ between the sides beside what is compared."""
+    own = _COLUMN_OF.get(answer.kind, answer.kind)
+    pairs = [difference.pair for difference in answer.differences]
+    return [
+        name
+        for name in CONTEXT
+        if name != own
+        and (
+            len({on_both(pair.first, pair.second, name) for pair in pairs}) > 1
+            or any(getattr(pair.first.series, name) != getattr(pair.second.series, name) for pair in pairs)
+        )
+    ]
+
+
+def on_both(first: Side, second: Side, name: str) -> str:
+    """An attribute of both sides, with an arrow if it differs."""
+    values = [str(getattr(side.series, name)) for side in (first, second)]
+    if name in _HASHES:
+        values = [value[:12] for value in values]
+    return values[0] if values[0] == values[1] else " → ".join(values)
+
+
+def where_in(answer: Answer, difference: Difference) -> str:
+    """What tells a difference apart from the others, as the end of a phrase."""
+    pair = difference.pair
+    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in telling(answer))
+
+
+def counted(number: int, singular: str, plural: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{number} {singular if number == 1 else plural}"
+
+
+def figure(size: float) -> str:
+    """Three decimals, or one digit where three decimals would show 0."""
+    return f"{size:.3f}" if size >= 0.0005 or size == 0 else f"{size:.1g}"
+
+
+def p_value(value: float | None) -> str | None:
+    """A p-value with three decimals."""
+    if value is None:
+        return None
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _p_in_words(value: float) -> str:
+    shown = p_value(value)
+    # What is rounded up to the level would look like a contradiction.
+    if value < ALPHA and shown == f"{ALPHA:.3f}":
+        shown = "< 0.050"
+    return f"p {shown}" if shown and shown.startswith("<") else f"p = {shown}"

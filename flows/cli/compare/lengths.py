@@ -1,0 +1,41 @@
+"""The command `lengths`: length against score."""
+
+import click
+
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import SHOWS, Context, shared_options
+from flows.cli.common.output import show_json
+from flows.cli.compare.figures import SMALL_MARK, repetition, show_figures
+from flows.cli.compare.questions import answer
+
+
+@click.command(cls=Command, epilog=examples("prbench lengths", "prbench lengths --hard --model gpt-5-high"))
+@click.option("--hard", "is_hard", is_flag=True, help="Only tasks of your latest hard subset.")
+@click.option("--score", metavar="NAME", help="Score to use.  [default: the benchmark's primary score]")
+@shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
+                texts={"vintage": "Only this sampling."})  # fmt: skip
+def lengths(context: Context, is_hard: bool, score: str | None) -> int:
+    """Compare the length of responses with their score.
+
+    Shows Spearman's rank correlation of each model, with its interval (figure 7 of the paper).
+    """
+    given = context.arguments
+    parameters = {
+        "splits": list(context.job.settings.dataset.splits), "models": list(given.models),
+        "judges": list(given.judges), "vintage": given.vintage, "is_hard": is_hard,
+    }  # fmt: skip
+    records = answer(context, "lengths", parameters, score=score)
+    if context.as_json:
+        show_json(records)
+        return 0
+    if not records:
+        click.echo("No model has a complete task here yet.")
+        return 0
+    show_figures("Rank correlation of length and score", records, {
+        "split": "split", "model": "model", "length": "measure",
+        "correlation": ("rank_correlation", "ci_low", "ci_high"), "tasks or models": "n",
+        "judge": "judge", **repetition(records), "vintage": "vintage",
+    })  # fmt: skip
+    if any(record["is_small"] and record["rank_correlation"] is not None for record in records):
+        click.echo(f"{SMALL_MARK} fewer than 50 tasks or models; fewer than 10 have no interval")
+    return 0

@@ -1,0 +1,64 @@
+"""Questions under sql/questions/ that a command asks of the stored results, and refusing names that nothing has."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from flows.cli.common.options import Context
+
+if TYPE_CHECKING:
+    from warehouse import Reader
+
+_NAMES = {
+    "graders": ("judge", "select grader from graders where benchmark = ?"),
+    "people": ("people", "select grader from graders where benchmark = ?"),
+    "judges": ("judge", "select distinct judge from staging.model_runs where benchmark = ?"),
+    "models": ("model", "select distinct model from staging.model_runs where benchmark = ?"),
+    "splits": ("split", "select distinct split from staging.task_set_members where not is_own_hard and benchmark = ?"),
+}
+"""Lists of names that questions take, with the option they come from and a query for those of the benchmark."""
+Records = list[dict[str, Any]]
+
+
+def answer(
+    context: Context,
+    question: str,
+    parameters: Mapping[str, Any],
+    read: "Callable[[Reader, Mapping[str, Any]], Records] | None" = None,
+    **names: str | None,
+) -> Records:
+    """The answer to a question on the job's data-set revision, or what `read` makes of it.
+
+    With a keyword `score` (None: the primary one) the question gets the score's name.
+
+    Raises:
+        UsageError: the benchmark has no such score, or nothing stored has a name that was given.
+    """
+    import sql
+    from tasks.benchmarks import load_benchmark
+    from tasks.rules.errors import UsageError
+    from warehouse import Warehouse
+
+    job = context.job
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    given = {**parameters, "benchmark": benchmark.name, "revision": data.revision}
+    if "score" in names:
+        known = [definition.score_name for definition in benchmark.scores]
+        given["score"] = names["score"] or benchmark.primary_score.score_name
+        if given["score"] not in known:
+            raise UsageError(f"--score {given['score']}: {benchmark.name} has {', '.join(known)}")
+    with Warehouse(job.warehouse).reader() as reader:
+        found = read(reader, given) if read else reader.rows(sql.read(f"questions/{question}"), given)
+        if not found:
+            _refuse_unknown(reader, given)
+        return found
+
+
+def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
+    """Refuse a name that nothing has; one that exists may simply have no rows."""
+    from tasks.rules.errors import UsageError
+
+    for names, (option, query) in _NAMES.items():
+        known = sorted(name for row in reader.rows(query, [given["benchmark"]]) for name in row.values())
+        unknown = [name for name in given.get(names, []) if name not in known]
+        if unknown and known:
+            raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")

@@ -1,0 +1,70 @@
+"""The command `export`: tables for another warehouse, or a sheet for human graders."""
+
+from pathlib import Path
+
+import click
+
+from flows.cli.common.flow_runner import report_done
+from flows.cli.common.help import Group, examples
+from flows.cli.common.options import Context, shared_options
+
+_PATH = click.Path(path_type=Path)
+_TABLES = "tables"
+
+
+class _FolderOrCommand(Group):
+    """A group whose first argument may also be a folder: what is not one of its commands goes to `tables`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, *ctx.help_option_names}:
+            args = [_TABLES, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_FolderOrCommand, epilog=examples(
+    "prbench export shared/                 all tables, for another warehouse",
+    "prbench export board/ --table leaderboard --table verdict_details",
+    "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
+))  # fmt: skip
+def export() -> None:
+    """Export tables, or a sheet for human graders.
+
+    `prbench export FOLDER` is short for `prbench export tables FOLDER`.
+    """
+
+
+@export.command(_TABLES, epilog=examples(
+    "prbench export shared/", "prbench export tables board/ --table leaderboard",
+))  # fmt: skip
+@click.argument("folder", type=_PATH)
+@click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table or view (repeatable).")
+@shared_options(texts={"benchmark": "Only rows of this benchmark, of tables with a column `benchmark`."})
+def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
+    """Write tables to a folder as Parquet files.
+
+    A manifest lists them with their contents' hashes. `prbench import warehouse` reads the folder.
+    """
+    from tasks.exports import export_tables as written
+
+    return report_done(context, written(context.job, folder, tables, context.arguments.benchmark))
+
+
+@export.command("labelling", epilog=examples(
+    "prbench export labelling sheet.csv -n 200",
+    "prbench export labelling sheet.csv --night 2026-11-22",
+    "prbench import verdicts sheet.csv --skip-empty     read the sheet back",
+))  # fmt: skip
+@click.argument("file", type=_PATH)
+@click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
+              help="Least number of rows; a response always comes with all its criteria.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
+@shared_options(selection=("split", "model", "trial", "limit", "vintage", "night"))
+def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> int:
+    """Write a sheet for human graders (CSV).
+
+    It has one row for each criterion of a response, with columns to fill in. `prbench import verdicts` reads it back.
+    The column `vintage` says which sampling of the model a row shows.
+    """
+    from tasks.exports import export_labelling as written
+
+    return report_done(context, written(context.job, file, n_rows=n_rows, seed=seed))

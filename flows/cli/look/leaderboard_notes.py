@@ -1,0 +1,57 @@
+"""What must be known beside the figures of a leaderboard."""
+
+from collections.abc import Sequence
+
+from flows.cli.look.leaderboard_columns import BELOW_BAR, SMALL, Record, is_clipped, is_telling
+from tasks.config.settings import Job
+from tasks.llm.embedded import is_embedded
+
+_SMALL_MARKS = {
+    "is_small": "ci_low",
+    "is_critical_small": "critical_met_ci_low",
+    "is_mistake_small": "mistake_ci_low",
+}
+_NOT_COMPUTED = "Some intervals are missing: run `prbench aggregate`, which computes them."
+
+
+def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
+    """What must be known beside the figures, a line each."""
+    is_one_judge = not is_telling("judge", records)
+    lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records}] if is_one_judge else []
+    unjudged = [r for r in records if r.get("is_judged") is False]
+    low = [r for r in records if r.get("is_below_bar") and r not in unjudged]
+    if low:
+        bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
+        lines.append(f"{bar}, so based on only part of the split: {', '.join(_models(low, is_one_judge))}")
+    if unjudged:
+        lines.append(f"Not judged on a split by this judge: {', '.join(_models(unjudged, is_one_judge))}")
+    if any(r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"] for r in records):
+        lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
+    if any(map(is_clipped, records)):
+        lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means.")
+    lines += _on_intervals(records)
+    embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
+    if embedded & {r["judge"] for r in records}:
+        lines.append("The judge is the embedded model, which is far too small to judge: the figures mean nothing.")
+    return lines
+
+
+def _on_intervals(records: Sequence[Record]) -> list[str]:
+    """What must be known about intervals that may be too narrow, or are missing."""
+    marked = [r[low] for r in records for mark, low in _SMALL_MARKS.items() if r.get(mark)]
+    lines = []
+    if marked:
+        from tasks.rules.statistics import FEWEST_OTHERS
+        from tasks.rules.statistics import SMALL as FEW
+
+        if any(low is not None for low in marked):
+            lines.append(f"{SMALL} fewer than {FEW} tasks, or few that differ: the interval may be too narrow")
+        if None in marked:
+            lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
+    if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
+        lines.append(_NOT_COMPUTED)
+    return lines
+
+
+def _models(records: Sequence[Record], is_one_judge: bool) -> list[str]:
+    return sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})

@@ -1,0 +1,151 @@
+"""The checks of `prbench doctor` on the configuration, models, keys, schedule and alerts."""
+
+import importlib.util
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+
+from flows.cli.operate.findings import Finding, answers, host_and_port
+from tasks.benchmarks import load_benchmark
+from tasks.config.models import Endpoint
+from tasks.config.operations import Receiver
+from tasks.config.policies import expectations_of, policies_of
+from tasks.config.settings import Job
+from tasks.llm import embedded
+from tasks.llm.redaction import filled_in, filled_in_secrets
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.secrecy import is_reference
+from tasks.run.missing_work import template_of
+
+_KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "xai": "XAI_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together_ai": "TOGETHERAI_API_KEY",
+    "fireworks_ai": "FIREWORKS_AI_API_KEY",
+    "moonshot": "MOONSHOT_API_KEY",
+}
+_ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
+"""Providers that LiteLLM calls with boto3, which is not installed with it."""
+
+
+def check_configuration(job: Job) -> Iterator[Finding]:
+    """Whether checks and templates that the configuration names exist."""
+    settings = job.settings
+    benchmark = load_benchmark(settings.benchmark)
+    numbers = f"{len(settings.models)} models, {len(settings.judges)} judges, trials {settings.trials}"
+    yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
+    try:
+        policies_of(job, expectations_of(benchmark))
+        for judge in settings.judges:
+            template_of(judge, benchmark)
+    except PipelineError as error:
+        yield Finding("configuration", False, str(error))
+
+
+def check_models(job: Job) -> Iterator[Finding]:
+    """Whether each model has its key, or a server that answers."""
+    seen: set[tuple[str, str | None]] = set()
+    writer = job.settings.rubric_writer
+    endpoints = (*job.settings.models, *job.settings.judges, *([] if writer is None else [writer]))
+    yield from _literal_headers(endpoints)
+    for endpoint in endpoints:
+        if (endpoint.name, endpoint.api_base) not in seen:
+            seen.add((endpoint.name, endpoint.api_base))
+            yield _model(endpoint)
+
+
+def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
+    """Headers whose value is written in the configuration, by name: they are stored and not treated as secrets."""
+    for label, headers in {endpoint.label: endpoint.headers for endpoint in endpoints}.items():
+        literal = sorted(name for name, value in headers.items() if not is_reference(value))
+        if literal:
+            names = ", ".join(literal)
+            yield Finding(f"headers of {label}", None, f"literal values: {names}; write ${{NAME}} for a secret")
+
+
+def _model(endpoint: Endpoint) -> Finding:
+    subject = f"model {endpoint.name}"
+    if embedded.is_embedded(endpoint.name):
+        try:
+            return Finding(subject, True, f"embedded, weights {embedded.weights_hash()}")
+        except PipelineError as error:
+            return Finding(subject, False, str(error))
+    if endpoint.api_base:
+        return _reachable(subject, endpoint)
+    return _callable(subject, endpoint.name.partition("/")[0])
+
+
+def _callable(subject: str, provider: str) -> Finding:
+    """Whether a hosted provider has what it needs: a package, or a key."""
+    if provider in _ON_AWS and importlib.util.find_spec("boto3") is None:
+        return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
+    variable = _KEYS.get(provider)
+    if variable is None:
+        return Finding(subject, None, "unknown provider; LiteLLM reads the provider's own environment variable")
+    if os.environ.get(variable):
+        return Finding(subject, True, f"{variable} is set")
+    return Finding(subject, False, f"{variable} is not set; export it")
+
+
+def _reachable(subject: str, endpoint: Endpoint) -> Finding:
+    try:
+        for value in endpoint.headers.values():
+            filled_in(value)
+        filled_in_secrets(endpoint.parameters)
+        return answers(subject, *host_and_port(endpoint.api_base or ""))
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+
+
+def check_nights(job: Job) -> Iterator[Finding]:
+    """When the next night starts, and whether alerts can be sent."""
+    nightly, alerts = job.settings.nightly, job.settings.alerts
+    begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
+    stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
+    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z} ({nightly.timezone}){stops} with `prbench serve`")
+    for number, receiver in enumerate(alerts.to, start=1):
+        yield _receiver(f"alerts to {receiver.kind} {number}", receiver)
+    if alerts.ping is not None:
+        yield _address("ping after nights", alerts.ping)
+
+
+def _receiver(subject: str, receiver: Receiver) -> Finding:
+    mail = receiver.email
+    if mail is None:
+        address = receiver.webhook or receiver.slack
+        if address is not None:
+            return _address(subject, address)
+        if receiver.prefect is not None:
+            return Finding(subject, None, f"Prefect block {receiver.prefect}; it is loaded when there is an alert")
+        return _unset(subject, receiver.apprise) or Finding(subject, None, f"{receiver.apprise}, an Apprise URL")
+    return _unset(subject, mail.user, mail.password) or answers(subject, mail.host, mail.port)
+
+
+def _unset(subject: str, *values: str | None) -> Finding | None:
+    """What is wrong with references to environment variables."""
+    try:
+        for value in values:
+            filled_in(value or "")
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+    return None
+
+
+def _address(subject: str, address: str) -> Finding:
+    try:
+        host, port = host_and_port(address)
+    except UsageError as error:
+        return Finding(subject, False, str(error))
+    if not host:
+        return Finding(subject, False, "the address has no host; write it with https://")
+    # Of an address only the host is named: what follows it may be a secret.
+    return answers(subject, host, port)

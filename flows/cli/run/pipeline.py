@@ -1,0 +1,111 @@
+"""The commands that run the full pipeline: once, as a night, or for some models."""
+
+import click
+
+from flows.cli.common.flow_runner import finish, run_flow
+from flows.cli.common.help import Command, examples
+from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
+from flows.cli.common.output import show_json
+from flows.cli.look.leaderboard import leaderboard_of, show_leaderboard
+from flows.cli.run.plan import show_plan
+
+_NEXT = (
+    "uv run prbench leaderboard --by category{option}",
+    'uv run prbench sql "select title, weight, status, explanation from verdict_details{where} '
+    'order by weight desc limit 9"',
+    "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set",
+)  # fmt: skip
+
+
+@click.command(cls=Command, epilog=examples(
+    "prbench run                      sample data, built-in model, no key needed",
+    "prbench run --config prbench.yaml --limit 20",
+    "prbench run --max-usd 20 --stop-at 06:30",
+    "prbench run --json -q",
+))  # fmt: skip
+@repair_options
+@budget_options
+@shared_options(selection=EVALUATED)
+def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+    """Run the full pipeline.
+
+    Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only work
+    that is missing is done: after a finished run, running it again makes no model call. Failures that may be temporary
+    are tried again.
+    """
+    execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
+    if execution.was_interrupted:
+        return finish(context, execution)
+    if context.as_json:
+        show_json(execution.as_json | {"leaderboard": leaderboard_of(context, execution.job).records})
+        return execution.exit_code
+    show_leaderboard(context, execution.job)
+    click.echo(f"\nDatabase: {execution.database}")
+    if any(each.stage == "report" and not each.has_failed for each in execution.reports):
+        click.echo(f"Report: {execution.job.report_index}")
+    click.echo("Next:\n  " + _next(context.arguments.benchmark))
+    return execution.exit_code
+
+
+def _next(benchmark: str | None) -> str:
+    """What to try next, on the benchmark that was asked for."""
+    narrowed = {
+        "option": "" if benchmark is None else f" --benchmark {benchmark}",
+        "where": "" if benchmark is None else f" where benchmark = '{benchmark}'",
+    }
+    return "\n  ".join(line.format(**narrowed) for line in _NEXT)
+
+
+@click.command(cls=Command, epilog=examples(
+    "prbench nightly --config prbench.yaml",
+    "prbench nightly --night 2026-11-22       continue a night that was cut short",
+    "prbench nightly --stop-at 06:30",
+))  # fmt: skip
+@repair_options
+@budget_options
+@shared_options(selection=EVALUATED, texts={
+    "night": "Label of the night.  [default: the day the schedule last fired]",
+    "vintage": "Sampling of the models without `resample: nightly`.  [default: base]",
+})  # fmt: skip
+def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+    """Run one night: resample nightly models, judge, compare, alert.
+
+    Models with `resample: nightly` are sampled again, the night is compared with the one before, and alerts are sent.
+    The night is named after the day the schedule last fired, so the same night is never sampled twice.
+    """
+    from flows.nightly import run_night
+
+    execution = run_night(
+        context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
+    )
+    if not context.as_json and not execution.was_skipped and not execution.was_interrupted:
+        show_leaderboard(context, execution.job)
+    return finish(context, execution)
+
+
+@click.command(cls=Command, epilog=examples(
+    "prbench backfill --model gpt-5-high --dry-run",
+    "prbench backfill --model gpt-5-high --judge o4-mini --trial 2 --trial 3",
+    "prbench backfill --task 5f2c --split finance --stop-at 06:30",
+))  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the calls and their cost, and make none.")
+@repair_options
+@budget_options
+@shared_options(selection=("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night"))
+def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: bool) -> int:
+    """Fill in missing responses and verdicts for some models.
+
+    Only what you select is sampled and judged; everything else stays as it is. Models are filled in side by side, and
+    one that fails does not stop the others. Of models with `resample: nightly` the base sampling is filled in, or with
+    --night that of a night.
+    """
+    if dry_run:
+        from flows.execution import refuse_unknown_models
+
+        job = context.job
+        refuse_unknown_models(job)
+        return show_plan(context, job)
+    execution = run_flow(context, "backfill", retry_failed=retry_failed, replace_lost=replace_lost)
+    if not context.as_json and not execution.was_interrupted:
+        show_leaderboard(context, execution.job)
+    return finish(context, execution)
