@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from prefect import State, task
@@ -11,31 +11,31 @@ from prefect.cache_policies import NO_CACHE
 from flows.cancellation import cancellable
 from flows.showing import progress_shown, told
 from tasks.check import check
-from tasks.crew import crew_for, crew_of
 from tasks.desk import calling
+from tasks.llm.library import warm_up
 from tasks.progress import progress
 from tasks.reports import StageReport
 from tasks.rules.errors import PipelineError
 from tasks.settings import Job
-from tasks.workers import Batch, WorkerLost
 from warehouse import Warehouse, WarehouseError
 
 _BATCHES_IN_HAND = 4
 _PUBLISH_EVERY_S = 300.0
 
+Batch = Callable[..., Awaitable[StageReport]]
 Batches = Sequence[tuple[str, Batch, tuple[Any, ...], dict[str, Any]]]
 """Name, function, its arguments after the job, its options."""
 
 
 def _is_crash(_task: object, _run: object, state: State[Any]) -> bool:
     """Whether a batch failed in a way that the same batch may not fail in again."""
-    return isinstance(state.data, WorkerLost) or not isinstance(state.data, PipelineError | WarehouseError)
+    return not isinstance(state.data, PipelineError | WarehouseError)
 
 
 # A Prefect retry covers a batch that crashed; a call that failed is a row, and tried again by the gateway or next time.
 @task(name="batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=_is_crash)
 async def _batch_task(job: Job, batch: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> StageReport:
-    return await crew_of(job).run(batch, job, *arguments, **options)
+    return await batch(job, *arguments, **options)
 
 
 @task(name="own", cache_policy=NO_CACHE)
@@ -56,9 +56,10 @@ async def called(
         async with (
             cancellable(job),
             calling(job) as desk,
-            crew_for(job, desk, sum(totals.values())),
             progress_shown(stage, tallies),
         ):
+            if any(totals.values()):
+                await asyncio.to_thread(warm_up)
             for name, work, arguments, options in first:
                 report.adopt(await _own_task.with_options(task_run_name=name)(job, work, arguments, options))
             await _all(job, batches, report)

@@ -21,18 +21,12 @@ from flows.stages import (
     select_hard_flow,
 )
 from tasks.coverage import coverage
-from tasks.crew import crew_for
 from tasks.desk import calling
-from tasks.judge import plan_verdicts
 from tasks.progress import say
 from tasks.reports import StageReport
-from tasks.sample import plan_samples
 from tasks.scope import imported_models, open_scope, wanted_rubrics
 from tasks.settings import Job
 from warehouse import Warehouse
-
-_CRITERIA_A_TASK = 15
-"""About so many: a guess that only decides how many processes are worth their start."""
 
 
 @flow(name="evaluate", flow_run_name=run_name)
@@ -71,21 +65,18 @@ async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, each model by itself and all at once: one that fails does not hold up the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
-    labels, n_calls = await asyncio.to_thread(_to_fill, job, retry_failed)
-    async with cancellable(job), calling(job) as desk, crew_for(job, desk, n_calls):
+    labels = await asyncio.to_thread(_to_fill, job)
+    async with cancellable(job), calling(job):
         reports += await _derived(job, retry_failed)
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
 
 
-def _to_fill(job: Job, retry_failed: bool) -> tuple[list[str], int]:
-    """The models to fill in, configured ones and those of imported answers, and about how many calls that takes."""
+def _to_fill(job: Job) -> list[str]:
+    """The models to fill in, configured ones and those of imported answers."""
     with Warehouse(job.warehouse).reader() as reader:
         imported = imported_models(job, open_scope(job, reader), reader)
-    labels = list(dict.fromkeys([*(model.label for model in job.settings.models), *imported]))
-    n_cells = sum(map(len, plan_samples(job, retry_failed=retry_failed).values()))
-    n_owed = sum(each.n_criteria for _, owed in plan_verdicts(job, retry_failed=retry_failed) for each in owed)
-    return labels, n_cells * _CRITERIA_A_TASK + n_owed
+    return list(dict.fromkeys([*(model.label for model in job.settings.models), *imported]))
 
 
 @flow(name="fill", flow_run_name=run_name)

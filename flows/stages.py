@@ -15,7 +15,6 @@ from flows.showing import run_name, told
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import SUITES, check
-from tasks.crew import n_processes
 from tasks.derive import derive
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.former_templates import tell_of_templates
@@ -89,10 +88,8 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     for _, responses in owed:
         for each in responses:
             totals[each.model] += each.n_criteria
-    # As many batches as there are processes share a place: the first alone would take all slots for one process.
-    together = n_processes(job, totals.total())
     for number, (_, _, _, options) in enumerate(batches):
-        options["place"] = number // together
+        options["place"] = number
     first: Batches = [
         (f"batches of {judging.judge.label}", look_after_batches,
          (judging, [each.response_id for each in responses]), again)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.calls import NO_CALL, PartWriter, target_of, usage_columns
 from tasks.conversations import Conversation, conversations_of
-from tasks.desk import RunDesk, calling
+from tasks.desk import Desk, calling
 from tasks.llm.budget import NotCalled
 from tasks.llm.library import warm_up
 from tasks.llm.replies import OK, Reply
@@ -60,7 +60,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
 
 
 async def _augment(
-    job: Job, scope: Scope, desk: RunDesk, owed: Sequence[Criterion], conversations: Mapping[str, Conversation],
+    job: Job, scope: Scope, desk: Desk, owed: Sequence[Criterion], conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:  # fmt: skip
     writer_model = job.settings.rubric_writer

@@ -1,7 +1,7 @@
 """A run's desk: its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC
 
@@ -10,7 +10,7 @@ from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter
-from tasks.llm.permits import Permits, Totals
+from tasks.llm.permits import Totals
 from tasks.llm.prices import most_answer_tokens, prices_of
 from tasks.llm.secrets import filled_in
 from tasks.llm.targets import Target
@@ -30,41 +30,7 @@ LEDGER = "ledger"
 
 
 class Desk:
-    """What one process needs for its calls; permission comes from the run's limiters, wherever they are."""
-
-    def __init__(self, job: Job, permits: Mapping[str, Permits], marks: Mapping[str, int] | None = None) -> None:
-        self.ledger = Ledger(job.warehouse / LEDGER, marks)
-        limits = job.settings.limits
-        tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
-        self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries, role) for role in ROLES}
-        self._held = _held_back(job)
-
-    def gateway(self, role: str, label: str) -> Gateway:
-        """The gateway of a role to the model or judge with a label."""
-        gateway = self._gateways[role]
-        return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
-
-    def is_held_back(self, role: str, label: str) -> bool:
-        """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
-        return bool({(role, label), (role, None)} & self._held)
-
-    def close(self) -> None:
-        """Make everything durable and let go."""
-        self.ledger.close()
-
-
-def _held_back(job: Job) -> set[tuple[str, str | None]]:
-    """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
-    found = set()
-    for loss in Warehouse(job.warehouse).losses():
-        if loss.table in _LOST_ROLES and loss.benchmark in {None, job.settings.benchmark}:
-            role, label = _LOST_ROLES[loss.table]
-            found.add((role, getattr(loss, label)))
-    return found
-
-
-class RunDesk(Desk):
-    """The desk of the process that a run belongs to: it holds the limits."""
+    """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
 
     def __init__(self, job: Job) -> None:
         limits = job.settings.limits
@@ -77,9 +43,21 @@ class RunDesk(Desk):
                 concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
             )
         self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
+        self.ledger = Ledger(job.warehouse / LEDGER)
+        tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
+        self._gateways = {role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role) for role in ROLES}
+        self._held = _held_back(job)
         self._stop_at = job.stop_at
         self._told: set[str] = set()
-        super().__init__(job, self.limiters)
+
+    def gateway(self, role: str, label: str) -> Gateway:
+        """The gateway of a role to the model or judge with a label."""
+        gateway = self._gateways[role]
+        return gateway.answering_from_ledger() if self.is_held_back(role, label) else gateway
+
+    def is_held_back(self, role: str, label: str) -> bool:
+        """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
+        return bool({(role, label), (role, None)} & self._held)
 
     def tell(self, report: StageReport) -> None:
         """Add to a stage's report what people should know about its calls."""
@@ -100,6 +78,20 @@ class RunDesk(Desk):
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
+
+    def close(self) -> None:
+        """Make everything durable and close the ledger."""
+        self.ledger.close()
+
+
+def _held_back(job: Job) -> set[tuple[str, str | None]]:
+    """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
+    found = set()
+    for loss in Warehouse(job.warehouse).losses():
+        if loss.table in _LOST_ROLES and loss.benchmark in {None, job.settings.benchmark}:
+            role, label = _LOST_ROLES[loss.table]
+            found.add((role, getattr(loss, label)))
+    return found
 
 
 def _of_lanes(limiter: Limiter) -> Iterator[str]:
@@ -125,24 +117,12 @@ def _stop_at_s(job: Job) -> float | None:
 
 
 def desk_of(job: Job) -> Desk:
-    """The desk of a run in this process."""
+    """The desk of a run."""
     return _open[job.run_id]
 
 
-def run_desk_of(job: Job) -> RunDesk:
-    """The desk of a run in the process that it belongs to."""
-    desk = _open[job.run_id]
-    assert isinstance(desk, RunDesk)
-    return desk
-
-
-def sit_down(job: Job, desk: Desk) -> None:
-    """Make a desk the one of its run in this process."""
-    _open[job.run_id] = desk
-
-
 @asynccontextmanager
-async def calling(job: Job) -> AsyncIterator[RunDesk]:
+async def calling(job: Job) -> AsyncIterator[Desk]:
     """The desk of a run while the block lasts; an inner block shares the outer one's.
 
     Raises:
@@ -150,11 +130,10 @@ async def calling(job: Job) -> AsyncIterator[RunDesk]:
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
-        yield run_desk_of(job)
+        yield desk_of(job)
         return
     await asyncio.to_thread(refuse_unready, job)
-    desk = RunDesk(job)
-    sit_down(job, desk)
+    desk = _open[job.run_id] = Desk(job)
     try:
         yield desk
     finally:

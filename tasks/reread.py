@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from tasks.calls import judge_target, target_of
 from tasks.desk import LEDGER
-from tasks.llm.kept_replies import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger import Ledger
+from tasks.llm.ledger_reading import KeptReplies, KeptReply, kept_replies
 from tasks.llm.replies import EMPTY, OK
 from tasks.progress import say
 from tasks.rules.conversation import NOTHING_SHOWN, final_text

@@ -11,7 +11,7 @@ import sql
 from tasks.asking import Asking
 from tasks.calls import PartWriter, judge_target
 from tasks.conversations import Conversation, conversations_of
-from tasks.desk import RunDesk, calling
+from tasks.desk import Desk, calling
 from tasks.drift.expectations import changed_limits
 from tasks.drift.findings import drifted
 from tasks.drift.sets import control_sets
@@ -99,7 +99,7 @@ def _owed(
 
 
 async def _judge(
-    job: Job, scope: Scope, desk: RunDesk, owed: _Owed, conversations: Mapping[str, Conversation], report: StageReport
+    job: Job, scope: Scope, desk: Desk, owed: _Owed, conversations: Mapping[str, Conversation], report: StageReport
 ) -> None:
     assert job.night is not None
     judging = replace(owed.judging, judge=owed.judging.judge.model_copy(update={"mode": "live"}))

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.asking import judge_call
 from tasks.calls import judge_target
 from tasks.conversations import Conversation
-from tasks.desk import run_desk_of
+from tasks.desk import desk_of
 from tasks.judge.live import owed_work
 from tasks.judging import id_of
 from tasks.lengths import lengths_of
@@ -29,7 +29,7 @@ async def look_after_batches(
     ends stay missing until a later run. An answer that is too long for the judge takes calls that rest on others, which
     no batch can hold; `judge_batch` makes them.
     """
-    desk, target = run_desk_of(job), judge_target(judging.judge)
+    desk, target = desk_of(job), judge_target(judging.judge)
     _, owed, conversations = owed_work(job, judging, response_ids, retry_failed=retry_failed)
     is_held_back = desk.is_held_back("judge", judging.judge.label)
     calls = [] if is_held_back else list(_whole_calls(judging, target, owed, conversations))

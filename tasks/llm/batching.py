@@ -110,13 +110,13 @@ class Batching:
 
     async def _handed_in_alone(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
         """Find what was lost and hand in what is missing, while no other process does either for this target."""
-        claims, name = self._ledger.claims, f"handing in batches to {self._target.lane}"
+        locks, name = self._ledger.call_locks, f"handing in batches to {self._target.lane}"
         while True:
-            with claims.holding(name) as is_ours:
+            with locks.holding(name) as is_ours:
                 if is_ours:
                     await self._find_lost()
                     return await self._hand_in(calls, merged)
-            await claims.given_back(name)
+            await locks.released(name)
 
     async def _find_lost(self) -> None:
         """Find out what became of batches that a crash kept from being written down."""
@@ -139,7 +139,7 @@ class Batching:
             history = self._ledger.history(key)
             if key in away or key in lines or history.answer_for(call.cell) is not None or history.has_failed:
                 continue
-            if self._ledger.claims.is_held(key):  # another run makes the call just now
+            if self._ledger.call_locks.is_held(key):  # another run makes the call just now
                 continue
             if self._stop_at_s is not None and time.time() >= self._stop_at_s:
                 merged.too_late += 1
@@ -182,7 +182,7 @@ class Batching:
         state = await self._api.state(submission.batch_id)
         if state.is_running:
             return False
-        with self._ledger.claims.holding(f"results of {submission.name}") as is_ours:
+        with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
             if not is_ours:
                 return False  # another process takes them in just now
             if self._submissions.has_ended(submission):

@@ -12,10 +12,11 @@ from tasks.llm.budget import NotCalled
 from tasks.llm.entries import Entry, History, as_text, total_usd
 from tasks.llm.failures import Failure, is_final, may_pass
 from tasks.llm.ledger import Ledger
-from tasks.llm.permits import Ask, Outcome, Permits
+from tasks.llm.limits import Limiter
+from tasks.llm.permits import Ask, Outcome
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
-from tasks.llm.sending import send
+from tasks.llm.sending import Sender, send
 from tasks.llm.targets import Call
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
@@ -57,13 +58,15 @@ class Gateway:
     """
 
     def __init__(
-        self, permits: Permits, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown"
-    ) -> None:
-        self._permits = permits
+        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
+        sender: Sender = send,
+    ) -> None:  # fmt: skip
+        self._limiter = limiter
         self._ledger = ledger
         self._run_id = run_id
         self._tries = tries or Tries()
         self._purpose = purpose
+        self._send = sender
         self._is_only_ledger = False
 
     def answering_from_ledger(self) -> "Gateway":
@@ -132,7 +135,7 @@ class Gateway:
         ask = _ask(call, parameters, key)
         while (made := await self._claimed(call, parameters, key, ask)) is None:
             # It holds no permission while it waits, so that others of this run may go.
-            await self._ledger.claims.given_back(key, self._tries.stop_at_s)
+            await self._ledger.call_locks.released(key, self._tries.stop_at_s)
             if (found := self._history(call, key).answer_for(call.cell)) is not None:
                 made = found, None
                 break
@@ -142,11 +145,11 @@ class Gateway:
         self, call: Call, parameters: Mapping[str, Any], key: str, ask: Ask
     ) -> tuple[Reply, Failure | None] | None:
         """An attempt, or its answer if there is one by now; None if another process has the call in hand."""
-        lease = await self._permits.acquire(ask)
+        lease = await self._limiter.acquire(ask)
         outcome = Outcome()
         try:
             self._ledger.refuse_if_broken()
-            with self._ledger.claims.holding(key) as is_claimed:
+            with self._ledger.call_locks.holding(key) as is_claimed:
                 if not is_claimed:
                     return None
                 # While this one waited, the same call may have been made for another cell or by another process.
@@ -157,13 +160,13 @@ class Gateway:
                 reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
                 return reply, failure
         finally:
-            self._permits.release(lease, outcome)
+            self._limiter.release(lease, outcome)
 
     async def _made(
         self, call: Call, parameters: Mapping[str, Any], key: str, number: int
     ) -> tuple[Reply, Failure | None, Outcome]:
         """Send the request and write down what came of it."""
-        reply, failure = await send(call, parameters)
+        reply, failure = await self._send(call, parameters)
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
             is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,

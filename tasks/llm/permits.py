@@ -1,7 +1,6 @@
 """Permission to call: what is asked for, what is given, and what is told when it is given back."""
 
 from dataclasses import astuple, dataclass
-from typing import Protocol
 
 from tasks.llm.budget import UNKNOWN, Usage
 from tasks.llm.failures import Failure
@@ -73,16 +72,6 @@ class Outcome:
             return Usage(0.0, 0)
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(self.cost_usd, (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None)
-
-
-class Permits(Protocol):
-    """Where permission to call comes from: the run's limiter, or in a worker process its line to it."""
-
-    async def acquire(self, ask: Ask) -> Lease:
-        """Wait for permission."""
-
-    def release(self, lease: Lease, outcome: Outcome) -> None:
-        """Give it back, and tell how the call ended."""
 
 
 @dataclass

@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from tasks.calls import judge_target
-from tasks.crew import crew_for, crew_of
-from tasks.desk import RunDesk, calling
+from tasks.desk import Desk, calling
 from tasks.judge import judge_batch, plan_verdicts
 from tasks.llm.embedded import MODEL
 from tasks.llm.targets import Call
@@ -33,7 +32,7 @@ def measure(order: str, n_responses: int) -> tuple[int, int, int, float]:
 
 
 async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, int, float]:
-    async with calling(job) as desk, crew_for(job, desk, n_responses * CRITERIA):
+    async with calling(job) as desk:
         began_s = time.monotonic()
         await (_staged(job) if order == "stage" else _shuffled(job, desk, n_responses))
         totals = desk.limiters["judge"].totals
@@ -43,10 +42,10 @@ async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, i
 async def _staged(job: Job) -> None:
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in owed]
-    await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False)
+    await judge_batch(job, judging, ids, retry_failed=False)
 
 
-async def _shuffled(job: Job, desk: RunDesk, n_responses: int) -> None:
+async def _shuffled(job: Job, desk: Desk, n_responses: int) -> None:
     judge = job.settings.judges[0]
     target, shape = judge_target(judge), reply_format(judge.explanation_chars)
     texts = list(prompts(n_responses * CRITERIA, _WORDS))

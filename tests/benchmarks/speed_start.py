@@ -16,7 +16,7 @@ PYTHON = "python -c pass"
 def commands() -> dict[str, list[str]]:
     """What is timed, by name."""
     python = [sys.executable, "-c"]
-    modules = ("flows.cli", "tasks.settings", "warehouse", "tasks.judge", "tasks.workers", "flows.stages", "litellm")
+    modules = ("flows.cli", "tasks.settings", "warehouse", "tasks.judge", "flows.stages", "litellm")
     return {
         PYTHON: [*python, "pass"],
         "prbench --help": [str(PRBENCH), "--help"],

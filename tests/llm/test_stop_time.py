@@ -12,7 +12,6 @@ import pytest
 from tasks.desk import calling as desk_for
 from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
-from tasks.llm.leases import LeasedPermits
 from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter, TimeIsUp
 from tasks.llm.permits import Ask, Outcome
@@ -23,7 +22,6 @@ from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import call_to, failed
-from tests.llm.test_leases import with_workers
 
 Serve = Callable[[Behaviour | Answer], FaultServer]
 AT_ONCE_S = 5.0
@@ -106,31 +104,13 @@ def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Se
         stop_at_s = time.time() + 0.4
         ledger, theirs = Ledger(tmp_path), Ledger(tmp_path)
         gateway = Gateway(limiter_until(stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
-        with theirs.claims.holding(call.key(call.parameters({}))):
+        with theirs.call_locks.holding(call.key(call.parameters({}))):
             told_at_s = await refused_at_s(asyncio.create_task(gateway.complete(call)))
         ledger.close()
         theirs.close()
         return told_at_s - stop_at_s
 
     assert asyncio.run(run()) < AT_ONCE_S
-
-
-def test_worker_processes_are_told_at_the_moment_too() -> None:
-    stop_at_s = time.time() + 0.4
-    limiter = limiter_until(stop_at_s)
-
-    async def work(all_permits: list[LeasedPermits]) -> None:
-        one, other = all_permits
-        lease = await one.acquire(Ask("a", "k1"))
-        asks = [permits.acquire(Ask("a", f"{place}")) for place, permits in enumerate(all_permits)]
-        waiting = [asyncio.create_task(ask) for ask in asks]
-        told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
-        assert max(told_at_s) - stop_at_s < AT_ONCE_S
-        one.release(lease, Outcome(is_answered=True))
-        await refused_at_s(asyncio.create_task(other.acquire(Ask("b", "k2"))))
-
-    with_workers(limiter, 2, work)
-    assert limiter.totals.calls == 1
 
 
 @pytest.mark.parametrize(("stage", "role"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])

@@ -4,7 +4,6 @@ import asyncio
 
 from tasks.assemble import assemble
 from tasks.check import check
-from tasks.crew import crew_for, crew_of
 from tasks.desk import calling
 from tasks.ingest import ingest
 from tasks.judge import judge_batch, look_after_batches, plan_verdicts
@@ -28,12 +27,9 @@ def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
 
     async def run() -> None:
         cells = plan_samples(job, retry_failed=retry_failed)
-        async with calling(job) as desk, crew_for(job, desk, sum(map(len, cells.values()))):
+        async with calling(job) as desk:
             async with asyncio.TaskGroup() as group:
-                done = [
-                    group.create_task(crew_of(job).run(sample_batch, job, label, batch))
-                    for label, batch in cells.items()
-                ]
+                done = [group.create_task(sample_batch(job, label, batch)) for label, batch in cells.items()]
             for each in done:
                 report.add(each.result())
             desk.tell(report)
@@ -49,12 +45,12 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
 
     async def run() -> None:
         owed = plan_verdicts(job, retry_failed=retry_failed)
-        async with calling(job) as desk, crew_for(job, desk, sum(each.n_criteria for _, of in owed for each in of)):
+        async with calling(job) as desk:
             for judging, responses in owed:
                 ids = [each.response_id for each in responses]
                 if judging.judge.mode == "batch" and ids:
                     report.adopt(await look_after_batches(job, judging, ids, retry_failed=retry_failed))
-                report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=retry_failed))
+                report.add(await judge_batch(job, judging, ids, retry_failed=retry_failed))
             desk.tell(report)
 
     asyncio.run(run())

@@ -22,11 +22,10 @@ from typing import Any
 _SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
 
 
-async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]], total: int) -> Any:
+async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]]) -> Any:
     """The batches of a stage, as `flows.stages` runs them."""
-    from tasks.crew import crew_for, crew_of
+    from tasks.llm.library import warm_up
     from tasks.reports import StageReport
-    from tasks.workers import WorkerLost
     from warehouse import Warehouse
 
     report = StageReport(stage)
@@ -34,12 +33,10 @@ async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]
 
     async def one(batch: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         async with in_hand:
-            try:
-                report.add(await crew_of(job).run(batch, job, *arguments, **options))
-            except WorkerLost:
-                report.add(await crew_of(job).run(batch, job, *arguments, **options))
+            report.add(await batch(job, *arguments, **options))
 
-    async with crew_for(job, desk, total), asyncio.TaskGroup() as group:
+    await asyncio.to_thread(warm_up)
+    async with asyncio.TaskGroup() as group:
         for batch in batches:
             group.create_task(one(*batch))
     desk.tell(report)
@@ -64,7 +61,7 @@ async def _sample(job: Any, desk: Any) -> Any:
     batches: list[tuple[Any, ...]] = [
         (sample_batch, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
     ]
-    return await _called(job, desk, "sample", batches, sum(map(len, cells.values())))
+    return await _called(job, desk, "sample", batches)
 
 
 async def _judge(job: Any, desk: Any) -> Any:
@@ -76,7 +73,7 @@ async def _judge(job: Any, desk: Any) -> Any:
         for judging, responses in owed
         for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
-    return await _called(job, desk, "judge", batches, sum(each.n_criteria for _, found in owed for each in found))
+    return await _called(job, desk, "judge", batches)
 
 
 @contextlib.contextmanager
@@ -122,7 +119,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
 def be_the_stage() -> None:
     """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
-    for name in ("flows.cli", "flows.execution", "tasks.crew", "tasks.judge", "tasks.sample", "tasks.llm.library"):
+    for name in ("flows.cli", "flows.execution", "tasks.judge", "tasks.sample", "tasks.llm.library"):
         importlib.import_module(name)
     sys.modules["tasks.llm.library"].litellm()
     assert threading.active_count() == 1
