@@ -21,7 +21,7 @@ from flows.stages import (
     select_hard_flow,
 )
 from tasks.coverage import coverage
-from tasks.desk import calling
+from tasks.desk import open_run_context
 from tasks.progress import say
 from tasks.reports import StageReport
 from tasks.scope import imported_models, open_scope, wanted_rubrics
@@ -32,7 +32,7 @@ from warehouse import Warehouse
 @flow(name="evaluate", flow_run_name=run_name)
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Ingest, assemble, sample, judge, aggregate and select; each stage does only what is missing."""
-    async with cancellable(job), calling(job):  # one budget for sampling and judging
+    async with cancellable(job), open_run_context(job):  # one budget for sampling and judging
         return [
             await ingest_flow(job),
             await assemble_flow(job),
@@ -47,7 +47,7 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """A night: the whole job, the judges' control set, and tidying up where there are many files."""
     async with cancellable(job):
-        async with calling(job):
+        async with open_run_context(job):
             reports = [
                 await ingest_flow(job),
                 await assemble_flow(job),
@@ -66,7 +66,7 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, each model by itself and all at once: one that fails does not hold up the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
     labels = await asyncio.to_thread(_to_fill, job)
-    async with cancellable(job), calling(job):
+    async with cancellable(job), open_run_context(job):
         reports += await _derived(job, retry_failed)
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]

@@ -1,4 +1,4 @@
-"""A run's desk: its ledger, its limits and budget, and the gateways through which its stages call."""
+"""A run's context: its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +29,7 @@ _LOST_ROLES = {
 LEDGER = "ledger"
 
 
-class Desk:
+class RunContext:
     """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
 
     def __init__(self, job: Job) -> None:
@@ -48,7 +48,7 @@ class Desk:
         self._gateways = {role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role) for role in ROLES}
         self._held = _held_back(job)
         self._stop_at = job.stop_at
-        self._told: set[str] = set()
+        self._noticed: set[str] = set()
 
     def gateway(self, role: str, label: str) -> Gateway:
         """The gateway of a role to the model or judge with a label."""
@@ -59,8 +59,8 @@ class Desk:
         """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
         return bool({(role, label), (role, None)} & self._held)
 
-    def tell(self, report: StageReport) -> None:
-        """Add to a stage's report what people should know about its calls."""
+    def add_notices(self, report: StageReport) -> None:
+        """Add to a stage's report what users should know about its calls."""
         held = sorted(label or "all models" for role, label in self._held if role == report.stage)
         if held and report.skipped:
             report.warnings.append(
@@ -68,9 +68,9 @@ class Desk:
                 "replies are not in the ledger; --replace-lost makes them"
             )
         limiter = self.limiters[report.stage]
-        # Stages that share a lane, one after the other or side by side, tell of it once.
-        report.warnings += [line for line in _of_lanes(limiter) if line not in self._told]
-        self._told.update(report.warnings)
+        # Stages that call the same endpoint, one after the other or side by side, report on it once.
+        report.warnings += [line for line in _endpoint_notices(limiter) if line not in self._noticed]
+        self._noticed.update(report.warnings)
         if self.budget.is_spent:
             report.is_at_budget = True
             report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
@@ -94,7 +94,7 @@ def _held_back(job: Job) -> set[tuple[str, str | None]]:
     return found
 
 
-def _of_lanes(limiter: Limiter) -> Iterator[str]:
+def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
     for lane in limiter.lanes.values():
         if lane.stopped is not None:
             yield f"{lane.name}: stopped for this run: {lane.stopped}"
@@ -103,7 +103,7 @@ def _of_lanes(limiter: Limiter) -> Iterator[str]:
             yield f"{lane.name}: what answered changed within the run: {seen}"
 
 
-_open: dict[str, Desk] = {}
+_open: dict[str, RunContext] = {}
 _used: dict[str, Totals] = {}
 
 
@@ -116,31 +116,37 @@ def _stop_at_s(job: Job) -> float | None:
     return None if job.stop_at is None else job.stop_at.timestamp()
 
 
-def desk_of(job: Job) -> Desk:
-    """The desk of a run."""
+def run_context_of(job: Job) -> RunContext:
+    """The context of a run, inside `open_run_context`."""
     return _open[job.run_id]
 
 
+def register(job: Job, context: RunContext) -> RunContext:
+    """Make a context the one of its run, for all stages of it."""
+    _open[job.run_id] = context
+    return context
+
+
 @asynccontextmanager
-async def calling(job: Job) -> AsyncIterator[Desk]:
-    """The desk of a run while the block lasts; an inner block shares the outer one's.
+async def open_run_context(job: Job) -> AsyncIterator[RunContext]:
+    """The context of a run while the block lasts; an inner block shares the outer one's.
 
     Raises:
         UsageError: there is a cap, and what a call may cost at most is not known for a model.
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
-        yield desk_of(job)
+        yield run_context_of(job)
         return
     await asyncio.to_thread(refuse_unready, job)
-    desk = _open[job.run_id] = Desk(job)
+    context = register(job, RunContext(job))
     try:
-        yield desk
+        yield context
     finally:
         del _open[job.run_id]
-        limiters = (desk.limiters[role] for role in ("sample", "judge"))
+        limiters = (context.limiters[role] for role in ("sample", "judge"))
         _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
-        desk.close()
+        context.close()
 
 
 def refuse_unready(job: Job) -> None:

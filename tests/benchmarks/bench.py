@@ -11,8 +11,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tasks.desk import calling
-from tasks.judge import judge_batch, plan_verdicts
+from tasks.desk import open_run_context
+from tasks.judge import judge_responses, plan_verdicts
 from tasks.llm.library import warm_up as warm_up_libraries
 from tasks.prompts import load_template
 from tasks.reports import StageReport
@@ -27,7 +27,7 @@ T = TypeVar("T")
 CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
-"""As in `flows/stages.py`."""
+"""As in `flows/batches.py`."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
 _WORDS = (
@@ -126,7 +126,7 @@ async def judge_all(job: Job) -> Figures:
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in owed]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
-    async with calling(job):
+    async with open_run_context(job):
         await asyncio.to_thread(warm_up_libraries)
         await _judged(job, judging, [[response_id] for response_id in warm_up])
         clock = Clock()
@@ -141,7 +141,7 @@ async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], firs
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
             options = {"retry_failed": False, "place": place}
-            report.add(await judge_batch(job, judging, ids, **options))
+            report.add(await judge_responses(job, judging, ids, **options))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from tasks.calls import judge_target
-from tasks.desk import Desk, calling
-from tasks.judge import judge_batch, plan_verdicts
+from tasks.desk import RunContext, open_run_context
+from tasks.judge import judge_responses, plan_verdicts
 from tasks.llm.embedded import MODEL
 from tasks.llm.targets import Call
 from tasks.rules.verdict import reply_format
@@ -32,20 +32,20 @@ def measure(order: str, n_responses: int) -> tuple[int, int, int, float]:
 
 
 async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, int, float]:
-    async with calling(job) as desk:
+    async with open_run_context(job) as context:
         began_s = time.monotonic()
-        await (_staged(job) if order == "stage" else _shuffled(job, desk, n_responses))
-        totals = desk.limiters["judge"].totals
+        await (_staged(job) if order == "stage" else _shuffled(job, context, n_responses))
+        totals = context.limiters["judge"].totals
         return totals.calls, totals.prompt_tokens, totals.cached_tokens, time.monotonic() - began_s
 
 
 async def _staged(job: Job) -> None:
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in owed]
-    await judge_batch(job, judging, ids, retry_failed=False)
+    await judge_responses(job, judging, ids, retry_failed=False)
 
 
-async def _shuffled(job: Job, desk: Desk, n_responses: int) -> None:
+async def _shuffled(job: Job, context: RunContext, n_responses: int) -> None:
     judge = job.settings.judges[0]
     target, shape = judge_target(judge), reply_format(judge.explanation_chars)
     texts = list(prompts(n_responses * CRITERIA, _WORDS))
@@ -54,7 +54,7 @@ async def _shuffled(job: Job, desk: Desk, n_responses: int) -> None:
         Call(target, [{"role": "user", "content": text}], f"cell-{place}", shape, priority=(place,))
         for place, text in enumerate(texts)
     ]
-    await asyncio.gather(*map(desk.gateway("judge", "a-judge").complete, calls))
+    await asyncio.gather(*map(context.gateway("judge", "a-judge").complete, calls))
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from flows.execution import execute
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
 from tasks.calls import target_of
-from tasks.desk import calling
+from tasks.desk import open_run_context
 from tasks.hard_subset import select_hard
 from tasks.judge import plan_verdicts
 from tasks.reports import StageReport
@@ -129,7 +129,7 @@ def rerun(folder: Path, n_models: int, run_id: str) -> list[tuple[str, float]]:
 
 
 async def _nothing_to_call(job: Job) -> None:
-    async with calling(job):
+    async with open_run_context(job):
         pass
 
 

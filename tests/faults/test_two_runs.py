@@ -141,7 +141,7 @@ def test_a_disk_that_is_full_for_the_ledger_ends_a_run_with_one_line_and_costs_n
         lost = len(server.paid) - n_recorded
         assert lost <= 2 * 8  # those in flight, and those that began before all batches knew
         if not is_resumed_at_once:  # the disk is still full
-            still = stages.start(tmp_path, data, file_bytes_at_desk=4_096)
+            still = stages.start(tmp_path, data, file_bytes_at_start=4_096)
             assert still.wait() == 1
             assert_one_line(still, "ledger")
         assert stages.start(tmp_path, data).wait() == 0

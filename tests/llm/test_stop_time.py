@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.desk import calling as desk_for
+from tasks.desk import open_run_context
 from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
@@ -120,12 +120,12 @@ def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, r
 
     async def run() -> list[StageReport]:
         quiet, told = StageReport(stage), StageReport(stage)
-        async with desk_for(job) as desk:
-            desk.tell(quiet)
+        async with open_run_context(job) as context:
+            context.add_notices(quiet)
             with pytest.raises(TimeIsUp):
-                await desk.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
-            assert desk.limiters[role].too_late == 1
-            desk.tell(told)
+                await context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
+            assert context.limiters[role].too_late == 1
+            context.add_notices(told)
         return [quiet, told]
 
     quiet, told = asyncio.run(run())

@@ -22,7 +22,7 @@ from typing import Any
 _SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
 
 
-async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]]) -> Any:
+async def _called(job: Any, context: Any, stage: str, batches: list[tuple[Any, ...]]) -> Any:
     """The batches of a stage, as `flows.stages` runs them."""
     from tasks.llm.library import warm_up
     from tasks.reports import StageReport
@@ -39,41 +39,41 @@ async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]
     async with asyncio.TaskGroup() as group:
         for batch in batches:
             group.create_task(one(*batch))
-    desk.tell(report)
+    context.add_notices(report)
     await asyncio.to_thread(Warehouse(job.warehouse).publish)
     return report
 
 
 async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
-    from tasks.desk import calling
+    from tasks.desk import open_run_context
 
-    with _file_bytes(order.get("file_bytes_at_desk")):
-        async with calling(job) as desk:
+    with _file_bytes(order.get("file_bytes_at_start")):
+        async with open_run_context(job) as context:
             _shift_clock(order.get("clock_s_when_calling", 0.0))
             with _file_bytes(order.get("file_bytes_when_calling")):
-                return [await _sample(job, desk), await _judge(job, desk)]
+                return [await _sample(job, context), await _judge(job, context)]
 
 
-async def _sample(job: Any, desk: Any) -> Any:
-    from tasks.sample import plan_samples, sample_batch
+async def _sample(job: Any, context: Any) -> Any:
+    from tasks.sample import plan_samples, sample_cells
 
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (sample_batch, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
+        (sample_cells, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
     ]
-    return await _called(job, desk, "sample", batches)
+    return await _called(job, context, "sample", batches)
 
 
-async def _judge(job: Any, desk: Any) -> Any:
-    from tasks.judge import judge_batch, plan_verdicts
+async def _judge(job: Any, context: Any) -> Any:
+    from tasks.judge import judge_responses, plan_verdicts
 
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (judge_batch, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
+        (judge_responses, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
         for judging, responses in owed
         for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
-    return await _called(job, desk, "judge", batches)
+    return await _called(job, context, "judge", batches)
 
 
 @contextlib.contextmanager
