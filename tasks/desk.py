@@ -95,12 +95,12 @@ def _held_back(job: Job) -> set[tuple[str, str | None]]:
 
 
 def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
-    for lane in limiter.lanes.values():
-        if lane.stopped is not None:
-            yield f"{lane.name}: stopped for this run: {lane.stopped}"
-        if len(lane.served) > 1:
-            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in lane.served.most_common())
-            yield f"{lane.name}: what answered changed within the run: {seen}"
+    for endpoint in limiter.endpoints.values():
+        if endpoint.stopped is not None:
+            yield f"{endpoint.name}: stopped for this run: {endpoint.stopped}"
+        if len(endpoint.served) > 1:
+            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in endpoint.served.most_common())
+            yield f"{endpoint.name}: what answered changed within the run: {seen}"
 
 
 _open: dict[str, RunContext] = {}

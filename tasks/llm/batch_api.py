@@ -122,7 +122,7 @@ class BatchApi:
                 return await request
             except Exception:
                 if under_way.fault is not None:  # what a library made of it says less
-                    raise PipelineError(f"{self._target.lane}: batches: {under_way.fault}") from None
+                    raise PipelineError(f"{self._target.endpoint_name}: batches: {under_way.fault}") from None
                 raise
 
     @property

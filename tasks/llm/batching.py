@@ -82,7 +82,7 @@ class Batching:
         except PipelineError:
             raise
         except Exception as error:
-            raise PipelineError(f"{self._target.lane}: batches: {failure_of(error).error}") from error
+            raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
         finally:
             self._set_aside.count_as_used()
         if held_back:
@@ -110,7 +110,7 @@ class Batching:
 
     async def _handed_in_alone(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
         """Find what was lost and hand in what is missing, while no other process does either for this target."""
-        locks, name = self._ledger.call_locks, f"handing in batches to {self._target.lane}"
+        locks, name = self._ledger.call_locks, f"handing in batches to {self._target.endpoint_name}"
         while True:
             with locks.holding(name) as is_ours:
                 if is_ours:
@@ -120,7 +120,7 @@ class Batching:
 
     async def _find_lost(self) -> None:
         """Find out what became of batches that a crash kept from being written down."""
-        for submission in self._submissions.open(self._target.lane):
+        for submission in self._submissions.open(self._target.endpoint_name):
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
                 if batch_id is None:
@@ -131,7 +131,7 @@ class Batching:
     async def _hand_in(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
         """Hand in what is not answered or away already; what the calls may use that the cap has no room for now."""
         held_back: list[Usage] = []
-        away = {call.call_key for open_ in self._submissions.open(self._target.lane) for call in open_.calls}
+        away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
         for call in calls:
             parameters = call.parameters(call.target.parameters)
@@ -152,7 +152,7 @@ class Batching:
             lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
         rest = iter(lines.values())
         while chunk := _chunk(rest):
-            submission = await self._submissions.begin(self._target.lane, [call for call, _ in chunk])
+            submission = await self._submissions.begin(self._target.endpoint_name, [call for call, _ in chunk])
             batch_id = await self._api.hand_in(submission.name, [line for _, line in chunk])
             await self._submissions.handed_in(submission, batch_id)
             merged.handed_in += len(chunk)
@@ -161,7 +161,7 @@ class Batching:
     async def _wait(self, merged: Merged, wait_s: float) -> None:
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
-            open_ = self._submissions.open(self._target.lane)
+            open_ = self._submissions.open(self._target.endpoint_name)
             running = [each for each in open_ if not await self._merge(each, merged)]
             merged.waiting = sum(len(each.calls) for each in running)
             left_s = until_s - time.monotonic()

@@ -1,4 +1,4 @@
-"""Permission to call: what is asked for, what is given, and what is told when it is given back."""
+"""Admission of calls: what is requested, what is given, and the outcome that comes back with it."""
 
 from dataclasses import astuple, dataclass
 
@@ -8,10 +8,10 @@ from tasks.llm.replies import Reply
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A call that wants to start: its lane, its key, its place in the queue, and what it may use at most."""
+class AdmissionRequest:
+    """A call that wants to start: its endpoint, its key, its place in the queue, and what it may use at most."""
 
-    lane: str
+    endpoint: str
     key: str
     priority: tuple[int, ...] = ()
     most: Usage = UNKNOWN
@@ -19,10 +19,10 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Lease:
-    """The permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
+class Admission:
+    """Permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
 
-    ask: Ask
+    request: AdmissionRequest
     number: int
     tokens: int = 0
 

@@ -40,7 +40,7 @@ class Submissions:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def open(self, lane: str) -> list[Submission]:
+    def open(self, endpoint: str) -> list[Submission]:
         """The batches of one model at one endpoint that have not ended, those first that have stood longest."""
         states: dict[str, tuple[int, float, str | None]] = {}
         for name, state, batch_id, at_s in self._ledger.rows(
@@ -49,7 +49,7 @@ class Submissions:
             # By how far it came and not by the clock, which several processes and the years may set back.
             known = (_ORDER.index(state), at_s, batch_id)
             states[name] = max(states.get(name, known), known, key=lambda each: each[0])
-        names = {name for (name,) in self._ledger.rows("select submission from submissions where lane = ?", lane)}
+        names = {name for (name,) in self._ledger.rows("select submission from submissions where lane = ?", endpoint)}
         open_ = sorted((states[name][1], name) for name in names if states[name][0] < _ORDER.index(ENDED))
         return [Submission(name, states[name][2], self._calls(name)) for _, name in open_]
 
@@ -58,11 +58,11 @@ class Submissions:
         query = "select 1 from submission_states where submission = ? and state = ?"
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
-    async def begin(self, lane: str, calls: Sequence[SubmittedCall]) -> Submission:
+    async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
         """Write down what is about to be handed in."""
         name = uuid.uuid4().hex
         await self._ledger.write(
-            ("insert into submissions values (?, ?)", [(name, lane)]),
+            ("insert into submissions values (?, ?)", [(name, endpoint)]),
             ("insert into submitted_calls values (?, ?, ?, ?)", [
                 (name, call.call_key, call.cell, call.parameters) for call in calls
             ]),

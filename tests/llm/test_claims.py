@@ -16,7 +16,7 @@ from tasks.llm.claims import CallLocks
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter
-from tasks.llm.permits import Ask, Outcome
+from tasks.llm.permits import AdmissionRequest, Outcome
 from tasks.llm.replies import Reply
 from tasks.llm.targets import Call
 from tests.faults.answers import Behaviour
@@ -31,8 +31,8 @@ HOLDER = """
 import sys
 from pathlib import Path
 from tasks.llm.claims import CallLocks
-with CallLocks(Path(sys.argv[1])).holding("a call") as is_claimed:
-    print(is_claimed, flush=True)
+with CallLocks(Path(sys.argv[1])).holding("a call") as is_locked:
+    print(is_locked, flush=True)
     sys.stdin.readline()
 """
 
@@ -41,7 +41,7 @@ def key_of(call: Call) -> str:
     return call.key(call.parameters(call.target.parameters))
 
 
-def test_what_one_has_claimed_no_other_gets_until_it_is_released(tmp_path: Path) -> None:
+def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) -> None:
     one, other = CallLocks(tmp_path), CallLocks(tmp_path)
     with one.holding("a") as first:
         with other.holding("a") as second, other.holding("b") as beside:
@@ -66,7 +66,7 @@ def test_closing_gives_everything_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_claims_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals) -> None:
+def test_the_locks_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], cwd=ROOT, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -75,16 +75,16 @@ def test_the_claims_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals
         assert process.stdout is not None
         assert process.stdout.readline() == "True\n"
         mine = CallLocks(tmp_path)
-        with mine.holding("a call") as is_claimed:
-            assert not is_claimed
+        with mine.holding("a call") as is_locked:
+            assert not is_locked
         os.kill(process.pid, end)
         asyncio.run(asyncio.wait_for(mine.released("a call"), 2))
-        with mine.holding("a call") as is_claimed:
-            assert is_claimed
+        with mine.holding("a call") as is_locked:
+            assert is_locked
         mine.close()
 
 
-def test_waiting_for_a_claim_ends_at_a_moment(tmp_path: Path) -> None:
+def test_waiting_for_a_lock_ends_at_a_moment(tmp_path: Path) -> None:
     one, other = CallLocks(tmp_path), CallLocks(tmp_path)
     with one.holding("a"):
         began_s = time.monotonic()
@@ -108,7 +108,7 @@ def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(callin
         await asyncio.gather(*asked[4:])
         await asyncio.sleep(0.1)
         assert [task.done() for task in asked] == [False] * 4 + [True] * 2
-        assert [lane.in_hand for lane in calling.limiter.lanes.values()] == [0]
+        assert [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()] == [0]
         assert len(server.book) == 2
         theirs.close()
         return list(await asyncio.gather(*asked))
@@ -195,7 +195,7 @@ def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_
     async def run() -> None:
         limiter = Limiter(1, Budget(None, None), rpm=61.0)  # one at once, then one a second
         for number in range(20):
-            limiter.release(await limiter.acquire(Ask("a", f"key {number}")), Outcome())
+            limiter.release(await limiter.acquire(AdmissionRequest("a", f"key {number}")), Outcome())
 
     began_s = time.monotonic()
     asyncio.run(run())

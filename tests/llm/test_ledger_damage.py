@@ -48,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def fill() -> None:
         ledger = Ledger(folder)
         await asyncio.gather(*(ledger.record(entry(number)) for number in range(N_CALLS)))
-        submission = await Submissions(ledger).begin("a lane", [SubmittedCall("key", "cell", "{}")])
+        submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
         await Submissions(ledger).handed_in(submission, "batch-1")
         ledger.spend([("a failed one", 3)])
         ledger.close()
@@ -217,7 +217,7 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(
     _, said = repaired(path, capsys)
     assert "damaged" in said
     ledger = Ledger(tmp_path)
-    (open_,) = Submissions(ledger).open("a lane")
+    (open_,) = Submissions(ledger).open("an endpoint")
     assert (open_.batch_id, [call.call_key for call in open_.calls]) == ("batch-1", ["key"])
     assert ledger.history("a failed one").next_attempt == 4
     assert ledger.rows("select sum(calls) from spend") == [(N_CALLS,)]
@@ -336,16 +336,16 @@ def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tm
         calls = [SubmittedCall("key", "cell", "{}")]
 
         def values() -> Any:
-            yield "half", "a lane"
+            yield "half", "an endpoint"
             Submissions(ledger)  # as the batches of a second judge do, at any time
             raise ValueError("cut off in the middle")
 
         half: Statement = ("insert into submissions values (?, ?)", values())
         with pytest.raises(PipelineError, match="cut off"):
             await ledger.write(half)
-        assert submissions.open("a lane") == []
+        assert submissions.open("an endpoint") == []
         with pytest.raises(PipelineError):  # nothing is written after a write that failed
-            await submissions.begin("a lane", calls)
+            await submissions.begin("an endpoint", calls)
         ledger.close()
 
     asyncio.run(work())

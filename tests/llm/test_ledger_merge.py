@@ -103,7 +103,7 @@ def world(calling: Calling, serve: Serve) -> Any:
         refused = await gateway.complete(call_to(server, "refuse this"))
         ledger.spend(refused.paid)
         submissions = Submissions(ledger)
-        await submissions.handed_in(await submissions.begin("a lane", []), "batch-1")
+        await submissions.handed_in(await submissions.begin("an endpoint", []), "batch-1")
 
     calling.inside(work)
     as_in_version_1(calling.folder, 3)
@@ -124,7 +124,7 @@ def test_no_call_is_made_again_and_all_that_was_known_is_in_one_file(
     assert said.endswith("calls.sqlite: 21 calls of 3 ledger files were merged into this one")
 
     async def look(_: Any, ledger: Ledger) -> None:
-        assert [each.batch_id for each in Submissions(ledger).open("a lane")] == ["batch-1"]
+        assert [each.batch_id for each in Submissions(ledger).open("an endpoint")] == ["batch-1"]
 
     calling.inside(look)
     server.behaviour = lambda _request, _number: Answer("now")

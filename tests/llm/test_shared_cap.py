@@ -15,7 +15,7 @@ from tasks.llm.budget import Budget, NotCalled, Usage
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter
-from tasks.llm.permits import Ask, Outcome
+from tasks.llm.permits import AdmissionRequest, Outcome
 from tasks.llm.set_aside import SetAside
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -24,7 +24,7 @@ from tests.llm.conftest import call_to
 Serve = Callable[[Behaviour | Answer], FaultServer]
 OPEN = 10**9
 """Polls until a batch is done that never is."""
-LIVE = Ask("live", "a live call", most=Usage(None, 80))
+LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +91,9 @@ def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: P
         looking = asyncio.create_task(looked_after(server, ledger, budget))
         while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
             await asyncio.sleep(0.01)
-        lease = await Limiter(4, budget).acquire(LIVE)
+        admission = await Limiter(4, budget).acquire(LIVE)
         assert len((await looking).replies) == 1
-        assert (budget.used_tokens, lease.ask) == (7, LIVE)
+        assert (budget.used_tokens, admission.request) == (7, LIVE)
 
     in_run(tmp_path, work)
 
@@ -106,12 +106,12 @@ def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_without_fre
     async def work(ledger: Ledger) -> None:
         budget = Budget(None, 150)
         limiter = Limiter(4, budget)
-        lease = await limiter.acquire(LIVE)
+        admission = await limiter.acquire(LIVE)
         looking = asyncio.create_task(looked_after(server, ledger, budget))
         for _ in range(20):
             await asyncio.sleep(0.01)
         assert not looking.done()
-        limiter.release(lease, Outcome())
+        limiter.release(admission, Outcome())
         assert len((await looking).replies) == 1
 
     in_run(tmp_path, work)
@@ -188,14 +188,16 @@ class Simulation:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
         try:
-            lease = await limiter.acquire(Ask(f"lane-{number % 3}", f"key-{number}", most=Usage(None, most)))
+            admission = await limiter.acquire(
+                AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
+            )
         except NotCalled:
             return
         self.check()
         await turned(turns)
         used = int(most * share) if is_known else None
         limiter.release(
-            lease, Outcome(is_answered=is_known, is_lost=not is_known, prompt_tokens=used, completion_tokens=0)
+            admission, Outcome(is_answered=is_known, is_lost=not is_known, prompt_tokens=used, completion_tokens=0)
         )
         self.check()
 

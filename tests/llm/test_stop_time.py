@@ -14,7 +14,7 @@ from tasks.llm.budget import Budget
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
 from tasks.llm.limits import Limiter, TimeIsUp
-from tasks.llm.permits import Ask, Outcome
+from tasks.llm.permits import AdmissionRequest, Outcome
 from tasks.llm.replies import Reply
 from tasks.llm.spend import spend_in
 from tasks.reports import StageReport
@@ -43,14 +43,17 @@ def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() ->
     async def run() -> None:
         stop_at_s = time.time() + 0.3
         limiter = limiter_until(stop_at_s)
-        lease = await limiter.acquire(Ask("a", "held"))
-        waiting = [asyncio.create_task(limiter.acquire(Ask(lane, key))) for lane, key in ("ab", "ab", ("c", "held"))]
+        admission = await limiter.acquire(AdmissionRequest("a", "held"))
+        waiting = [
+            asyncio.create_task(limiter.acquire(AdmissionRequest(endpoint, key)))
+            for endpoint, key in ("ab", "ab", ("c", "held"))
+        ]
         told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
         assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
         assert limiter.too_late == 3
-        limiter.release(lease, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
+        limiter.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
         with pytest.raises(TimeIsUp):
-            await limiter.acquire(Ask("a", "late"))
+            await limiter.acquire(AdmissionRequest("a", "late"))
         assert (limiter.totals.calls, limiter.too_late) == (1, 4)
 
     asyncio.run(run())
@@ -60,8 +63,8 @@ def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
     async def run() -> None:
         stop_at_s = time.time() + 0.2
         limiter = limiter_until(stop_at_s, concurrency=4)
-        await limiter.acquire(Ask("a", "same"))
-        waiting = asyncio.create_task(limiter.acquire(Ask("a", "same")))
+        await limiter.acquire(AdmissionRequest("a", "same"))
+        waiting = asyncio.create_task(limiter.acquire(AdmissionRequest("a", "same")))
         assert await refused_at_s(waiting) - stop_at_s < AT_ONCE_S
 
     asyncio.run(run())
@@ -70,11 +73,11 @@ def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
 def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         limiter = limiter_until(time.time() + 3_600)
-        limiter.release(await limiter.acquire(Ask("a", "early")), Outcome())
+        limiter.release(await limiter.acquire(AdmissionRequest("a", "early")), Outcome())
         now = time.time
         monkeypatch.setattr(time, "time", lambda: now() + 3_700)
         with pytest.raises(TimeIsUp):
-            await limiter.acquire(Ask("a", "late"))
+            await limiter.acquire(AdmissionRequest("a", "late"))
 
     asyncio.run(run())
 
