@@ -1,4 +1,4 @@
-"""Judging by provider batches: handed in and collected here; what has come back becomes rows as if called just now."""
+"""Judging by provider batches: submitted and collected here; what has come back becomes rows as if called just now."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -23,7 +23,7 @@ from tasks.verdict_rows import verdict_id_of
 async def judge_by_provider_batches(
     job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> StageReport:
-    """Hand in the calls of missing verdicts that no batch has yet, and take in the batches that have ended.
+    """Submit the calls of missing verdicts that no batch has yet, and collect the batches that have ended.
 
     The replies are in the ledger then, where `judge_responses` finds them. Calls of a batch that goes on when the
     waiting ends stay missing until a later run. An answer that is too long for the judge takes calls that rest on
@@ -35,13 +35,13 @@ async def judge_by_provider_batches(
     calls = [] if is_held_back else list(_whole_calls(judging, target, missing, conversations))
     limiter = context.limiters["judge"]
     batching = Batching(target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s)
-    merged = await batching.look_after(calls, job.settings.limits.batch_wait_s)
-    limiter.too_late += merged.too_late
-    for reply in merged.replies:
+    outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
+    limiter.too_late += outcome.too_late
+    for reply in outcome.replies:
         limiter.totals.add(Outcome.of(reply))
-    report = StageReport("judge", warnings=merged.notes)
-    if merged.handed_in:
-        report.notes.append(f"{merged.handed_in} calls handed in as batches")
+    report = StageReport("judge", warnings=outcome.notes)
+    if outcome.n_submitted:
+        report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
     if len(calls) < len(missing) and not is_held_back:
         report.notes.append(f"{len(missing) - len(calls)} verdicts on long answers are made by live calls")
     return report

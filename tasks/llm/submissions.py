@@ -1,7 +1,7 @@
-"""The ledger's memory of provider batches: what was handed in, and what became of it.
+"""What the ledger knows of provider batches: what was submitted, and what became of it.
 
-What is about to be handed in is written down first, so that a crash between the two is found out and nothing is handed
-in twice. States are only ever added; the farthest counts.
+What is about to be submitted is written down first, so that a crash between the two is noticed and nothing is
+submitted twice. States are only ever added; the last one in their order counts.
 """
 
 import time
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from tasks.llm.entries import Entry
 from tasks.llm.ledger import Ledger, recorded
 
-HANDING_IN, HANDED_IN, ENDED = "handing in", "handed in", "ended"
-_ORDER = (HANDING_IN, HANDED_IN, ENDED)
+SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
+"""As they are stored, also in ledgers of version 1."""
+_ORDER = (SUBMITTING, SUBMITTED, ENDED)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class SubmittedCall:
 
 @dataclass(frozen=True)
 class Submission:
-    """A batch that has not ended; `batch_id` is None when it is not known whether it was handed in."""
+    """A batch that has not ended; `batch_id` is None when it is not known whether it was submitted."""
 
     name: str
     batch_id: str | None
@@ -59,20 +60,20 @@ class Submissions:
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
     async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
-        """Write down what is about to be handed in."""
+        """Write down what is about to be submitted."""
         name = uuid.uuid4().hex
         await self._ledger.write(
             ("insert into submissions values (?, ?)", [(name, endpoint)]),
             ("insert into submitted_calls values (?, ?, ?, ?)", [
                 (name, call.call_key, call.cell, call.parameters) for call in calls
             ]),
-            _state(name, HANDING_IN, None),
+            _state(name, SUBMITTING, None),
         )  # fmt: skip
         return Submission(name, None, tuple(calls))
 
-    async def handed_in(self, submission: Submission, batch_id: str) -> Submission:
+    async def submitted(self, submission: Submission, batch_id: str) -> Submission:
         """The provider has it."""
-        await self._ledger.write(_state(submission.name, HANDED_IN, batch_id))
+        await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
         return Submission(submission.name, batch_id, submission.calls)
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:

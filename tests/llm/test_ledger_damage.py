@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ledger = Ledger(folder)
         await asyncio.gather(*(ledger.record(entry(number)) for number in range(N_CALLS)))
         submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
-        await Submissions(ledger).handed_in(submission, "batch-1")
+        await Submissions(ledger).submitted(submission, "batch-1")
         ledger.spend([("a failed one", 3)])
         ledger.close()
 

@@ -103,7 +103,7 @@ def world(calling: Calling, serve: Serve) -> Any:
         refused = await gateway.complete(call_to(server, "refuse this"))
         ledger.spend(refused.paid)
         submissions = Submissions(ledger)
-        await submissions.handed_in(await submissions.begin("an endpoint", []), "batch-1")
+        await submissions.submitted(await submissions.begin("an endpoint", []), "batch-1")
 
     calling.inside(work)
     as_in_version_1(calling.folder, 3)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.batching import Batching, Merged
+from tasks.llm.batching import Batching, BatchOutcome
 from tasks.llm.budget import Budget, NotCalled, Usage
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger import Ledger
@@ -43,14 +43,14 @@ def _ends() -> Iterator[None]:
 
 async def looked_after(
     server: FaultServer, ledger: Ledger, budget: Budget, n_calls: int = 1, wait_s: float = 30.0, **limits: Any
-) -> Merged:
+) -> BatchOutcome:
     """Calls of 100 tokens at most each, by the batch."""
     question = "q" * 34
     calls = [
         call_to(server, f"{question}{n:02}", name="openai/judge", parameters={"max_tokens": 48}, **limits)
         for n in range(n_calls)
     ]
-    return await Batching(calls[0].target, ledger, budget, "a-run").look_after(calls, wait_s)
+    return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
 
 
 def in_run(folder: Path, work: Callable[[Ledger], Any]) -> Any:
@@ -73,7 +73,7 @@ def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_
     async def work(ledger: Ledger) -> None:
         budget = Budget(None, 150)
         merged = await looked_after(server, ledger, budget, wait_s=0.0)
-        assert (merged.handed_in, merged.waiting) == (1, 1)
+        assert (merged.n_submitted, merged.waiting) == (1, 1)
         assert budget.used_tokens == 100
         with pytest.raises(NotCalled, match="100 of 150 tokens used"):
             await Limiter(4, budget).acquire(LIVE)
@@ -124,7 +124,7 @@ def test_calls_by_the_batch_wait_no_longer_than_for_batches_and_are_told_of(tmp_
         budget = Budget(None, 150)
         await Limiter(4, budget).acquire(LIVE)
         merged = await looked_after(server, ledger, budget, wait_s=0.2)
-        assert (merged.replies, merged.notes) == ([], ["1 calls were not handed in: the cap had no room for them"])
+        assert (merged.replies, merged.notes) == ([], ["1 calls were not submitted: the cap had no room for them"])
         assert not budget.is_spent  # there is room when the live call ends
 
     in_run(tmp_path, work)
@@ -160,10 +160,10 @@ def test_two_judges_one_live_and_one_by_the_batch_end_under_one_cap(tmp_path: Pa
             return_exceptions=True,
         )
         answered = [reply for reply in replies if not isinstance(reply, BaseException)]
-        assert isinstance(merged, Merged)
+        assert isinstance(merged, BatchOutcome)
         assert {type(reply).__name__ for reply in replies} <= {"Reply", "BudgetSpent"}
         assert 0 < len(answered) < 30
-        assert 60 * len(answered) + 100 * merged.handed_in == budget.used_tokens <= 1000
+        assert 60 * len(answered) + 100 * merged.n_submitted == budget.used_tokens <= 1000
         assert budget.is_spent
 
     in_run(tmp_path, work)
