@@ -1,68 +1,58 @@
-"""The stages that make calls: batches as Prefect tasks, a few at a time, published now and then on the way."""
+"""Running a stage that makes calls: its batches a few at a time, published now and then on the way."""
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from prefect import State, task
-from prefect.cache_policies import NO_CACHE
+from prefect import State
 
 from flows.artifacts import log_stage, progress_shown
 from flows.run.cancellation import cancellable
 from tasks.check.check import check
 from tasks.config.settings import Job
 from tasks.console.progress import progress
+from tasks.llm.litellm_setup import warm_up
 from tasks.rules.errors import PipelineError
-from tasks.run.crew import crew_for, crew_of
-from tasks.run.run_context import calling
+from tasks.run.missing_work import MissingVerdicts
+from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
-from tasks.run.workers import Batch, WorkerLost
 from warehouse import Warehouse, WarehouseError
 
-_BATCHES_IN_HAND = 4
+_BATCHES_AT_ONCE = 4
 _PUBLISH_EVERY_S = 300.0
+SAMPLES_A_BATCH, VERDICTS_A_BATCH = 200, 1_000
 
-Batches = Sequence[tuple[str, Batch, tuple[Any, ...], dict[str, Any]]]
-"""Name, function, its arguments after the job, its options."""
-
-
-def _is_crash(_task: object, _run: object, state: State[Any]) -> bool:
-    """Whether a batch failed in a way that the same batch may not fail in again."""
-    return isinstance(state.data, WorkerLost) or not isinstance(state.data, PipelineError | WarehouseError)
+Item = TypeVar("Item")
+Batch = Callable[[], Awaitable[StageReport]]
+"""Starts the Prefect task of a batch."""
 
 
-# A Prefect retry covers a batch that crashed; a call that failed is a row, and tried again by the gateway or next time.
-@task(name="batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=_is_crash)
-async def _batch_task(job: Job, batch: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> StageReport:
-    return await crew_of(job).run(batch, job, *arguments, **options)
+def is_crash(_task: object, _run: object, state: State[Any]) -> bool:
+    """Whether a batch failed in a way that a Prefect retry may help against.
+
+    A call that failed is a row, and retried by the gateway or the next run.
+    """
+    return not isinstance(state.data, PipelineError | WarehouseError)
 
 
-@task(name="own", cache_policy=NO_CACHE)
-async def _own_task(job: Job, work: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> StageReport:
-    return await work(job, *arguments, **options)
-
-
-async def called(
-    job: Job, stage: str, what: str, batches: Batches, totals: Mapping[str, int], first: Batches = ()
+async def run_batches(
+    job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int], first: Sequence[Batch] = ()
 ) -> StageReport:
     """Run the batches of a stage that makes calls, and check what they made.
 
-    `totals` are the calls by model; `first` is work of this process that the batches build on.
+    `what` is the plural of the stage's rows, `totals` are the calls by model; `first` runs alone, before the others.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        async with (
-            cancellable(job),
-            calling(job) as desk,
-            crew_for(job, desk, sum(totals.values())),
-            progress_shown(stage, tallies),
-        ):
-            for name, work, arguments, options in first:
-                report.adopt(await _own_task.with_options(task_run_name=name)(job, work, arguments, options))
-            await _all(job, batches, report)
-            desk.tell(report)
+        async with cancellable(job), open_run_context(job) as context, progress_shown(stage, tallies):
+            if any(totals.values()):
+                await asyncio.to_thread(warm_up)
+            for batch in first:
+                report.adopt(await batch())
+            await _run_all(job, batches, report)
+            context.add_notices(report)
     warehouse = Warehouse(job.warehouse)
     await asyncio.to_thread(warehouse.publish)
     if report.rows:
@@ -76,16 +66,33 @@ async def called(
     return await log_stage(job, report)
 
 
-async def _all(job: Job, batches: Batches, report: StageReport) -> None:
+async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> None:
     warehouse = Warehouse(job.warehouse)
-    in_hand = asyncio.Semaphore(_BATCHES_IN_HAND)
+    slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
-    async def one(name: str, batch: Batch, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
-        async with in_hand:
-            run = _batch_task.with_options(task_run_name=name)
-            report.add(await run(job, batch, arguments, options))
+    async def run(batch: Batch) -> None:
+        async with slots:
+            report.add(await batch())
         await asyncio.to_thread(warehouse.publish_if_older_than, _PUBLISH_EVERY_S)
 
     async with asyncio.TaskGroup() as group:
         for batch in batches:
-            group.create_task(one(*batch))
+            group.create_task(run(batch))
+
+
+def in_batches(items: Sequence[Item]) -> list[list[Item]]:
+    """Cells to sample, in batches."""
+    return [list(items[start : start + SAMPLES_A_BATCH]) for start in range(0, len(items), SAMPLES_A_BATCH)]
+
+
+def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:
+    """Whole responses together until they make a batch."""
+    batches: list[list[MissingVerdicts]] = []
+    room = 0
+    for each in responses:
+        if not batches or room < each.n_criteria:
+            batches.append([])
+            room = VERDICTS_A_BATCH
+        batches[-1].append(each)
+        room -= each.n_criteria
+    return batches

@@ -20,23 +20,17 @@ from flows.stages import (
 )
 from tasks.config.settings import Job
 from tasks.console.progress import notice
-from tasks.judge import plan_verdicts
 from tasks.run.coverage import coverage
-from tasks.run.crew import crew_for
 from tasks.run.missing_work import imported_models, open_scope, wanted_rubrics
-from tasks.run.run_context import calling
+from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
-from tasks.sample.sample import plan_samples
 from warehouse import Warehouse
-
-_CRITERIA_A_TASK = 15
-"""About so many: a guess that only decides how many processes are worth their start."""
 
 
 @job_flow("evaluate")
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run the full pipeline: each stage does only what is missing."""
-    async with calling(job):  # one budget for sampling and judging
+    async with open_run_context(job):  # one budget for sampling and judging
         return [
             await ingest_flow(job),
             await assemble_flow(job),
@@ -50,7 +44,7 @@ async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
-    async with calling(job):
+    async with open_run_context(job):
         reports = [
             await ingest_flow(job),
             await assemble_flow(job),
@@ -80,21 +74,18 @@ async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
 async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
-    labels, n_calls = await asyncio.to_thread(_to_fill, job, retry_failed)
-    async with calling(job) as desk, crew_for(job, desk, n_calls):
+    labels = await asyncio.to_thread(_to_fill, job)
+    async with open_run_context(job):
         reports += await _derived(job, retry_failed)
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
 
 
-def _to_fill(job: Job, retry_failed: bool) -> tuple[list[str], int]:
-    """The models to fill in, configured ones and those of imported answers, and about how many calls that takes."""
+def _to_fill(job: Job) -> list[str]:
+    """The models to fill in, configured ones and those of imported answers."""
     with Warehouse(job.warehouse).reader() as reader:
         imported = imported_models(job, open_scope(job, reader), reader)
-    labels = list(dict.fromkeys([*(model.label for model in job.settings.models), *imported]))
-    n_cells = sum(map(len, plan_samples(job, retry_failed=retry_failed).values()))
-    n_owed = sum(each.n_criteria for _, owed in plan_verdicts(job, retry_failed=retry_failed) for each in owed)
-    return labels, n_cells * _CRITERIA_A_TASK + n_owed
+    return list(dict.fromkeys([*(model.label for model in job.settings.models), *imported]))
 
 
 @job_flow("fill")

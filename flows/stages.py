@@ -3,13 +3,16 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from prefect import task
 from prefect.artifacts import acreate_link_artifact
+from prefect.cache_policies import NO_CACHE
 
 from flows.artifacts import log_stage
-from flows.batches import Batches, called
+from flows.batches import in_batches, in_response_batches, is_crash, run_batches
 from flows.job_flow import job_flow
 from flows.run.errors import explained
 from tasks.aggregate import aggregate
@@ -20,17 +23,13 @@ from tasks.console.progress import notice
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
-from tasks.judge import judge_batch, look_after_batches, plan_verdicts
+from tasks.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.compact import tidy
 from tasks.plan.former_templates import tell_of_templates
-from tasks.run.crew import n_processes
-from tasks.run.missing_work import Owed
+from tasks.run.missing_work import Judging, MissingVerdicts
 from tasks.run.stage_report import StageReport
-from tasks.sample.sample import plan_samples, sample_batch
-
-_SAMPLES_A_BATCH = 200
-_VERDICTS_A_BATCH = 1_000
+from tasks.sample.sample import Cell, plan_samples, sample_cells
 
 
 @job_flow("ingest")
@@ -55,12 +54,19 @@ async def assemble_flow(job: Job) -> StageReport:
 async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
-    batches: Batches = [
-        (f"sample {label} {number}", sample_batch, (label, batch), {})
+    batches = [
+        partial(sample_batch.with_options(task_run_name=f"sample {label} {number}"), job, label, batch)
         for label, of_model in cells.items()
-        for number, batch in enumerate(_cut(of_model, _SAMPLES_A_BATCH), start=1)
+        for number, batch in enumerate(in_batches(of_model), start=1)
     ]
-    return await called(job, "sample", "responses", batches, {label: len(found) for label, found in cells.items()})
+    totals = {label: len(of_model) for label, of_model in cells.items()}
+    return await run_batches(job, "sample", "responses", batches, totals)
+
+
+@task(name="sample_batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=is_crash)
+async def sample_batch(job: Job, model_label: str, cells: list[Cell]) -> StageReport:
+    """Sample a batch of one model's cells."""
+    return await sample_cells(job, model_label, cells)
 
 
 @job_flow("derive")
@@ -75,31 +81,44 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 @job_flow("judge")
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
-    owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    for line in await tell_of_templates(job) if any(responses for _, responses in owed) else ():
+    missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
+    for line in await tell_of_templates(job) if any(responses for _, responses in missing) else ():
         notice(f"judged again by {line}")
-    again = {"retry_failed": retry_failed}
-    batches: Batches = [
-        (f"judge {_models(batch)} by {judging.judge.label} {number}", judge_batch,
-         (judging, [each.response_id for each in batch]), {**again})
-        for judging, responses in owed
-        for number, batch in enumerate(_response_batches(responses), start=1)
-    ]  # fmt: skip
-    totals: Counter[str] = Counter()
-    for _, responses in owed:
-        for each in responses:
-            totals[each.model] += each.n_criteria
-    # As many batches as there are processes share a place: the first alone would take all slots for one process.
-    together = n_processes(job, totals.total())
-    for number, (_, _, _, options) in enumerate(batches):
-        options["place"] = number // together
-    first: Batches = [
-        (f"batches of {judging.judge.label}", look_after_batches,
-         (judging, [each.response_id for each in responses]), again)
-        for judging, responses in owed
+    all_batches = [
+        (judging, batch, f"judge {_models(batch)} by {judging.judge.label} {number}")
+        for judging, responses in missing
+        for number, batch in enumerate(in_response_batches(responses), start=1)
+    ]
+    batches = [
+        partial(judge_batch.with_options(task_run_name=name), job, judging, _ids(batch), retry_failed, place)
+        for place, (judging, batch, name) in enumerate(all_batches)
+    ]
+    first = [
+        partial(
+            provider_batches.with_options(task_run_name=f"batches of {judging.judge.label}"),
+            job, judging, _ids(responses), retry_failed,
+        )
+        for judging, responses in missing
         if judging.judge.mode == "batch" and responses
     ]  # fmt: skip
-    return await called(job, "judge", "verdicts", batches, totals, first=first)
+    totals: Counter[str] = Counter()
+    for each in (each for _, responses in missing for each in responses):
+        totals[each.model] += each.n_criteria
+    return await run_batches(job, "judge", "verdicts", batches, totals, first)
+
+
+@task(name="judge_batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=is_crash)
+async def judge_batch(
+    job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, place: int
+) -> StageReport:
+    """Judge a batch of responses; `place` is the batch's among all."""
+    return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=place)
+
+
+@task(name="provider_batches", cache_policy=NO_CACHE)
+async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
+    """Have a provider's batches make the calls of a judge."""
+    return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
 
 
 @job_flow("aggregate")
@@ -172,23 +191,10 @@ async def _timed(job: Job, work: Callable[..., StageReport], *arguments: Any) ->
     return await log_stage(job, report)
 
 
-def _models(batch: Sequence[Owed]) -> str:
+def _models(batch: Sequence[MissingVerdicts]) -> str:
     labels = sorted({each.model for each in batch})
     return labels[0] if len(labels) == 1 else f"{len(labels)} models"
 
 
-def _cut(items: Sequence[tuple[str, int]], size: int) -> list[list[tuple[str, int]]]:
-    return [list(items[start : start + size]) for start in range(0, len(items), size)]
-
-
-def _response_batches(responses: Iterable[Owed]) -> list[list[Owed]]:
-    """Whole responses together until they make a batch."""
-    batches: list[list[Owed]] = []
-    room = 0
-    for each in responses:
-        if not batches or room < each.n_criteria:
-            batches.append([])
-            room = _VERDICTS_A_BATCH
-        batches[-1].append(each)
-        room -= each.n_criteria
-    return batches
+def _ids(responses: Sequence[MissingVerdicts]) -> list[str]:
+    return [each.response_id for each in responses]

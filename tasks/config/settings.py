@@ -61,8 +61,8 @@ class Limits(Strict):
 
     `concurrency`, `rpm` and `tpm` hold for candidates and for judges, each counted apart; `judge` gives judges other
     ones. `attempts` and `deadline_s` (over all attempts) bound one answer; an endpoint that gives no answer for
-    `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `processes` is how many make calls
-    (null: as many as help); `batch_wait_s` is how long a run waits for provider batches.
+    `outage_s` is given up for the run; `max_usd` and `max_tokens` cap the run; `batch_wait_s` is how long a run
+    waits for provider batches.
     """
 
     concurrency: Size = 64
@@ -74,7 +74,6 @@ class Limits(Strict):
     outage_s: Annotated[float, Field(gt=0)] = 60.0
     max_usd: Annotated[float, Field(gt=0)] | None = None
     max_tokens: Size | None = None
-    processes: Size | None = None
     batch_wait_s: Annotated[float, Field(ge=0)] = 3600.0
 
     def rates(self, role: str) -> Rates:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -82,18 +82,10 @@ _tallies: dict[tuple[str, str], Tally] = {}
 _screens: list[_Lines | _Bars] = []
 """The one screen that all work shares while any is shown: a terminal has room for one set of bars."""
 _shown: set[tuple[str, str]] = set()
-_forward: list[Callable[[str, str, bool], None]] = []
-
-
-def forward_to(listener: Callable[[str, str, bool], None]) -> None:
-    """Tell progress to somebody else from now on, such as another process that shows it."""
-    _forward[:] = [listener]
 
 
 def advance(what: str, label: str = "", *, succeeded: bool) -> None:
     """Tell that one more unit of a stage's work on a model has finished; where nobody counts it, nothing happens."""
-    for listener in _forward:
-        listener(what, label, succeeded)
     tally = _tallies.get((what, label))
     if tally is not None:
         tally.done += 1

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import sql
@@ -13,16 +12,14 @@ from tasks.console.progress import progress
 from tasks.drift.findings import drifted
 from tasks.drift.limits import changed_limits
 from tasks.drift.sets import control_sets
-from tasks.judge.criteria import Bench, evidence_columns, id_of, verdict_columns
-from tasks.judge.judge_call import Asking
-from tasks.judge.long_answers import Criterion
+from tasks.judge.criteria import CriterionJudge
+from tasks.judge.verdict_rows import verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.replies import Reply
-from tasks.rules.verdict import Verdict
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.missing_work import PASSING, Judging, Scope, open_scope
-from tasks.run.part_writer import PartWriter, judge_target
-from tasks.run.run_context import RunDesk, calling
+from tasks.run.part_writer import judge_target
+from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
@@ -33,7 +30,7 @@ _ROLE = "drift"
 
 
 @dataclass(frozen=True)
-class _Owed:
+class _Missing:
     """What a control set lacks in a night: members to judge, and lost ones that are not written down yet."""
 
     set_id: str
@@ -54,24 +51,24 @@ async def judge_control_set(job: Job) -> StageReport:
     if job.night is None or job.settings.drift.verdicts == 0:
         return report
     warehouse = Warehouse(job.warehouse)
-    scope, owed, conversations = await asyncio.to_thread(_plan, job, job.night)
-    totals = Counter(member["model"] for each in owed for member in each.members)
+    scope, missing, conversations = await asyncio.to_thread(_plan, job, job.night)
+    totals = Counter(member["model"] for each in missing for member in each.members)
     if totals:
         await asyncio.to_thread(warm_up)
         with progress(report.stage, totals, is_quiet=job.is_quiet):
-            async with calling(job) as desk:
+            async with open_run_context(job) as context:
                 async with asyncio.TaskGroup() as group:
-                    for each in owed:
-                        group.create_task(_judge(job, scope, desk, each, conversations, report))
-                desk.tell(report)
-    for each in owed:
+                    for each in missing:
+                        group.create_task(_judge(job, scope, context, each, conversations, report))
+                context.add_notices(report)
+    for each in missing:
         warehouse.write("control_verdicts", _lost_rows(job, scope, each))
     await asyncio.to_thread(_see, job, scope, warehouse)
-    _tell(job, report, owed)
+    _tell(job, report, missing)
     return report
 
 
-def _plan(job: Job, night: str) -> tuple[Scope, list[_Owed], dict[str, Conversation]]:
+def _plan(job: Job, night: str) -> tuple[Scope, list[_Missing], dict[str, Conversation]]:
     """The scope, what each control set lacks, and the conversations of the members to judge."""
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
@@ -82,50 +79,43 @@ def _plan(job: Job, night: str) -> tuple[Scope, list[_Owed], dict[str, Conversat
                 rows = reader.rows(sql.read("questions/control_members"), asked)
                 found.append((control_set.set_id, control_set.judging, rows))
         conversations = conversations_of(reader, scope, (row["task_id"] for _, _, rows in found for row in rows))
-    return scope, [_owed(*each, conversations) for each in found], conversations
+    return scope, [_missing(*each, conversations) for each in found], conversations
 
 
-def _owed(
+def _missing(
     set_id: str, judging: Judging, rows: Iterable[dict[str, Any]], conversations: Mapping[str, Conversation]
-) -> _Owed:
+) -> _Missing:
     members: list[dict[str, Any]] = []
     lost: list[dict[str, Any]] = []
     for row in rows:
         is_there = row["is_asked_alike"] and row["title"] is not None and row["text"] is not None
         # The first verdict's identity holds all that its judge read of the response.
-        is_same = is_there and row["task_id"] in conversations and id_of(judging, row) == row["verdict_id"]
+        is_same = is_there and row["task_id"] in conversations and verdict_id_of(judging, row) == row["verdict_id"]
         (members if is_same else lost).append(row)
-    return _Owed(set_id, judging, members, [row for row in lost if row["stored_status"] != LOST], len(lost))
+    return _Missing(set_id, judging, members, [row for row in lost if row["stored_status"] != LOST], len(lost))
 
 
 async def _judge(
-    job: Job, scope: Scope, desk: RunDesk, owed: _Owed, conversations: Mapping[str, Conversation], report: StageReport
-) -> None:
+    job: Job, scope: Scope, context: RunContext, missing: _Missing, conversations: Mapping[str, Conversation],
+    report: StageReport,
+) -> None:  # fmt: skip
     assert job.night is not None
-    judging = replace(owed.judging, judge=owed.judging.judge.model_copy(update={"mode": "live"}))
-    asking = Asking(desk.gateway(_ROLE, judging.judge.label), judge_target(judging.judge), judging, job.night)
-
-    def row_of(criterion: Criterion, identity: str, reply: Reply, verdict: Verdict | None) -> dict[str, Any]:
-        columns = verdict_columns(job, scope, judging, criterion, identity, reply, verdict)
-        return {**columns, "set_id": owed.set_id, "judge_vintage": job.night}
-
-    warehouse, evidence_row = Warehouse(job.warehouse), partial(evidence_columns, job, scope)
-    with (
-        PartWriter(warehouse, "evidence", desk.ledger) as evidence,
-        PartWriter(warehouse, "control_verdicts", desk.ledger, evidence) as writer,
-    ):
-        await Bench(asking, writer, report, row_of, evidence, evidence_row).judge(owed.members, conversations, 0)
+    judging = replace(missing.judging, judge=missing.judging.judge.model_copy(update={"mode": "live"}))
+    gateway, target = context.gateway(_ROLE, judging.judge.label), judge_target(judging.judge)
+    own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
+    with writing_verdicts(job, scope, judging, context.ledger, report, "control_verdicts", own_columns) as rows:
+        await CriterionJudge(gateway, target, judging, rows, job.night).judge(missing.members, conversations, 0)
 
 
-def _lost_rows(job: Job, scope: Scope, owed: _Owed) -> list[dict[str, Any]]:
+def _lost_rows(job: Job, scope: Scope, missing: _Missing) -> list[dict[str, Any]]:
     nothing = Reply(LOST, attempts=0, error="its response, criterion or conversation is gone or has changed")
     return [
         {
-            **verdict_columns(job, scope, owed.judging, row, None, nothing, None),
-            "set_id": owed.set_id,
+            **verdict_columns(job, scope, missing.judging, row, None, nothing, None),
+            "set_id": missing.set_id,
             "judge_vintage": job.night,
         }
-        for row in owed.newly_lost
+        for row in missing.newly_lost
     ]
 
 
@@ -137,17 +127,17 @@ def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
     warehouse.publish()
 
 
-def _tell(job: Job, report: StageReport, owed: Iterable[_Owed]) -> None:
+def _tell(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
     if report.rows:
         report.notes.append(f"{report.rows} verdicts of the control set judged again")
-    elif report.skipped == 0 and owed:
+    elif report.skipped == 0 and missing:
         report.notes.append("the control set is already judged, no model call made")
     if report.skipped:
         report.notes.append(f"{report.skipped} verdicts of the control set not requested")
     report.warnings += [
         f"{each.judging.judge.label}: {each.n_lost} members of its control set are lost: their response, criterion or "
         "conversation is gone or has changed"
-        for each in owed
+        for each in missing
         if each.n_lost
     ]
     report.warnings += [found.line for found in drifted(job)]

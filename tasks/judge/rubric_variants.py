@@ -21,7 +21,7 @@ from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.missing_work import Scope, open_scope, unworded_criteria, wanted_rubrics
 from tasks.run.part_writer import NO_CALL, PartWriter, target_of, usage_columns
-from tasks.run.run_context import RunDesk, calling
+from tasks.run.run_context import RunContext, open_run_context
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
@@ -49,9 +49,9 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     if owed.get(AUGMENTED):
         await asyncio.to_thread(warm_up)
         with progress(report.stage, {AUGMENTED: len(owed[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with calling(job) as desk:
-                await _augment(job, scope, desk, owed[AUGMENTED], conversations, report)
-                desk.tell(report)
+            async with open_run_context(job) as context:
+                await _augment(job, scope, context, owed[AUGMENTED], conversations, report)
+                context.add_notices(report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
     report.is_below_bar = bool(report.failures)
@@ -60,7 +60,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
 
 
 async def _augment(
-    job: Job, scope: Scope, desk: RunDesk, owed: Sequence[Criterion], conversations: Mapping[str, Conversation],
+    job: Job, scope: Scope, context: RunContext, owed: Sequence[Criterion], conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:  # fmt: skip
     writer_model = job.settings.rubric_writer
@@ -69,8 +69,8 @@ async def _augment(
     made_by = {
         "model": writer_model.label, "model_config_hash": target.config_hash, "template_hash": template_hash(template),
     }  # fmt: skip
-    gateway = desk.gateway(report.stage, writer_model.label)
-    with PartWriter(Warehouse(job.warehouse), "criterion_variants", desk.ledger) as writer:
+    gateway = context.gateway(report.stage, writer_model.label)
+    with PartWriter(Warehouse(job.warehouse), "criterion_variants", context.ledger) as writer:
 
         async def one(place: int, criterion: Criterion) -> None:
             prompt = prompt_on(template, conversations[criterion["task_id"]].messages, criterion["title"])

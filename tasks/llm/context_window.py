@@ -1,4 +1,4 @@
-"""Whether a prompt has room in a model's context, by tokens that were really counted."""
+"""Whether a prompt fits into a model's context window, by tokens that were really counted."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ _STEP_TOKENS = 256
 
 
 @dataclass(frozen=True)
-class Room:
-    """The room for prompts of one model: `prompt_tokens` at most, None where nobody knows the model's context.
+class ContextWindow:
+    """The context window of one model: prompts of at most `prompt_tokens`, None where nobody knows its context.
 
     What the reply may need is not part of it.
     """
@@ -28,9 +28,9 @@ class Room:
         return count_tokens(self.target, text)
 
     def surely_holds(self, text: str, spare_tokens: int = 0) -> bool:
-        """Whether a prompt has room without a doubt, and so many tokens more: no token is shorter than a byte.
+        """Whether a prompt fits without a doubt, and so many tokens more: no token is shorter than a byte.
 
-        Where nobody knows how much room there is, there is enough until the model says no.
+        Where nobody knows how large the window is, it is large enough until the model says no.
         """
         if self.prompt_tokens is None:
             return True
@@ -46,17 +46,19 @@ class Room:
         return -(-self.count(text) // _STEP_TOKENS) * _STEP_TOKENS
 
 
-def room_of(target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None) -> Room:
-    """The room of a model with so many tokens of context (None: as many as it is known to have).
+def context_window_of(
+    target: Target, context_tokens: int | None, reply_format: Mapping[str, Any] | None
+) -> ContextWindow:
+    """The window of a model with so many tokens of context (None: as many as it is known to have).
 
     Kept for the reply is as much as `max_tokens` says, half of the context at most. Without that it is what the model
     may answer, a quarter of the context or 16,384 tokens at most.
     """
     context = context_tokens or most_context_tokens(target)
     if context is None:
-        return Room(target, None)
+        return ContextWindow(target, None)
     asked = asked_answer_tokens(target.parameters)
     longest = most_answer_tokens(target, target.parameters) or context
     reserved = min(longest, context // 4, _MOST_RESERVED_TOKENS) if asked is None else min(asked, context // 2)
     shape = count_tokens(target, str(reply_format)) if reply_format else 0
-    return Room(target, context - reserved - shape)
+    return ContextWindow(target, context - reserved - shape)

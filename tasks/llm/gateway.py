@@ -11,12 +11,13 @@ from typing import Any
 from tasks.llm.failures import Failure, is_final, may_pass
 from tasks.llm.ledger.entries import Entry, History, as_text, total_usd
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.admission import Ask, Outcome, Permits
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import NotCalled
+from tasks.llm.limits.limiter import Limiter
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.llm.sending import send
+from tasks.llm.sending import Sender, send
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
@@ -52,18 +53,20 @@ class _Before:
 class Gateway:
     """Answers to calls, each from the ledger or from the model.
 
-    One attempt is: permission from the limiter, a claim on the call among all processes, the call, the ledger. A reply
-    is never returned before it is durable. What is spent is kept under `purpose`: sample, judge or drift.
+    One attempt is: admission by the limiter, a lock on the call among all processes, the call, the ledger. A reply is
+    never returned before it is durable. What is spent is kept under `purpose`: sample, judge or drift.
     """
 
     def __init__(
-        self, permits: Permits, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown"
-    ) -> None:
-        self._permits = permits
+        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
+        sender: Sender = send,
+    ) -> None:  # fmt: skip
+        self._limiter = limiter
         self._ledger = ledger
         self._run_id = run_id
         self._tries = tries or Tries()
         self._purpose = purpose
+        self._send = sender
         self._is_only_ledger = False
 
     def answering_from_ledger(self) -> "Gateway":
@@ -81,7 +84,7 @@ class Gateway:
         before = self._before(call)
         if (stored := before.answer) is not None:
             return stored
-        self._refuse_unasked(call, before)
+        self._refuse_to_call(call, before)
         replies: list[Reply] = []
         tried = min(len(before.failed), self._tries.attempts - 1)
         started_s = time.monotonic()
@@ -98,7 +101,7 @@ class Gateway:
             is_over = not may_pass(reply.status, failure)
             if is_over or number == self._tries.attempts or self._is_too_late(started_s, wait_s):
                 break
-            if not asked_s:  # a wait that was asked for is kept by the lane, for all calls
+            if not asked_s:  # a wait that the provider asked for is kept by the limiter, for all calls
                 await asyncio.sleep(wait_s)
         cost_usd = total_usd([entry.reply for entry in before.failed] + replies)
         paid = [(entry.call_key, entry.attempt) for entry in before.failed] + [p for each in replies for p in each.paid]
@@ -107,11 +110,11 @@ class Gateway:
     def _history(self, call: Call, key: str) -> History:
         return self._ledger.history(key).since(call.not_before_s)
 
-    def _refuse_unasked(self, call: Call, before: "_Before") -> None:
+    def _refuse_to_call(self, call: Call, before: "_Before") -> None:
         if self._is_only_ledger:
-            raise NotCalled(f"{call.target.lane}: the call may have been made before, and its row was lost")
+            raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
         if call.is_batched and not before.has_failed:
-            raise AwaitsBatch(f"{call.target.lane}: the call is left to a batch")
+            raise AwaitsBatch(f"{call.target.endpoint_name}: the call is left to a batch")
 
     def _before(self, call: Call) -> "_Before":
         """What the ledger has: the call itself, or what was made for this very cell with the last resort."""
@@ -129,25 +132,25 @@ class Gateway:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
         parameters = call.parameters(call.target.parameters if last_resort is None else last_resort)
         key = call.key(parameters)
-        ask = _ask(call, parameters, key)
-        while (made := await self._claimed(call, parameters, key, ask)) is None:
-            # It holds no permission while it waits, so that others of this run may go.
-            await self._ledger.claims.given_back(key, self._tries.stop_at_s)
+        request = _admission_request(call, parameters, key)
+        while (made := await self._locked_attempt(call, parameters, key, request)) is None:
+            # It holds no admission while it waits, so that other calls of this run may start.
+            await self._ledger.call_locks.released(key, self._tries.stop_at_s)
             if (found := self._history(call, key).answer_for(call.cell)) is not None:
                 made = found, None
                 break
         return replace(made[0], degraded=last_resort is not None), made[1]
 
-    async def _claimed(
-        self, call: Call, parameters: Mapping[str, Any], key: str, ask: Ask
+    async def _locked_attempt(
+        self, call: Call, parameters: Mapping[str, Any], key: str, request: AdmissionRequest
     ) -> tuple[Reply, Failure | None] | None:
         """An attempt, or its answer if there is one by now; None if another process has the call in hand."""
-        lease = await self._permits.acquire(ask)
+        admission = await self._limiter.acquire(request)
         outcome = Outcome()
         try:
             self._ledger.refuse_if_broken()
-            with self._ledger.claims.holding(key) as is_claimed:
-                if not is_claimed:
+            with self._ledger.call_locks.holding(key) as is_locked:
+                if not is_locked:
                     return None
                 # While this one waited, the same call may have been made for another cell or by another process.
                 history = self._history(call, key)
@@ -157,13 +160,13 @@ class Gateway:
                 reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
                 return reply, failure
         finally:
-            self._permits.release(lease, outcome)
+            self._limiter.release(admission, outcome)
 
     async def _made(
         self, call: Call, parameters: Mapping[str, Any], key: str, number: int
     ) -> tuple[Reply, Failure | None, Outcome]:
         """Send the request and write down what came of it."""
-        reply, failure = await send(call, parameters)
+        reply, failure = await self._send(call, parameters)
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
             is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,
@@ -178,10 +181,10 @@ class Gateway:
         return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
 
 
-def _ask(call: Call, parameters: Mapping[str, Any], key: str) -> Ask:
+def _admission_request(call: Call, parameters: Mapping[str, Any], key: str) -> AdmissionRequest:
     prompt_bytes = most_prompt_tokens(call.messages, parameters)
     likely_tokens = prompt_bytes // _BYTES_A_TOKEN + _LIKELY_ANSWER_TOKENS
-    return Ask(call.target.lane, key, call.priority, most_of(call, parameters), likely_tokens)
+    return AdmissionRequest(call.target.endpoint_name, key, call.priority, most_of(call, parameters), likely_tokens)
 
 
 def _backoff_s(attempt: int) -> float:

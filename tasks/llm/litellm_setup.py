@@ -30,6 +30,7 @@ def collect_seldom() -> None:
     gc.set_threshold(50_000)
 
 
+@cache
 def warm_up() -> None:
     """Import what LiteLLM and PyArrow would import in the middle of the first calls, while replies wait unread."""
     litellm()

@@ -55,8 +55,8 @@ class Target:
         return embedded.weights_hash() if self.is_embedded else self.api_base or ""
 
     @property
-    def lane(self) -> str:
-        """What shares a fate: calls to one model at one endpoint are slowed down, paused and stopped together."""
+    def endpoint_name(self) -> str:
+        """A model at an address: calls to it are slowed down, paused and stopped together."""
         return f"{self.name} at {self.api_base}" if self.api_base else self.name
 
     @property

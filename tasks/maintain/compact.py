@@ -26,7 +26,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
 
     Raises:
         WarehouseError: a part cannot be read, or the disk refuses.
-        PipelineError: a file of the ledger cannot be opened or written.
+        PipelineError: the ledger cannot be opened or written.
     """
     report = StageReport("compact")
     warehouse = Warehouse(job.warehouse)
@@ -56,8 +56,8 @@ def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> No
     with warehouse.reader() as reader:
         pruned = prune(job.warehouse / LEDGER, time.time() - days * _DAY_S, lambda cells: _stored(reader, cells))
     report.notes.append(f"{pruned.entries} raw replies older than {days} days deleted ({_mb(pruned.freed_bytes)})")
-    if pruned.busy_files:
-        report.notes.append(f"{pruned.busy_files} ledger files skipped, since a run is writing to them")
+    if pruned.is_in_use:
+        report.notes.append("the ledger was not pruned, since a run is using it")
 
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:

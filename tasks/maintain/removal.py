@@ -61,7 +61,7 @@ def forget_removed(job: Job) -> Pruned:
     """Delete the replies in the ledger that removed responses were made of.
 
     Raises:
-        PipelineError: a file of the ledger cannot be opened or written.
+        PipelineError: the ledger cannot be opened or written.
     """
     with Warehouse(job.warehouse).reader() as reader:
         removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
@@ -75,7 +75,7 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         UsageError: nothing says which, or a response that is named is not here.
         WarehouseBusy: a run is at work on the warehouse.
         WarehouseError: a part cannot be read, or the disk refuses.
-        PipelineError: a file of the ledger cannot be written.
+        PipelineError: the ledger cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
     warehouse.migrate()

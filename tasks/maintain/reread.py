@@ -20,8 +20,8 @@ import pyarrow as pa
 import sql
 from tasks.config.settings import Job
 from tasks.console.progress import notice
-from tasks.llm.ledger.kept_replies import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
 from tasks.llm.replies import EMPTY, OK
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.evidence import parse_evidence

@@ -19,17 +19,17 @@ FIGURES = SPEND_COLUMNS[len(SPEND_KEY) :]
 def store_spend(job: Job) -> int:
     """Write the rows of all runs in the ledger, killed ones too, that are new or other than published; how many.
 
-    They are read after the next `publish`. Where the ledger knows less than what is published, because a file of it is
-    gone, the published row stands.
+    They are read after the next `publish`. Where the ledger knows less than what is published, since it was deleted or
+    damaged, the published row stands.
 
     Raises:
-        PipelineError: a file of the ledger cannot be read.
+        PipelineError: the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
     published = _published(warehouse)
     try:
         known = _known_by_ledger(job, published)
-    except PipelineError:  # damaged, perhaps: what cannot be mended either is told now
+    except PipelineError:  # damaged, perhaps: what cannot be mended either is reported now
         mend(job.warehouse / LEDGER)
         known = _known_by_ledger(job, published)
     changed = [
@@ -46,7 +46,7 @@ def spend_of_all(job: Job) -> list[Row]:
     """The spend of all runs, also of those that go on: what the ledger knows, and beside it what is published.
 
     Raises:
-        PipelineError: a file of the ledger cannot be read.
+        PipelineError: the ledger cannot be read.
     """
     warehouse = Warehouse(job.warehouse)
     published = _published(warehouse) if warehouse.database.exists() else {}
@@ -59,7 +59,7 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
 
 
 def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
-    """The rows of the ledger. Where it knows less than is published, since a file of it is gone, that one stands."""
+    """The rows of the ledger. Where it knows less than is published, that one stands."""
     rows = {_key(row): row for row in spend_in(job.warehouse / LEDGER)}
     return {key: row for key, row in rows.items() if key not in published or row["calls"] >= published[key]["calls"]}
 

@@ -11,7 +11,7 @@ from typing import Any
 import sql
 from tasks.config.models import ORIGINAL
 from tasks.config.settings import Job
-from tasks.judge.context_fit import Lengths, lengths_of
+from tasks.judge.context_fit import ContextFit, context_fit_of
 from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, prices_of
 from tasks.llm.request import Prices, Target
 from tasks.plan.former_templates import judged_before
@@ -119,27 +119,27 @@ def _verdicts(
     job: Job, scope: Scope, reader: Reader, judging: Judging, conversations: Mapping[str, Conversation],
     to_come: Sequence[str],
 ) -> Planned:  # fmt: skip
-    owed = missing_verdicts(job, scope, reader, judging, retry_failed=False)
+    missing = missing_verdicts(job, scope, reader, judging, retry_failed=False)
     n_criteria = _n_criteria(reader, scope)
     to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
     per_call = _measured(reader, _JUDGE_CALLS, *_identity(judging))
-    lengths = lengths_of(judging, target)
+    fit = context_fit_of(judging, target)
     calls, prompts = 0, []
-    if lengths is not None or per_call.prompt is None:
-        answers = _answers(reader, [each.response_id for each in owed])
-        for each in owed:
+    if fit is not None or per_call.prompt is None:
+        answers = _answers(reader, [each.response_id for each in missing])
+        for each in missing:
             task_id, text = answers[each.response_id]
-            of_answer = _prompts(judging, lengths, conversations[task_id], text)
+            of_answer = _prompts(judging, fit, conversations[task_id], text)
             calls += each.n_criteria * len(of_answer)
             prompts += of_answer
     else:
-        calls = sum(each.n_criteria for each in owed)
+        calls = sum(each.n_criteria for each in missing)
     if per_call.prompt is None and prompts:
         per_call = replace(per_call, prompt=_counted(target, prompts), basis=COUNTED)
     planned = _planned("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
-    unknown = [] if lengths is None or not planned.calls else list(_of_lengths(lengths, to_come_calls))
+    unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(scope, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, scope, judging) if planned.calls else ""
@@ -151,22 +151,22 @@ def _rewording(job: Job, scope: Scope, reader: Reader) -> Planned:
     writer = job.settings.rubric_writer
     assert writer is not None
     target = target_of(writer)
-    n_owed = len(unworded_criteria(scope, reader, AUGMENTED))
+    n_missing = len(unworded_criteria(scope, reader, AUGMENTED))
     measured = _measured(reader, "criterion_variants", "model = ? and model_config_hash = ?",
                          [writer.label, target.config_hash])  # fmt: skip
-    return _planned("derive", writer.label, n_owed, measured, prices_of(target))
+    return _planned("derive", writer.label, n_missing, measured, prices_of(target))
 
 
-def _prompts(judging: Judging, lengths: Lengths | None, conversation: Conversation, text: str) -> list[str]:
+def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversation, text: str) -> list[str]:
     """What goes out about an answer for each criterion: one prompt, or one for each part of it and the last."""
-    asked = judging.template + "\n".join(text for _, text in conversation.messages)
-    parts = [] if lengths is None else lengths.usual_parts(conversation.messages, text)
-    return [asked + part for part in parts] + [asked] if len(parts) > 1 else [asked + text]
+    around = judging.template + "\n".join(text for _, text in conversation.messages)
+    chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
+    return [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
 
 
-def _of_lengths(lengths: Lengths, to_come_calls: int) -> Iterator[str]:
+def _of_long_answers(fit: ContextFit, to_come_calls: int) -> Iterator[str]:
     """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
-    if lengths.room.prompt_tokens is None:
+    if fit.window.prompt_tokens is None:
         yield "the size of its context (`context_tokens`); answers that are too long for it need more calls"
     elif to_come_calls:
         yield "whether answers are too long for it, which need more calls"

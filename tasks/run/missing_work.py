@@ -1,4 +1,4 @@
-"""What a run wants, minus what is stored: the anti-joins that decide which calls are made."""
+"""The missing work of a run: what it wants minus what is stored, by anti-joins that decide which calls are made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -155,16 +155,18 @@ def missing_responses(
     return [(row["task_id"], row["trial"]) for row in rows]
 
 
-class Owed(NamedTuple):
-    """A response that a judging still owes verdicts, with how many."""
+class MissingVerdicts(NamedTuple):
+    """A response without all verdicts of a judging, with how many are missing."""
 
     response_id: str
     model: str
     n_criteria: int
 
 
-def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool) -> list[Owed]:
-    """The responses that a judging still owes verdicts.
+def missing_verdicts(
+    job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool
+) -> list[MissingVerdicts]:
+    """The responses without all verdicts of a judging.
 
     Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
     ones next to each other: they are judged by the same calls.
@@ -172,7 +174,7 @@ def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *
     Imported responses are judged like sampled ones, unless models are named and theirs is not among them.
     """
     named, hashes = job.named_models, model_hashes(job)
-    asked = {
+    values = {
         **scope.key,
         **_undecided(judging, retry_failed),
         "tasks": list(scope.task_ids),
@@ -182,15 +184,15 @@ def missing_verdicts(job: Job, scope: Scope, reader: Reader, judging: Judging, *
         "is_any_import": named is None,
         "imported": list(named or ()),
     }
-    return [Owed(**row) for row in reader.rows(sql.read("questions/answers_missing_verdicts"), asked)]
+    return [MissingVerdicts(**row) for row in reader.rows(sql.read("questions/answers_missing_verdicts"), values)]
 
 
-def owed_criteria(
+def missing_criteria(
     reader: Reader, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
-    asked = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
-    return reader.rows(sql.read("questions/missing_verdicts"), asked)
+    values = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
+    return reader.rows(sql.read("questions/missing_verdicts"), values)
 
 
 def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
@@ -207,11 +209,11 @@ def wanted_rubrics(job: Job) -> list[str]:
 
 def unworded_criteria(scope: Scope, reader: Reader, rubric: str, *, retry_failed: bool = False) -> list[dict[str, Any]]:
     """The criteria of the scope that have no words of a variant of the rubric yet, in the rubric's order."""
-    asked = {
+    values = {
         **scope.key, "rubric": rubric, "tasks": list(scope.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("questions/missing_variants"), asked)
+    return reader.rows(sql.read("questions/missing_variants"), values)
 
 
 def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:

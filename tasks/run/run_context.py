@@ -1,7 +1,7 @@
-"""A run's desk: its ledger, its limits and budget, and the gateways through which its stages call."""
+"""A run's context: its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC
 
@@ -9,7 +9,7 @@ from tasks.config.settings import Job
 from tasks.llm.embedded import weights_path
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.admission import Permits, Totals
+from tasks.llm.limits.admission import Totals
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.prices import most_answer_tokens, prices_of
@@ -30,15 +30,26 @@ _LOST_ROLES = {
 LEDGER = "ledger"
 
 
-class Desk:
-    """What one process needs for its calls; permission comes from the run's limiters, wherever they are."""
+class RunContext:
+    """What a run needs for its calls: its ledger, its limits and budget, and a gateway for each role."""
 
-    def __init__(self, job: Job, permits: Mapping[str, Permits], marks: Mapping[str, int] | None = None) -> None:
-        self.ledger = Ledger(job.warehouse / LEDGER, marks)
+    def __init__(self, job: Job) -> None:
         limits = job.settings.limits
+        self.budget = Budget(limits.max_usd, limits.max_tokens)
+        self.limiters: dict[str, Limiter] = {}
+        for role in ("sample", "judge"):
+            rates = limits.rates(role)
+            concurrency = rates.concurrency or 1
+            self.limiters[role] = Limiter(
+                concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
+            )
+        self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
+        self.ledger = Ledger(job.warehouse / LEDGER)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
-        self._gateways = {role: Gateway(permits[role], self.ledger, job.run_id, tries, role) for role in ROLES}
+        self._gateways = {role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role) for role in ROLES}
         self._held = _held_back(job)
+        self._stop_at = job.stop_at
+        self._noticed: set[str] = set()
 
     def gateway(self, role: str, label: str) -> Gateway:
         """The gateway of a role to the model or judge with a label."""
@@ -49,8 +60,28 @@ class Desk:
         """Whether no call is made, since it may be one whose row damage took, and nobody has asked for it again."""
         return bool({(role, label), (role, None)} & self._held)
 
+    def add_notices(self, report: StageReport) -> None:
+        """Add to a stage's report what users should know about its calls."""
+        held = sorted(label or "all models" for role, label in self._held if role == report.stage)
+        if held and report.skipped:
+            report.warnings.append(
+                f"{', '.join(held)}: {report.skipped} calls not made, since damage took rows like theirs and their "
+                "replies are not in the ledger; --replace-lost makes them"
+            )
+        limiter = self.limiters[report.stage]
+        # Stages that call the same endpoint, one after the other or side by side, report on it once.
+        report.warnings += [line for line in _endpoint_notices(limiter) if line not in self._noticed]
+        self._noticed.update(report.warnings)
+        if self.budget.is_spent:
+            report.is_at_budget = True
+            report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
+        if limiter.too_late and self._stop_at is not None:
+            report.is_at_stop_time = True
+            stopped_at = self._stop_at.astimezone(UTC)
+            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
+
     def close(self) -> None:
-        """Make everything durable and let go."""
+        """Make everything durable and close the ledger."""
         self.ledger.close()
 
 
@@ -64,55 +95,16 @@ def _held_back(job: Job) -> set[tuple[str, str | None]]:
     return found
 
 
-class RunDesk(Desk):
-    """The desk of the process that a run belongs to: it holds the limits."""
-
-    def __init__(self, job: Job) -> None:
-        limits = job.settings.limits
-        self.budget = Budget(limits.max_usd, limits.max_tokens)
-        self.limiters: dict[str, Limiter] = {}
-        for role in ("sample", "judge"):
-            rates = limits.rates(role)
-            concurrency = rates.concurrency or 1
-            self.limiters[role] = Limiter(
-                concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
-            )
-        self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
-        self._stop_at = job.stop_at
-        self._told: set[str] = set()
-        super().__init__(job, self.limiters)
-
-    def tell(self, report: StageReport) -> None:
-        """Add to a stage's report what people should know about its calls."""
-        held = sorted(label or "all models" for role, label in self._held if role == report.stage)
-        if held and report.skipped:
-            report.warnings.append(
-                f"{', '.join(held)}: {report.skipped} calls not made, since damage took such rows and their "
-                "replies are not in the ledger; --replace-lost makes these calls"
-            )
-        limiter = self.limiters[report.stage]
-        # Stages that share a lane, one after the other or side by side, tell of it once.
-        report.warnings += [line for line in _of_lanes(limiter) if line not in self._told]
-        self._told.update(report.warnings)
-        if self.budget.is_spent:
-            report.is_at_budget = True
-            report.warnings.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
-        if limiter.too_late and self._stop_at is not None:
-            report.is_at_stop_time = True
-            stopped_at = self._stop_at.astimezone(UTC)
-            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
+def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
+    for endpoint in limiter.endpoints.values():
+        if endpoint.stopped is not None:
+            yield f"{endpoint.name}: stopped for this run: {endpoint.stopped}"
+        if len(endpoint.served) > 1:
+            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in endpoint.served.most_common())
+            yield f"{endpoint.name}: what answered changed within the run: {seen}"
 
 
-def _of_lanes(limiter: Limiter) -> Iterator[str]:
-    for lane in limiter.lanes.values():
-        if lane.stopped is not None:
-            yield f"{lane.name}: stopped for this run: {lane.stopped}"
-        if len(lane.served) > 1:
-            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in lane.served.most_common())
-            yield f"{lane.name}: what answered changed within the run: {seen}"
-
-
-_open: dict[str, Desk] = {}
+_open: dict[str, RunContext] = {}
 _used: dict[str, Totals] = {}
 
 
@@ -125,44 +117,37 @@ def _stop_at_s(job: Job) -> float | None:
     return None if job.stop_at is None else job.stop_at.timestamp()
 
 
-def desk_of(job: Job) -> Desk:
-    """The desk of a run in this process."""
+def run_context_of(job: Job) -> RunContext:
+    """The context of a run, inside `open_run_context`."""
     return _open[job.run_id]
 
 
-def run_desk_of(job: Job) -> RunDesk:
-    """The desk of a run in the process that it belongs to."""
-    desk = _open[job.run_id]
-    assert isinstance(desk, RunDesk)
-    return desk
-
-
-def sit_down(job: Job, desk: Desk) -> None:
-    """Make a desk the one of its run in this process."""
-    _open[job.run_id] = desk
+def register(job: Job, context: RunContext) -> RunContext:
+    """Make a context the one of its run, for all stages of it."""
+    _open[job.run_id] = context
+    return context
 
 
 @asynccontextmanager
-async def calling(job: Job) -> AsyncIterator[RunDesk]:
-    """The desk of a run while the block lasts; an inner block shares the outer one's.
+async def open_run_context(job: Job) -> AsyncIterator[RunContext]:
+    """The context of a run while the block lasts; an inner block shares the outer one's.
 
     Raises:
         UsageError: there is a cap, and what a call may cost at most is not known for a model.
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
-        yield run_desk_of(job)
+        yield run_context_of(job)
         return
     await asyncio.to_thread(refuse_unready, job)
-    desk = RunDesk(job)
-    sit_down(job, desk)
+    context = register(job, RunContext(job))
     try:
-        yield desk
+        yield context
     finally:
         del _open[job.run_id]
-        limiters = (desk.limiters[role] for role in ("sample", "judge"))
+        limiters = (context.limiters[role] for role in ("sample", "judge"))
         _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
-        desk.close()
+        context.close()
 
 
 def refuse_unready(job: Job) -> None:

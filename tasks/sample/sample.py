@@ -17,7 +17,7 @@ from tasks.rules.text import count_alphanumeric
 from tasks.run.conversations import conversations_of
 from tasks.run.missing_work import Scope, missing_responses, open_scope
 from tasks.run.part_writer import PartWriter, target_of, usage_columns
-from tasks.run.run_context import desk_of
+from tasks.run.run_context import run_context_of
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
@@ -37,19 +37,19 @@ def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
         }
 
 
-async def sample_batch(job: Job, model_label: str, cells: Sequence[Cell]) -> StageReport:
+async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> StageReport:
     """Sample a batch of one model's cells and write the responses, failed ones too."""
     warehouse = Warehouse(job.warehouse)
     model = next(model for model in job.settings.models if model.label == model_label)
     target = target_of(model)
-    desk = desk_of(job)
-    gateway = desk.gateway("sample", model_label)
+    context = run_context_of(job)
+    gateway = context.gateway("sample", model_label)
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
         conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))
         removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
     report = StageReport("sample")
-    with PartWriter(warehouse, "responses", desk.ledger) as writer:
+    with PartWriter(warehouse, "responses", context.ledger) as writer:
 
         async def one(place: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]

@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.config.settings import Job
-from tasks.judge import judge_batch, plan_verdicts
+from tasks.judge import judge_responses, plan_verdicts
+from tasks.llm.litellm_setup import warm_up as warm_up_libraries
 from tasks.prompts import load_template
 from tasks.rules.quoting import judge_prompt
-from tasks.run.crew import crew_for, crew_of, n_processes
 from tasks.run.missing_work import Judging
-from tasks.run.run_context import calling
+from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse
@@ -27,14 +26,13 @@ T = TypeVar("T")
 CRITERIA = 17
 """Criteria of a task, as many as the benchmark has on average."""
 VERDICTS_A_BATCH, BATCHES_IN_HAND = 1_000, 4
-"""As in `flows/stages.py`."""
+"""As in `flows/batches.py`."""
 WARM_UP = 4 * CRITERIA
 """Calls before the clock starts: they bring the imports and the connections."""
 _WORDS = (
     "asset", "bond", "court", "duty", "equity", "filing", "holder", "lease", "margin", "notice", "option", "party",
     "quote", "rate", "statute", "tax", "trust", "union", "value", "yield", "the", "of", "for", "under", "shall", "may",
 )  # fmt: skip
-_TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def words(seed: object, number: int) -> str:
@@ -85,12 +83,12 @@ def prompts(n_calls: int, n_words: int = 300) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a number of calls took: seconds, and CPU seconds and peak memory of each process, this one first."""
+    """What a number of calls took: seconds, and CPU seconds and peak memory of the process."""
 
     calls: int
     seconds: float
-    cpu_s: tuple[float, ...]
-    peak_mb: tuple[float, ...]
+    cpu_s: float
+    peak_mb: float
     failures: int = 0
 
     @property
@@ -101,36 +99,24 @@ class Figures:
     @property
     def cpu_ms_a_call(self) -> float:
         """CPU milliseconds a call, which are CPU seconds per 1,000 calls."""
-        return 1000 * sum(self.cpu_s) / self.calls
+        return 1000 * self.cpu_s / self.calls
 
 
 class Clock:
-    """Measures from its making, for this process and its children of that moment."""
+    """Measures this process from its making."""
 
     def __init__(self) -> None:
-        self._family = [os.getpid(), *_children()]
-        self._cpu_s = [_cpu_s(process) for process in self._family]
+        self._cpu_s = time.process_time()
         self._began_s = time.monotonic()
 
     def figures(self, calls: int, failures: int = 0) -> Figures:
         """What it took until now."""
         seconds = time.monotonic() - self._began_s
-        cpu_s = tuple(_cpu_s(process) - before for process, before in zip(self._family, self._cpu_s, strict=True))
-        return Figures(calls, seconds, cpu_s, tuple(map(_peak_mb, self._family)), failures)
+        return Figures(calls, seconds, time.process_time() - self._cpu_s, _peak_mb(), failures)
 
 
-def _children() -> list[int]:
-    listed = [path.read_text(encoding="ascii") for path in Path("/proc/self/task").glob("*/children")]
-    return sorted(int(process) for text in listed for process in text.split())
-
-
-def _cpu_s(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS_A_SECOND
-
-
-def _peak_mb(process: int) -> float:
-    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+def _peak_mb() -> float:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
@@ -139,8 +125,8 @@ async def judge_all(job: Job) -> Figures:
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in owed]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
-    n_calls = CRITERIA * len(ids)
-    async with calling(job) as desk, crew_for(job, desk, n_calls):
+    async with open_run_context(job):
+        await asyncio.to_thread(warm_up_libraries)
         await _judged(job, judging, [[response_id] for response_id in warm_up])
         clock = Clock()
         report = await _judged(job, judging, list(_cut(ids, VERDICTS_A_BATCH // CRITERIA)), first_place=len(warm_up))
@@ -151,12 +137,10 @@ async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], firs
     report = StageReport("judge")
     in_hand = asyncio.Semaphore(BATCHES_IN_HAND)
 
-    together = n_processes(job, len(batches) * VERDICTS_A_BATCH)
-
     async def one(place: int, ids: list[str]) -> None:
         async with in_hand:
-            options = {"retry_failed": False, "place": place // together}
-            report.add(await crew_of(job).run(judge_batch, job, judging, ids, **options))
+            options = {"retry_failed": False, "place": place}
+            report.add(await judge_responses(job, judging, ids, **options))
 
     async with asyncio.TaskGroup() as group:
         for place, ids in enumerate(batches, start=first_place):

@@ -126,7 +126,7 @@ def configured(folder: Path, api_base: str, size: Size) -> Job:
     return job_on(
         write_jsonl(folder / "tasks.jsonl", rows), folder / "warehouse", models=models,
         judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}], drift={"verdicts": 50},
-        limits={"processes": 1}, retention={"replies_days": 1},
+        retention={"replies_days": 1},
     )  # fmt: skip
 
 

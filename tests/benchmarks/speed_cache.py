@@ -12,13 +12,12 @@ import time
 from pathlib import Path
 
 from tasks.config.settings import Job
-from tasks.judge import judge_batch, plan_verdicts
+from tasks.judge import judge_responses, plan_verdicts
 from tasks.llm.embedded import MODEL
 from tasks.llm.request import Call
 from tasks.rules.verdict import reply_format
-from tasks.run.crew import crew_for, crew_of
 from tasks.run.part_writer import judge_target
-from tasks.run.run_context import RunDesk, calling
+from tasks.run.run_context import RunContext, open_run_context
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
 
 JUDGE = {"name": MODEL, "label": "embedded", "temperature": 0.0, "max_tokens": 60, "explanation_chars": 40}
@@ -33,20 +32,20 @@ def measure(order: str, n_responses: int) -> tuple[int, int, int, float]:
 
 
 async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, int, float]:
-    async with calling(job) as desk, crew_for(job, desk, n_responses * CRITERIA):
+    async with open_run_context(job) as context:
         began_s = time.monotonic()
-        await (_staged(job) if order == "stage" else _shuffled(job, desk, n_responses))
-        totals = desk.limiters["judge"].totals
+        await (_staged(job) if order == "stage" else _shuffled(job, context, n_responses))
+        totals = context.limiters["judge"].totals
         return totals.calls, totals.prompt_tokens, totals.cached_tokens, time.monotonic() - began_s
 
 
 async def _staged(job: Job) -> None:
     ((judging, owed),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in owed]
-    await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=False)
+    await judge_responses(job, judging, ids, retry_failed=False)
 
 
-async def _shuffled(job: Job, desk: RunDesk, n_responses: int) -> None:
+async def _shuffled(job: Job, context: RunContext, n_responses: int) -> None:
     judge = job.settings.judges[0]
     target, shape = judge_target(judge), reply_format(judge.explanation_chars)
     texts = list(prompts(n_responses * CRITERIA, _WORDS))
@@ -55,7 +54,7 @@ async def _shuffled(job: Job, desk: RunDesk, n_responses: int) -> None:
         Call(target, [{"role": "user", "content": text}], f"cell-{place}", shape, priority=(place,))
         for place, text in enumerate(texts)
     ]
-    await asyncio.gather(*map(desk.gateway("judge", "a-judge").complete, calls))
+    await asyncio.gather(*map(context.gateway("judge", "a-judge").complete, calls))
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Calls a second and CPU a call with a server that answers at once: the judge stage beside bare loops.
 
 Every client has the same prompts and the same concurrency, and server and client share the machine. The CPU figure is
-that of all processes of the client, between the first call and the last; imports are not in it.
+that between the first call and the last; imports are not in it.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from tests.benchmarks.bench import (
 )
 from tests.faults.process import ServerProcess
 
-CLIENTS = ("stage-1", "stage-2", "litellm-hosted_vllm", "litellm-openai", "openai")
+CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai")
 
 
 def measure(client: str, api_base: str, n_calls: int, at_once: int, route: str) -> Figures:
@@ -30,7 +30,7 @@ def measure(client: str, api_base: str, n_calls: int, at_once: int, route: str) 
     if kind == "stage":
         judge = {"name": f"{route}/judge", "api_base": api_base}
         with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once, "processes": int(which)})
+            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once})
             return asyncio.run(judge_all(job))
     texts = prompts(n_calls)
     if kind == "litellm":

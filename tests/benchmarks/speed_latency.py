@@ -32,12 +32,12 @@ CLIENTS = ("stage", "litellm", "openai")
 SEED = 20251114
 
 
-def measure(client: str, api_base: str, n_calls: int, at_once: int, processes: int | None) -> Figures:
+def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
     """Let one client make its calls."""
     if client == "stage":
         judge = {"name": "hosted_vllm/judge", "api_base": api_base}
         with tempfile.TemporaryDirectory(prefix="speed-") as folder:
-            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once, "processes": processes})
+            job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once})
             return asyncio.run(judge_all(job))
     loop = bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once) if client == "litellm" else (
         bare_openai("judge", api_base, prompts(n_calls), at_once)
@@ -73,7 +73,6 @@ def main() -> None:
     parser.add_argument("--rounds-of-calls", type=int, default=30, help="calls of each place, one after the other")
     parser.add_argument("--mean-s", type=float, default=1.0, help="mean latency")
     parser.add_argument("--sigma", type=float, default=0.5, help="how much it varies, as for a lognormal")
-    parser.add_argument("--processes", type=int, help="processes of the stage (default: as it decides)")
     parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
     asked = parser.parse_args()
     rows = []
@@ -81,13 +80,13 @@ def main() -> None:
         n_calls = WARM_UP + -(-at_once * asked.rounds_of_calls // CRITERIA) * CRITERIA
         for client in asked.clients:
             with ServerProcess(seed=SEED, latency_mean_s=asked.mean_s, latency_sigma=asked.sigma) as server:
-                figures = in_process_of_its_own(measure, client, server.api_base, n_calls, at_once, asked.processes)
+                figures = in_process_of_its_own(measure, client, server.api_base, n_calls, at_once)
             share = efficiency(server.read_book(), at_once, asked.mean_s, asked.sigma)
-            rows.append((client, at_once, figures.calls, len(figures.cpu_s), f"{share:.3f}",
+            rows.append((client, at_once, figures.calls, f"{share:.3f}",
                          f"{figures.cpu_ms_a_call:.2f}", figures.failures))  # fmt: skip
             print(f"{client} at {at_once}: {share:.3f}", flush=True)
     print(f"latency {asked.mean_s:g} s, sigma {asked.sigma:g}; efficiency is against a client without overhead")
-    print(table(["client", "at once", "calls", "processes", "efficiency", "CPU s per 1,000", "failed"], rows))
+    print(table(["client", "at once", "calls", "efficiency", "CPU s per 1,000", "failed"], rows))
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def built(folder: Path, site: Path) -> Built:
     clock = Clock()
     written = build(job_of(folder), site)
     figures = clock.figures(1)
-    return Built(figures.seconds, figures.cpu_s[0], figures.peak_mb[0], written.n_bytes / 1e6)
+    return Built(figures.seconds, figures.cpu_s, figures.peak_mb, written.n_bytes / 1e6)
 
 
 def copied(folder: Path, target: Path) -> Built:
@@ -90,7 +90,7 @@ def copied(folder: Path, target: Path) -> Built:
             connection.execute(f"copy (select {columns} from {name}) to '{target / name}.json.gz' (format json)")
     figures = clock.figures(1)
     size_mb = sum(path.stat().st_size for path in target.iterdir()) / 1e6
-    return Built(figures.seconds, figures.cpu_s[0], figures.peak_mb[0], size_mb)
+    return Built(figures.seconds, figures.cpu_s, figures.peak_mb, size_mb)
 
 
 def openings(site: Path) -> list[tuple[str, float]]:

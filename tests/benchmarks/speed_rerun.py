@@ -25,7 +25,7 @@ from tasks.hard_subset import select_hard
 from tasks.judge import plan_verdicts
 from tasks.run.missing_work import judgings
 from tasks.run.part_writer import target_of
-from tasks.run.run_context import calling
+from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
 from tasks.sample.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
@@ -130,7 +130,7 @@ def rerun(folder: Path, n_models: int, run_id: str) -> list[tuple[str, float]]:
 
 
 async def _nothing_to_call(job: Job) -> None:
-    async with calling(job):
+    async with open_run_context(job):
         pass
 
 

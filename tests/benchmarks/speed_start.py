@@ -16,15 +16,7 @@ PYTHON = "python -c pass"
 def commands() -> dict[str, list[str]]:
     """What is timed, by name."""
     python = [sys.executable, "-c"]
-    modules = (
-        "flows.cli.main",
-        "tasks.config.settings",
-        "warehouse",
-        "tasks.judge",
-        "tasks.run.workers",
-        "flows.stages",
-        "litellm",
-    )
+    modules = ("flows.cli.main", "tasks.config.settings", "warehouse", "tasks.judge", "flows.stages", "litellm")
     return {
         PYTHON: [*python, "pass"],
         "prbench --help": [str(PRBENCH), "--help"],

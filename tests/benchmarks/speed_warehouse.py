@@ -63,7 +63,7 @@ def build(folder: Path, size: Size) -> Build:
     began_s = time.monotonic()
     aggregate(job)
     again_s = time.monotonic() - began_s
-    return Build(size.verdicts, first.seconds, again_s, first.peak_mb[0], warehouse.database.stat().st_size / 1e6)
+    return Build(size.verdicts, first.seconds, again_s, first.peak_mb, warehouse.database.stat().st_size / 1e6)
 
 
 def bare_copy(folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +60,7 @@ class World:
         return json.loads(capsys.readouterr().out)
 
 
-def evaluated(folder: Path, **limits: int) -> World:
+def evaluated(folder: Path) -> World:
     """The guide's files in a folder of their own, with a row more that breaks a rule, and the whole job done."""
     for name, text in FILES.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -74,7 +73,6 @@ def evaluated(folder: Path, **limits: int) -> World:
                 {"name": f"hosted_vllm/{name}", "label": name, "api_base": server.api_base} for name in (EVEN, ODD)
             ],
             "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
-            "limits": limits,
         }
         (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
         job = load_job(Asked(config=folder / "prbench.yaml", warehouse=folder / "warehouse", is_quiet=True))
@@ -178,12 +176,3 @@ def test_it_is_shown_like_those_that_ship(world: World, capsys: pytest.CaptureFi
     assert [{"grading": "binary", "default": True, "template": "minutes_v1"}] == found["gradings"]
     assert str(world.config.with_name("minutes.jsonl")) == found["sample"]
     assert [{"breakdown": "meeting", "title": "Kind of meeting"}] == found["breakdowns"]
-
-
-@pytest.mark.long
-def test_worker_processes_find_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(benchmarks.OWN_FOLDERS, str(tmp_path))
-    monkeypatch.delitem(sys.modules, "tasks.benchmarks.minutes", raising=False)
-    world = evaluated(tmp_path, processes=2)
-
-    assert 2 * sum(map(len, TITLES)) == world.n_judged

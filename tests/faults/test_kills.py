@@ -27,15 +27,3 @@ def test_a_stage_that_is_killed_again_and_again_loses_no_recorded_reply_and_ends
     assert figures.kills == kills
     assert fewest_again <= figures.again <= kills * 8
     assert figures.answers >= 228
-
-
-@pytest.mark.long
-def test_so_does_a_stage_with_workers_of_which_one_or_the_run_itself_or_all_are_killed(tmp_path: Path) -> None:
-    with provider() as server:
-        configured(tmp_path, server.api_base)
-        start, modes = started_stages().start, ("worker", "run", "group")
-        killing = Killing(tmp_path, server, start, modes, 2.0, 0.0, most_gap_s=MOST_COLD_GAP_S)
-        configured(tmp_path, server.api_base, processes=2)
-        figures = killing.kill(3)
-    assert figures.kills == 3
-    assert figures.again <= 3 * 8

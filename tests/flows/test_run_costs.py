@@ -143,7 +143,7 @@ def test_a_damaged_ledger_keeps_no_run_from_beginning(
 ) -> None:
     write(folder, runs=[begun(folder, "killed")])
     called(folder, "killed", PAID)
-    with (folder / "ledger" / "calls-0.sqlite").open("r+b") as file:
+    with (folder / "ledger" / "calls.sqlite").open("r+b") as file:
         file.write(b"no database")
     (killed,) = mark_killed(job)
     assert killed["cost_usd"] == TOTAL

@@ -58,7 +58,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
             "dataset": {"source": "sample"},
             "models": [{"name": "hosted_vllm/alpha", "label": "alpha", **endpoint}],
             "judges": [{"name": "hosted_vllm/judge", "label": "judge", **endpoint}],
-            "limits": {"processes": 2, "attempts": 2},
+            "limits": {"attempts": 2},
         }
         (tmp_path / "prbench.yaml").write_text(yaml.safe_dump(config))
         environment = {

@@ -66,7 +66,7 @@ class Calling:
     @property
     def stopped(self) -> dict[str, str | None]:
         """Why models were stopped in the last run, by the address that they were called at."""
-        return {name: lane.stopped for name, lane in self.limiter.lanes.items()}
+        return {name: endpoint.stopped for name, endpoint in self.limiter.endpoints.items()}
 
     def __call__(self, call: Call) -> Reply:
         (reply,) = self.together(call)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget, BudgetSpent, NotCalled, Usage
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.replies import Reply
@@ -79,10 +79,10 @@ def test_a_role_that_waits_for_room_goes_on_when_another_role_gives_it_back() ->
     async def work() -> bool:
         budget, most = Budget(None, 100), Usage(0.0, 80)
         sampling, judging = Limiter(4, budget), Limiter(4, budget)
-        lease = await sampling.acquire(Ask("a", "key", most=most))
-        waiting = asyncio.create_task(judging.acquire(Ask("b", "other", most=most)))
+        admission = await sampling.acquire(AdmissionRequest("a", "key", most=most))
+        waiting = asyncio.create_task(judging.acquire(AdmissionRequest("b", "other", most=most)))
         await asyncio.sleep(0.01)
-        sampling.release(lease, Outcome())
+        sampling.release(admission, Outcome())
         done, _ = await asyncio.wait({waiting}, timeout=0.3)
         waiting.cancel()
         return bool(done)

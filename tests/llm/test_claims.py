@@ -1,4 +1,4 @@
-"""Claims: one of all processes makes a call, the others wait for its answer without taking up anything."""
+"""Call locks: one of all processes makes a call, the others wait for its answer without taking up anything."""
 
 import asyncio
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from tasks.llm.gateway import Gateway
-from tasks.llm.ledger.call_locks import Claims
+from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.replies import Reply
@@ -30,9 +30,9 @@ Serve = Callable[[Behaviour | Answer], FaultServer]
 HOLDER = """
 import sys
 from pathlib import Path
-from tasks.llm.ledger.call_locks import Claims
-with Claims(Path(sys.argv[1])).holding("a call") as is_claimed:
-    print(is_claimed, flush=True)
+from tasks.llm.ledger.call_locks import CallLocks
+with CallLocks(Path(sys.argv[1])).holding("a call") as is_locked:
+    print(is_locked, flush=True)
     sys.stdin.readline()
 """
 
@@ -41,8 +41,8 @@ def key_of(call: Call) -> str:
     return call.key(call.parameters(call.target.parameters))
 
 
-def test_what_one_has_claimed_no_other_gets_until_it_is_given_back(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path), Claims(tmp_path)
+def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) -> None:
+    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
     with one.holding("a") as first:
         with other.holding("a") as second, other.holding("b") as beside:
             assert (first, second, beside) == (True, False, True)
@@ -57,7 +57,7 @@ def test_what_one_has_claimed_no_other_gets_until_it_is_given_back(tmp_path: Pat
 
 
 def test_closing_gives_everything_back(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path), Claims(tmp_path)
+    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
     held = one.holding("a")
     assert held.__enter__()
     one.close()
@@ -66,7 +66,7 @@ def test_closing_gives_everything_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_claims_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals) -> None:
+def test_the_locks_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], cwd=ROOT, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -74,21 +74,21 @@ def test_the_claims_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "True\n"
-        mine = Claims(tmp_path)
-        with mine.holding("a call") as is_claimed:
-            assert not is_claimed
+        mine = CallLocks(tmp_path)
+        with mine.holding("a call") as is_locked:
+            assert not is_locked
         os.kill(process.pid, end)
-        asyncio.run(asyncio.wait_for(mine.given_back("a call"), 2))
-        with mine.holding("a call") as is_claimed:
-            assert is_claimed
+        asyncio.run(asyncio.wait_for(mine.released("a call"), 2))
+        with mine.holding("a call") as is_locked:
+            assert is_locked
         mine.close()
 
 
-def test_waiting_for_a_claim_ends_at_a_moment(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path), Claims(tmp_path)
+def test_waiting_for_a_lock_ends_at_a_moment(tmp_path: Path) -> None:
+    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
     with one.holding("a"):
         began_s = time.monotonic()
-        asyncio.run(asyncio.wait_for(other.given_back("a", time.time() + 0.2), 5))
+        asyncio.run(asyncio.wait_for(other.released("a", time.time() + 0.2), 5))
         assert time.monotonic() - began_s > 0.15
     one.close()
     other.close()
@@ -98,7 +98,7 @@ def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(callin
     server = serve(Answer("x"))
     calling.folder.mkdir()
     calling.concurrency = 2
-    theirs = Claims(calling.folder)
+    theirs = CallLocks(calling.folder)
     calls = [call_to(server, f"question {number}") for number in range(6)]
     in_hand = [theirs.holding(key_of(call)) for call in calls[:4]]
     assert all(each.__enter__() for each in in_hand)
@@ -108,7 +108,7 @@ def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(callin
         await asyncio.gather(*asked[4:])
         await asyncio.sleep(0.1)
         assert [task.done() for task in asked] == [False] * 4 + [True] * 2
-        assert [lane.in_hand for lane in calling.limiter.lanes.values()] == [0]
+        assert [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()] == [0]
         assert len(server.book) == 2
         theirs.close()
         return list(await asyncio.gather(*asked))
@@ -174,7 +174,7 @@ def test_two_runs_with_the_same_calls_make_each_once_also_those_that_fail_for_go
     assert len(server.book) == 31
 
 
-def test_a_file_that_another_process_begins_later_is_seen(calling: Calling, serve: Serve) -> None:
+def test_what_another_process_writes_meanwhile_is_seen(calling: Calling, serve: Serve) -> None:
     server = serve(then(failed(503), Answer("x")))
     call = call_to(server)
 
@@ -195,7 +195,7 @@ def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_
     async def run() -> None:
         limiter = Limiter(1, Budget(None, None), rpm=61.0)  # one at once, then one a second
         for number in range(20):
-            limiter.release(await limiter.acquire(Ask("a", f"key {number}")), Outcome())
+            limiter.release(await limiter.acquire(AdmissionRequest("a", f"key {number}")), Outcome())
 
     began_s = time.monotonic()
     asyncio.run(run())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.runner import Batching, Merged
+from tasks.llm.batches.runner import Batching, BatchOutcome
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.budget import Budget
@@ -151,10 +151,10 @@ def result(custom_id: str, pieces: Iterable[bytes]) -> Iterator[bytes]:
     yield b"}}\n"
 
 
-def looked_after(calling: Calling, server: AnyServer, questions: int) -> Merged:
-    async def work(_: Gateway, ledger: Ledger) -> Merged:
+def looked_after(calling: Calling, server: AnyServer, questions: int) -> BatchOutcome:
+    async def work(_: Gateway, ledger: Ledger) -> BatchOutcome:
         calls = [call_to(f"{server.address}/v1", f"q{n}", name="openai/candidate") for n in range(questions)]
-        return await Batching(calls[0].target, ledger, Budget(None, None), "a-run").look_after(calls, 60.0)
+        return await Batching(calls[0].target, ledger, Budget(None, None), "a-run").submit_and_collect(calls, 60.0)
 
     calling.patience_s = 300.0
     return calling.inside(work)

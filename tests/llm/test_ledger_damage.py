@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tasks.llm.batches.records import Submissions, SubmittedCall
-from tasks.llm.ledger import files
+from tasks.llm.ledger import files, repair
 from tasks.llm.ledger.entries import COLUMNS, Entry
 from tasks.llm.ledger.ledger import Ledger, Statement
 from tasks.llm.replies import Reply
@@ -48,13 +48,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def fill() -> None:
         ledger = Ledger(folder)
         await asyncio.gather(*(ledger.record(entry(number)) for number in range(N_CALLS)))
-        submission = await Submissions(ledger).begin("a lane", [SubmittedCall("key", "cell", "{}")])
-        await Submissions(ledger).handed_in(submission, "batch-1")
+        submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
+        await Submissions(ledger).submitted(submission, "batch-1")
         ledger.spend([("a failed one", 3)])
         ledger.close()
 
     asyncio.run(fill())
-    return folder / "calls-0.sqlite"
+    return folder / "calls.sqlite"
 
 
 def calls_in(path: Path) -> dict[int, tuple[Any, ...]]:
@@ -104,7 +104,7 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
 def test_every_call_on_pages_that_no_flipped_byte_hit_is_recovered_and_none_is_wrong(
     seed: int, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     struck = hit(path, seed, [1, 30, 300][seed % 3])
     before, pages = calls_in(whole), pages_of(whole)
     assert len(pages) == N_CALLS
@@ -120,7 +120,7 @@ def test_every_call_on_pages_that_no_flipped_byte_hit_is_recovered_and_none_is_w
 def test_every_call_in_what_is_left_of_a_cut_file_is_recovered(
     share: float, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     left = int(path.stat().st_size * share)
     with path.open("r+b") as file:
         file.truncate(left)
@@ -145,18 +145,18 @@ def test_damage_to_the_log_of_a_killed_run_hides_no_later_call(
         ledger.close()
 
     asyncio.run(fill())
-    path, log = killed / "calls-0.sqlite", killed / "calls-0.sqlite-wal"
+    path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
     assert log.stat().st_size > 50 * PAGE
     hit(log, seed, 1 + seed, first=0 if seed else 40)
     if not seed:  # the header of the log, without which SQLite passes over all of it in silence
         hit(log, seed, 1, first=16)
-    before = calls_in(running / "calls-0.sqlite")
+    before = calls_in(running / "calls.sqlite")
     after, said = repaired(path, capsys)
     assert "is damaged (its log" in said
     assert after.items() <= before.items()
     # A page holds few calls, and each flipped byte is on one page.
     assert len(after) >= 60 - 8 * (1 + seed)
-    assert len(list(killed.glob("damaged-*-calls-0.sqlite-wal"))) == 1
+    assert len(list(killed.glob("damaged-*-calls.sqlite-wal"))) == 1
 
 
 def test_a_log_that_ends_in_a_commit_that_was_cut_off_is_no_damage(
@@ -172,10 +172,10 @@ def test_a_log_that_ends_in_a_commit_that_was_cut_off_is_no_damage(
         ledger.close()
 
     asyncio.run(fill())
-    log = killed / "calls-0.sqlite-wal"
+    log = killed / "calls.sqlite-wal"
     with log.open("r+b") as file:
         file.truncate(log.stat().st_size - 1000)
-    after, said = repaired(killed / "calls-0.sqlite", capsys)
+    after, said = repaired(killed / "calls.sqlite", capsys)
     assert (said, list(killed.glob("damaged-*"))) == ("", [])
     assert len(after) >= 28
 
@@ -184,7 +184,7 @@ def test_a_log_that_ends_in_a_commit_that_was_cut_off_is_no_damage(
 def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "calls-0.sqlite"
+    path = tmp_path / "calls.sqlite"
     path.write_bytes(content)
     after, said = repaired(path, capsys)
     (aside,) = tmp_path.glob("damaged-*")
@@ -195,7 +195,7 @@ def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
 def test_a_flipped_bit_in_an_index_is_found_and_hides_no_call(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     query = "select pageno from dbstat where name = 'sqlite_autoindex_calls_1' and pagetype = 'leaf' limit 1"
     with closing(sqlite3.connect(path)) as connection:
         (page,) = connection.execute(query).fetchone()
@@ -211,13 +211,13 @@ def test_a_flipped_bit_in_an_index_is_found_and_hides_no_call(
 def test_open_batches_and_spent_failures_and_sums_outlive_damage(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     with path.open("r+b") as file:
         file.write(b"no database at all")
     _, said = repaired(path, capsys)
     assert "damaged" in said
     ledger = Ledger(tmp_path)
-    (open_,) = Submissions(ledger).open("a lane")
+    (open_,) = Submissions(ledger).open("an endpoint")
     assert (open_.batch_id, [call.call_key for call in open_.calls]) == ("batch-1", ["key"])
     assert ledger.history("a failed one").next_attempt == 4
     assert ledger.rows("select sum(calls) from spend") == [(N_CALLS,)]
@@ -228,7 +228,7 @@ def test_open_batches_and_spent_failures_and_sums_outlive_damage(
 def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
     after: str, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     with path.open("r+b") as file:
         file.write(b"no database at all")
 
@@ -237,7 +237,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
 
     with monkeypatch.context() as patched:
         if after == "the new file":
-            patched.setattr(files, "_finish_repair", lambda p: killed() if files._repaired(p).exists() else None)
+            patched.setattr(repair, "finish_repair", killed)
         else:
             rename = Path.rename
             patched.setattr(Path, "rename", lambda p, to: killed() if p.name.startswith("repaired-") else rename(p, to))
@@ -295,7 +295,7 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A file too large to be looked through at each opening is looked through when reading it has failed."""
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     monkeypatch.setattr(files, "_MOST_CHECKED_BYTES", 0)
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute(
@@ -315,7 +315,7 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
 
 
 def test_a_file_of_the_version_before_checksums_is_taken_over_and_trusted(whole: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls-0.sqlite"))
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("alter table calls drop column checksum")
         connection.execute("pragma user_version = 1")
@@ -336,18 +336,18 @@ def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tm
         calls = [SubmittedCall("key", "cell", "{}")]
 
         def values() -> Any:
-            yield "half", "a lane"
+            yield "half", "an endpoint"
             Submissions(ledger)  # as the batches of a second judge do, at any time
             raise ValueError("cut off in the middle")
 
         half: Statement = ("insert into submissions values (?, ?)", values())
         with pytest.raises(PipelineError, match="cut off"):
             await ledger.write(half)
-        assert submissions.open("a lane") == []
+        assert submissions.open("an endpoint") == []
         with pytest.raises(PipelineError):  # nothing is written after a write that failed
-            await submissions.begin("a lane", calls)
+            await submissions.begin("an endpoint", calls)
         ledger.close()
 
     asyncio.run(work())
-    with closing(sqlite3.connect(tmp_path / "calls-0.sqlite")) as connection:
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection:
         assert connection.execute("select count(*) from submissions").fetchone() == (0,)

@@ -1,6 +1,5 @@
 """The ledger when things go wrong: kills, a full disk, damaged files, other hands on the file."""
 
-import asyncio
 import os
 import signal
 import sqlite3
@@ -11,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -81,7 +78,7 @@ def test_a_full_disk_is_one_line_that_names_the_file_and_what_was_stored_stays(t
     lines = complaint.strip().splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("PipelineError: ")
-    assert str(tmp_path / "calls-0.sqlite") in lines[0]
+    assert str(tmp_path / "calls.sqlite") in lines[0]
     acknowledged = said.split()
     assert len(acknowledged) > 20
     assert {key for (key,) in stored(tmp_path, "call_key")} == {f"key-{number}" for number in acknowledged}
@@ -91,7 +88,7 @@ def filled(calling: Calling, server: FaultServer, number: int = 120) -> Path:
     """A ledger with many calls, closed, all of it in one file."""
     calling.concurrency = 16
     calling.together(*(call_to(server, f"question {n} " + "word " * 100) for n in range(number)))
-    path = calling.folder / "calls-0.sqlite"
+    path = calling.folder / "calls.sqlite"
     connection = sqlite3.connect(path)
     connection.execute("pragma wal_checkpoint(truncate)")
     connection.close()
@@ -138,7 +135,7 @@ def test_a_damaged_file_is_set_aside_with_one_line_and_the_run_goes_on(
 
 def test_a_closed_ledger_is_whole_in_its_one_file(calling: Calling, serve: Serve) -> None:
     calling(call_to(serve(Answer("x"))))
-    assert [path.name for path in calling.folder.iterdir() if path.suffix != ".lock"] == ["calls-0.sqlite"]
+    assert [path.name for path in calling.folder.iterdir() if path.suffix != ".lock"] == ["calls.sqlite"]
 
 
 def test_all_but_the_damaged_page_of_a_file_is_saved(calling: Calling, serve: Serve) -> None:
@@ -186,18 +183,3 @@ def test_a_folder_that_cannot_be_written_is_one_line(place: str, tmp_path: Path)
     with pytest.raises(PipelineError, match="cannot be written") as caught:
         Ledger(folder)
     assert str(folder) in str(caught.value)
-
-
-def test_a_file_that_is_set_aside_while_another_process_reads_it_is_read_anew(calling: Calling, serve: Serve) -> None:
-    path = filled(calling, serve(Answer("word " * 100)))
-    holder = Ledger(calling.folder)
-    reading = Ledger(calling.folder)
-    assert reading.path != path
-    holder.close()
-    damage(path, "header")
-    owner = Ledger(calling.folder)
-    assert owner.path == path
-    asyncio.run(owner.record(Entry("new", 1, "a cell", "a-run", "m", "", "{}", Reply("ok", "x"), True)))
-    assert [entry.reply.text for entry in reading.history("new").entries] == ["x"]
-    owner.close()
-    reading.close()

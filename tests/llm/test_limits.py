@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.llm.failures import Failure, Kind
-from tasks.llm.limits.admission import Ask, Lease, Outcome
+from tasks.llm.limits.admission import Admission, AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.endpoint_health import Lane
+from tasks.llm.limits.endpoint_health import EndpointHealth
 from tasks.llm.limits.limiter import Limiter
-from tasks.llm.limits.token_bucket import Meter
+from tasks.llm.limits.token_bucket import TokenBucket
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
 from tests.faults.answers import Behaviour
@@ -38,7 +38,7 @@ def limiter(concurrency: int = 4, **limits: Any) -> Limiter:
 )
 def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: list[tuple[float, int]]) -> None:
     """After each pause, a number of requests that each go as soon as they may."""
-    meter, now_s, went_at_s = Meter(limit, 0.0), 0.0, []
+    meter, now_s, went_at_s = TokenBucket(limit, 0.0), 0.0, []
     for pause_s, number in steps:
         now_s += pause_s
         for _ in range(number):
@@ -56,7 +56,7 @@ def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: 
 def test_in_no_minute_are_there_more_tokens_than_the_limit_but_for_the_last_call(
     limit: int, steps: list[tuple[float, float]]
 ) -> None:
-    meter, now_s = Meter(limit, 0.0), 0.0
+    meter, now_s = TokenBucket(limit, 0.0), 0.0
     went: list[tuple[float, float]] = []
     for pause_s, share in steps:
         now_s += pause_s
@@ -70,7 +70,7 @@ def test_in_no_minute_are_there_more_tokens_than_the_limit_but_for_the_last_call
 
 @given(limit=st.integers(1, 10_000))
 def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
-    meter, now_s, number = Meter(limit, 0.0), 0.0, 0
+    meter, now_s, number = TokenBucket(limit, 0.0), 0.0, 0
     while True:
         now_s += meter.wait_s(now_s)
         if now_s > 600.0 or number > 3_000:
@@ -81,7 +81,7 @@ def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
 
 
 def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
-    meter = Meter(6100, 0.0)
+    meter = TokenBucket(6100, 0.0)
     meter.take(1100, 0.0)
     assert meter.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
     meter.take(-1000, 0.0)
@@ -89,7 +89,7 @@ def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
 
 
 def test_a_meter_without_a_limit_never_waits() -> None:
-    meter = Meter(None, 0.0)
+    meter = TokenBucket(None, 0.0)
     meter.take(1e9, 0.0)
     assert meter.wait_s(0.0) == 0.0
 
@@ -124,7 +124,9 @@ def test_where_tokens_are_limited_one_call_goes_until_it_is_known_how_many_it_ta
 ) -> None:
     async def work() -> tuple[int, int]:
         limits = limiter(4, tpm=tpm)
-        asks = [asyncio.create_task(limits.acquire(Ask("a", f"k{n}", likely_tokens=500))) for n in range(8)]
+        asks = [
+            asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}", likely_tokens=500))) for n in range(8)
+        ]
         await asyncio.sleep(0.01)
         went = [ask.result() for ask in asks if ask.done()]
         limits.release(went[0], Outcome(is_answered=True, prompt_tokens=100, completion_tokens=900))
@@ -142,8 +144,8 @@ def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None
     async def work() -> bool:
         limits = limiter(1)
         for key in ("first", "second"):
-            lease = await limits.acquire(Ask("a", key, likely_tokens=0))
-            limits.release(lease, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=2))
+            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=0))
+            limits.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=2))
         return True
 
     assert asyncio.run(work())
@@ -182,19 +184,19 @@ def test_the_order_holds_across_models(calling: Calling, serve: Serve) -> None:
 def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
     async def work() -> tuple[int, int]:
         limits = limiter(1)
-        lease = await limits.acquire(Ask("a", "k0"))
-        waiting = [asyncio.create_task(limits.acquire(Ask("a", f"k{n}"))) for n in range(1, 5)]
+        admission = await limits.acquire(AdmissionRequest("a", "k0"))
+        waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}"))) for n in range(1, 5)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        limits.release(lease, FREE)
+        limits.release(admission, FREE)
         waiting[1].cancel()  # it was given its turn, and nobody has taken note of that yet
         await asyncio.sleep(0.01)
-        third: Lease = waiting[2].result()
+        third: Admission = waiting[2].result()
         assert not waiting[3].done()
         limits.release(third, FREE)
         await asyncio.sleep(0.01)
         limits.release(waiting[3].result(), FREE)
-        return limits.lanes["a"].in_hand, limits.totals.calls
+        return limits.endpoints["a"].in_hand, limits.totals.calls
 
     assert asyncio.run(work()) == (0, 0)
 
@@ -202,11 +204,11 @@ def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
 def test_one_request_is_under_way_once() -> None:
     async def work() -> bool:
         limits = limiter(4)
-        lease = await limits.acquire(Ask("a", "same"))
-        twin = asyncio.create_task(limits.acquire(Ask("a", "same")))
-        other = await asyncio.wait_for(limits.acquire(Ask("a", "other")), 1)
+        admission = await limits.acquire(AdmissionRequest("a", "same"))
+        twin = asyncio.create_task(limits.acquire(AdmissionRequest("a", "same")))
+        other = await asyncio.wait_for(limits.acquire(AdmissionRequest("a", "other")), 1)
         assert not twin.done()
-        limits.release(lease, FREE)
+        limits.release(admission, FREE)
         limits.release(await asyncio.wait_for(twin, 1), FREE)
         limits.release(other, FREE)
         return True
@@ -216,23 +218,23 @@ def test_one_request_is_under_way_once() -> None:
 
 @pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
 def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_answers(failure: Failure) -> None:
-    lane = Lane("a", 16, outage_s=1e9, now_s=0.0)
-    levels = [lane.limit]
+    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    levels = [endpoint.limit]
     for second in range(1, 30, 2):
-        lane.failed(failure, float(second), 0.1)
-        levels.append(lane.limit)
+        endpoint.failed(failure, float(second), 0.1)
+        levels.append(endpoint.limit)
     assert all(after < before or before == 1.0 for before, after in pairwise(levels))
-    assert lane.limit == 1.0
+    assert endpoint.limit == 1.0
     for _ in range(1000):
-        lane.succeeded(100.0, ("m", None))
-    assert lane.limit == 16.0
+        endpoint.succeeded(100.0, ("m", None))
+    assert endpoint.limit == 16.0
 
 
 def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
-    lane = Lane("a", 16, outage_s=1e9, now_s=0.0)
+    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
     for _ in range(10):
-        lane.failed(BUSY, 5.0, 0.1)
-    assert 8 <= lane.limit < 16
+        endpoint.failed(BUSY, 5.0, 0.1)
+    assert 8 <= endpoint.limit < 16
 
 
 def test_a_server_that_bears_two_at_once_gets_few_more(calling: Calling, serve: Serve) -> None:
@@ -244,5 +246,5 @@ def test_a_server_that_bears_two_at_once_gets_few_more(calling: Calling, serve: 
     started_s = time.monotonic()
     replies = calling.together(*(call_to(server, f"q{number}") for number in range(24)))
     assert all(isinstance(reply, Reply) and reply.text == "x" for reply in replies)
-    assert calling.limiter.lanes.popitem()[1].limit < 16
+    assert calling.limiter.endpoints.popitem()[1].limit < 16
     assert time.monotonic() - started_s < 60

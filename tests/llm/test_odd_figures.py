@@ -113,7 +113,9 @@ def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serv
 
     async def work(_: Gateway, ledger: Ledger) -> list[Reply]:
         call = call_to(server, name="openai/candidate")
-        return (await Batching(call.target, ledger, Budget(None, None), "a-run").look_after([call], 30.0)).replies
+        return (
+            await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 30.0)
+        ).replies
 
     (reply,) = calling.inside(work)
     assert (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens) == ("ok", "A debt.", None, None)

@@ -132,7 +132,7 @@ def test_no_step_of_a_batch_follows_a_redirect(moved: str, calling: Calling, els
 
     async def work(_: Gateway, ledger: Ledger) -> None:
         call = call_to(f"{server.address}/v1", name="openai/candidate")
-        await Batching(call.target, ledger, Budget(None, None), "a-run").look_after([call], 0.1)
+        await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 0.1)
 
     with AnyServer(answer) as server, pytest.raises(PipelineError, match="redirects to localhost"):
         calling.inside(work)

@@ -55,7 +55,7 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
 
 def left(folder: Path) -> set[tuple[str, int]]:
     found: set[tuple[str, int]] = set()
-    for path in folder.glob("calls-*.sqlite"):
+    for path in folder.glob("calls.sqlite"):
         with closing(sqlite3.connect(path)) as connection:
             assert connection.execute("pragma quick_check").fetchone() == ("ok",)
             found |= set(connection.execute("select call_key, attempt from calls"))
@@ -82,11 +82,7 @@ def test_only_what_ended_before_the_moment_and_has_its_row_is_removed(
     ]
     rows = {f"cell-{number}": draw.random() < 0.5 for number in range(60) if draw.random() < 0.7}
     spent = {f"key-{number}": draw.randint(1, 2) for number in range(60) if draw.random() < 0.5}
-    other = Ledger(tmp_path)  # so that there are two files, with the notes in the one that lacks the entries
-    written(tmp_path, entries[:60])
-    other.close()
-    written(tmp_path, entries[60:], list(spent.items()))
-    assert len(list(tmp_path.glob("calls-*.sqlite"))) == 2
+    written(tmp_path, entries, list(spent.items()))
 
     def may_go(each: Entry) -> bool:
         if each.finished_at_s >= 50.0 or each.cell not in rows:
@@ -100,12 +96,8 @@ def test_only_what_ended_before_the_moment_and_has_its_row_is_removed(
     assert prune(tmp_path, 50.0, knowing(rows)) == Pruned()
 
 
-@pytest.mark.parametrize("is_old", [False, True])
-def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path, is_old: bool) -> None:
+def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path) -> None:
     written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(1_000)])
-    if is_old:
-        with closing(sqlite3.connect(tmp_path / "calls-0.sqlite", isolation_level=None)) as connection:
-            connection.executescript("pragma auto_vacuum = none; vacuum")
     before, spend = size_of(tmp_path), spend_in(tmp_path)
     pruned = prune(tmp_path, 900.0, lambda cells: dict.fromkeys(cells, True))
     assert pruned.entries == 900
@@ -115,22 +107,12 @@ def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path, i
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(("-wal", "-shm"))]
 
 
-def test_a_file_that_a_process_writes_is_left_for_later(tmp_path: Path) -> None:
+def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
     written(tmp_path, [entry(1)])
     ledger = Ledger(tmp_path)
-    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)) == Pruned(busy_files=1)
+    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)) == Pruned(is_in_use=True)
     ledger.close()
     assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 1
-
-
-def test_a_run_that_has_the_file_open_for_reading_goes_on_while_it_is_pruned(tmp_path: Path) -> None:
-    theirs = Ledger(tmp_path)
-    written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(300)])
-    assert theirs.history("key-299").entries
-    pruned = prune(tmp_path, 200.0, lambda cells: dict.fromkeys(cells, True))
-    assert (pruned.entries, pruned.busy_files) == (200, 1)
-    assert [len(theirs.history(f"key-{number}").entries) for number in (0, 199, 200, 299)] == [0, 0, 1, 1]
-    theirs.close()
 
 
 def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tmp_path: Path) -> None:

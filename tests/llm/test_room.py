@@ -5,7 +5,7 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.context_window import room_of
+from tasks.llm.context_window import context_window_of
 from tasks.llm.prices import count_tokens
 from tasks.llm.request import Call, Target
 from tests.llm.conftest import Calling
@@ -26,7 +26,7 @@ def test_counting_for_a_llama_asks_no_network() -> None:
 
 def test_the_reply_has_its_room() -> None:
     def room(name: str, context: int | None = None, **parameters: int) -> int | None:
-        return room_of(Target(name, parameters=parameters), context, None).prompt_tokens
+        return context_window_of(Target(name, parameters=parameters), context, None).prompt_tokens
 
     assert room("hosted_vllm/nobody-knows-this") is None
     assert room("hosted_vllm/nobody-knows-this", 8_000) == 6_000
@@ -47,6 +47,6 @@ def test_tokens_of_the_embedded_model_are_those_that_its_server_reports(calling:
 
 
 @given(st.text(max_size=300), st.integers(1, 200))
-def test_what_surely_has_room_has_room(text: str, context: int) -> None:
-    room = room_of(Target("hosted_vllm/nobody-knows-this"), context + 64, None)
-    assert not room.surely_holds(text) or room.beside(text) >= 0
+def test_what_surely_fits_does_fit(text: str, context: int) -> None:
+    window = context_window_of(Target("hosted_vllm/nobody-knows-this"), context + 64, None)
+    assert not window.surely_holds(text) or window.beside(text) >= 0

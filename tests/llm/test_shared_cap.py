@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.batches.runner import Batching, Merged
+from tasks.llm.batches.runner import Batching, BatchOutcome
 from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.set_aside import SetAside
-from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget, NotCalled, Usage
 from tasks.llm.limits.limiter import Limiter
 from tests.faults.answers import Behaviour
@@ -24,7 +24,7 @@ from tests.llm.conftest import call_to
 Serve = Callable[[Behaviour | Answer], FaultServer]
 OPEN = 10**9
 """Polls until a batch is done that never is."""
-LIVE = Ask("live", "a live call", most=Usage(None, 80))
+LIVE = AdmissionRequest("live", "a live call", most=Usage(None, 80))
 
 
 @pytest.fixture(autouse=True)
@@ -43,14 +43,14 @@ def _ends() -> Iterator[None]:
 
 async def looked_after(
     server: FaultServer, ledger: Ledger, budget: Budget, n_calls: int = 1, wait_s: float = 30.0, **limits: Any
-) -> Merged:
+) -> BatchOutcome:
     """Calls of 100 tokens at most each, by the batch."""
     question = "q" * 34
     calls = [
         call_to(server, f"{question}{n:02}", name="openai/judge", parameters={"max_tokens": 48}, **limits)
         for n in range(n_calls)
     ]
-    return await Batching(calls[0].target, ledger, budget, "a-run").look_after(calls, wait_s)
+    return await Batching(calls[0].target, ledger, budget, "a-run").submit_and_collect(calls, wait_s)
 
 
 def in_run(folder: Path, work: Callable[[Ledger], Any]) -> Any:
@@ -73,7 +73,7 @@ def test_a_batch_that_goes_on_counts_as_used_and_a_live_call_without_room_stops_
     async def work(ledger: Ledger) -> None:
         budget = Budget(None, 150)
         merged = await looked_after(server, ledger, budget, wait_s=0.0)
-        assert (merged.handed_in, merged.waiting) == (1, 1)
+        assert (merged.n_submitted, merged.waiting) == (1, 1)
         assert budget.used_tokens == 100
         with pytest.raises(NotCalled, match="100 of 150 tokens used"):
             await Limiter(4, budget).acquire(LIVE)
@@ -91,9 +91,9 @@ def test_a_live_call_goes_when_a_batch_gives_back_what_was_set_aside(tmp_path: P
         looking = asyncio.create_task(looked_after(server, ledger, budget))
         while not budget._reserved:  # noqa: ASYNC110 - a budget tells only when something is given back
             await asyncio.sleep(0.01)
-        lease = await Limiter(4, budget).acquire(LIVE)
+        admission = await Limiter(4, budget).acquire(LIVE)
         assert len((await looking).replies) == 1
-        assert (budget.used_tokens, lease.ask) == (7, LIVE)
+        assert (budget.used_tokens, admission.request) == (7, LIVE)
 
     in_run(tmp_path, work)
 
@@ -106,12 +106,12 @@ def test_calls_by_the_batch_wait_for_the_room_that_a_live_call_holds_without_fre
     async def work(ledger: Ledger) -> None:
         budget = Budget(None, 150)
         limiter = Limiter(4, budget)
-        lease = await limiter.acquire(LIVE)
+        admission = await limiter.acquire(LIVE)
         looking = asyncio.create_task(looked_after(server, ledger, budget))
         for _ in range(20):
             await asyncio.sleep(0.01)
         assert not looking.done()
-        limiter.release(lease, Outcome())
+        limiter.release(admission, Outcome())
         assert len((await looking).replies) == 1
 
     in_run(tmp_path, work)
@@ -161,10 +161,10 @@ def test_two_judges_one_live_and_one_by_the_batch_end_under_one_cap(tmp_path: Pa
             return_exceptions=True,
         )
         answered = [reply for reply in replies if not isinstance(reply, BaseException)]
-        assert isinstance(merged, Merged)
+        assert isinstance(merged, BatchOutcome)
         assert {type(reply).__name__ for reply in replies} <= {"Reply", "BudgetSpent"}
         assert 0 < len(answered) < 30
-        assert 60 * len(answered) + 100 * merged.handed_in == budget.used_tokens <= 1000
+        assert 60 * len(answered) + 100 * merged.n_submitted == budget.used_tokens <= 1000
         assert budget.is_spent
 
     in_run(tmp_path, work)
@@ -189,14 +189,16 @@ class Simulation:
         most, turns, share, is_known = move
         limiter = self.limiters[number % 2]
         try:
-            lease = await limiter.acquire(Ask(f"lane-{number % 3}", f"key-{number}", most=Usage(None, most)))
+            admission = await limiter.acquire(
+                AdmissionRequest(f"endpoint-{number % 3}", f"key-{number}", most=Usage(None, most))
+            )
         except NotCalled:
             return
         self.check()
         await turned(turns)
         used = int(most * share) if is_known else None
         limiter.release(
-            lease, Outcome(is_answered=is_known, is_lost=not is_known, prompt_tokens=used, completion_tokens=0)
+            admission, Outcome(is_answered=is_known, is_lost=not is_known, prompt_tokens=used, completion_tokens=0)
         )
         self.check()
 

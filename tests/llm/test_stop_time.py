@@ -10,20 +10,18 @@ from pathlib import Path
 import pytest
 
 from tasks.llm.gateway import Gateway, Tries
-from tasks.llm.leases import LeasedPermits
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.spend import spend_in
-from tasks.llm.limits.admission import Ask, Outcome
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter, TimeIsUp
 from tasks.llm.replies import Reply
-from tasks.run.run_context import calling as desk_for
+from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
 from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import call_to, failed
-from tests.llm.test_leases import with_workers
 
 Serve = Callable[[Behaviour | Answer], FaultServer]
 AT_ONCE_S = 5.0
@@ -45,14 +43,17 @@ def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() ->
     async def run() -> None:
         stop_at_s = time.time() + 0.3
         limiter = limiter_until(stop_at_s)
-        lease = await limiter.acquire(Ask("a", "held"))
-        waiting = [asyncio.create_task(limiter.acquire(Ask(lane, key))) for lane, key in ("ab", "ab", ("c", "held"))]
+        admission = await limiter.acquire(AdmissionRequest("a", "held"))
+        waiting = [
+            asyncio.create_task(limiter.acquire(AdmissionRequest(endpoint, key)))
+            for endpoint, key in ("ab", "ab", ("c", "held"))
+        ]
         told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
         assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
         assert limiter.too_late == 3
-        limiter.release(lease, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
+        limiter.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
         with pytest.raises(TimeIsUp):
-            await limiter.acquire(Ask("a", "late"))
+            await limiter.acquire(AdmissionRequest("a", "late"))
         assert (limiter.totals.calls, limiter.too_late) == (1, 4)
 
     asyncio.run(run())
@@ -62,8 +63,8 @@ def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
     async def run() -> None:
         stop_at_s = time.time() + 0.2
         limiter = limiter_until(stop_at_s, concurrency=4)
-        await limiter.acquire(Ask("a", "same"))
-        waiting = asyncio.create_task(limiter.acquire(Ask("a", "same")))
+        await limiter.acquire(AdmissionRequest("a", "same"))
+        waiting = asyncio.create_task(limiter.acquire(AdmissionRequest("a", "same")))
         assert await refused_at_s(waiting) - stop_at_s < AT_ONCE_S
 
     asyncio.run(run())
@@ -72,11 +73,11 @@ def test_calls_that_wait_for_one_with_the_same_key_are_told_too() -> None:
 def test_a_clock_that_is_set_forward_stops_at_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         limiter = limiter_until(time.time() + 3_600)
-        limiter.release(await limiter.acquire(Ask("a", "early")), Outcome())
+        limiter.release(await limiter.acquire(AdmissionRequest("a", "early")), Outcome())
         now = time.time
         monkeypatch.setattr(time, "time", lambda: now() + 3_700)
         with pytest.raises(TimeIsUp):
-            await limiter.acquire(Ask("a", "late"))
+            await limiter.acquire(AdmissionRequest("a", "late"))
 
     asyncio.run(run())
 
@@ -106,31 +107,13 @@ def test_a_wait_for_another_process_ends_at_the_moment(tmp_path: Path, serve: Se
         stop_at_s = time.time() + 0.4
         ledger, theirs = Ledger(tmp_path), Ledger(tmp_path)
         gateway = Gateway(limiter_until(stop_at_s), ledger, "a-run", Tries(stop_at_s=stop_at_s))
-        with theirs.claims.holding(call.key(call.parameters({}))):
+        with theirs.call_locks.holding(call.key(call.parameters({}))):
             told_at_s = await refused_at_s(asyncio.create_task(gateway.complete(call)))
         ledger.close()
         theirs.close()
         return told_at_s - stop_at_s
 
     assert asyncio.run(run()) < AT_ONCE_S
-
-
-def test_worker_processes_are_told_at_the_moment_too() -> None:
-    stop_at_s = time.time() + 0.4
-    limiter = limiter_until(stop_at_s)
-
-    async def work(all_permits: list[LeasedPermits]) -> None:
-        one, other = all_permits
-        lease = await one.acquire(Ask("a", "k1"))
-        asks = [permits.acquire(Ask("a", f"{place}")) for place, permits in enumerate(all_permits)]
-        waiting = [asyncio.create_task(ask) for ask in asks]
-        told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
-        assert max(told_at_s) - stop_at_s < AT_ONCE_S
-        one.release(lease, Outcome(is_answered=True))
-        await refused_at_s(asyncio.create_task(other.acquire(Ask("b", "k2"))))
-
-    with_workers(limiter, 2, work)
-    assert limiter.totals.calls == 1
 
 
 @pytest.mark.parametrize(("stage", "role"), [("sample", "sample"), ("judge", "judge"), ("drift", "judge")])
@@ -140,12 +123,12 @@ def test_a_stage_says_that_it_stopped_if_a_call_was_refused_for_it(stage: str, r
 
     async def run() -> list[StageReport]:
         quiet, told = StageReport(stage), StageReport(stage)
-        async with desk_for(job) as desk:
-            desk.tell(quiet)
+        async with open_run_context(job) as context:
+            context.add_notices(quiet)
             with pytest.raises(TimeIsUp):
-                await desk.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
-            assert desk.limiters[role].too_late == 1
-            desk.tell(told)
+                await context.gateway(stage, "a-model").complete(call_to("http://127.0.0.1:9/v1"))
+            assert context.limiters[role].too_late == 1
+            context.add_notices(told)
         return [quiet, told]
 
     quiet, told = asyncio.run(run())

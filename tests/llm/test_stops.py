@@ -11,7 +11,7 @@ from tasks.llm.failures import Failure, Kind
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.budget import NotCalled
-from tasks.llm.limits.endpoint_health import Lane
+from tasks.llm.limits.endpoint_health import EndpointHealth
 from tasks.llm.limits.limiter import ModelStopped
 from tasks.llm.replies import Reply
 from tests.faults.answers import Behaviour
@@ -122,25 +122,25 @@ DOWN, LATE = Failure("provider_error", Kind.DOWN, "gone"), Failure("timeout", Ki
 
 
 def test_calls_that_time_out_together_do_not_stop_a_model_that_answered_a_second_ago() -> None:
-    lane = Lane("a", 16, outage_s=60.0, now_s=0.0)
-    lane.succeeded(99.0, ("m", None))
+    endpoint = EndpointHealth("a", 16, outage_s=60.0, now_s=0.0)
+    endpoint.succeeded(99.0, ("m", None))
     for _ in range(5):
-        lane.failed(LATE, now_s=100.0, latency_s=99.0)
-    assert lane.stopped is None
+        endpoint.failed(LATE, now_s=100.0, latency_s=99.0)
+    assert endpoint.stopped is None
 
 
 def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
-    lane = Lane("a", 8, outage_s=60.0, now_s=0.0)
+    endpoint = EndpointHealth("a", 8, outage_s=60.0, now_s=0.0)
     for _ in range(5):
-        lane.failed(DOWN, now_s=10.0, latency_s=0.0)
-    wait_s = lane.wait_s(10.0)
+        endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
+    wait_s = endpoint.wait_s(10.0)
     assert wait_s is not None
     assert 0 < wait_s <= 1
-    assert lane.wait_s(12.0) == 0.0
-    lane.began()
-    assert lane.wait_s(12.0) is None
-    lane.ended()
-    lane.succeeded(12.0, ("m", None))
+    assert endpoint.wait_s(12.0) == 0.0
+    endpoint.began()
+    assert endpoint.wait_s(12.0) is None
+    endpoint.ended()
+    endpoint.succeeded(12.0, ("m", None))
     for _ in range(3):
-        lane.began()
-    assert lane.wait_s(12.0) == 0.0
+        endpoint.began()
+    assert endpoint.wait_s(12.0) == 0.0

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tasks.config.models import Judge
-from tasks.judge.judge_call import Asking
+from tasks.judge.criteria import CriterionJudge
+from tasks.judge.judge_call import PendingVerdict, verdict_question
 from tasks.llm.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
@@ -56,6 +57,9 @@ VERDICTS = {
 }
 
 
+NO_ROWS: Any = None
+
+
 def decided(
     calling: Calling, server: FaultServer, *, omits_think_tag: bool = False, **given: Any
 ) -> tuple[Reply, Verdict | None]:
@@ -65,7 +69,8 @@ def decided(
     target = call_to(server, **named | given).target
 
     async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
-        return await Asking(gateway, target, judging).decide("Is it met?", "a-cell", (0,))
+        judge = CriterionJudge(gateway, target, judging, rows=NO_ROWS)
+        return await judge.ask(verdict_question(judging), "Is it met?", PendingVerdict({}, "a-cell"), (0,))
 
     return calling.inside(work)
 

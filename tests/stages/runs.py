@@ -6,11 +6,10 @@ from tasks.assemble.assemble import assemble
 from tasks.check.check import check
 from tasks.config.settings import Job
 from tasks.ingest.ingest import ingest
-from tasks.judge import judge_batch, look_after_batches, plan_verdicts
-from tasks.run.crew import crew_for, crew_of
-from tasks.run.run_context import calling
+from tasks.judge import judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
-from tasks.sample.sample import plan_samples, sample_batch
+from tasks.sample.sample import plan_samples, sample_cells
 from warehouse import Warehouse
 
 
@@ -28,15 +27,12 @@ def sampled(job: Job, *, retry_failed: bool = False) -> StageReport:
 
     async def run() -> None:
         cells = plan_samples(job, retry_failed=retry_failed)
-        async with calling(job) as desk, crew_for(job, desk, sum(map(len, cells.values()))):
+        async with open_run_context(job) as context:
             async with asyncio.TaskGroup() as group:
-                done = [
-                    group.create_task(crew_of(job).run(sample_batch, job, label, batch))
-                    for label, batch in cells.items()
-                ]
+                done = [group.create_task(sample_cells(job, label, batch)) for label, batch in cells.items()]
             for each in done:
                 report.add(each.result())
-            desk.tell(report)
+            context.add_notices(report)
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()
@@ -49,13 +45,13 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
 
     async def run() -> None:
         owed = plan_verdicts(job, retry_failed=retry_failed)
-        async with calling(job) as desk, crew_for(job, desk, sum(each.n_criteria for _, of in owed for each in of)):
+        async with open_run_context(job) as context:
             for judging, responses in owed:
                 ids = [each.response_id for each in responses]
                 if judging.judge.mode == "batch" and ids:
-                    report.adopt(await look_after_batches(job, judging, ids, retry_failed=retry_failed))
-                report.add(await crew_of(job).run(judge_batch, job, judging, ids, retry_failed=retry_failed))
-            desk.tell(report)
+                    report.adopt(await judge_by_provider_batches(job, judging, ids, retry_failed=retry_failed))
+                report.add(await judge_responses(job, judging, ids, retry_failed=retry_failed))
+            context.add_notices(report)
 
     asyncio.run(run())
     Warehouse(job.warehouse).publish()

@@ -133,7 +133,7 @@ def test_a_second_backup_copies_only_what_is_new(job: Job, folder: Path) -> None
 def test_copies_that_are_needed_no_more_are_removed_when_the_new_backup_is_whole(job: Job, folder: Path) -> None:
     backup(job, folder)
     old = [name for name in files_in(folder) if "ledger" in name]
-    with sqlite3.connect(next((job.warehouse / "ledger").glob("calls-*.sqlite"))) as ledger:
+    with sqlite3.connect(next((job.warehouse / "ledger").glob("calls.sqlite"))) as ledger:
         ledger.execute("create table anything (x)")
     backup(job, folder)
     ledgers = [name for name in files_in(folder) if "ledger" in name]
@@ -163,7 +163,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 
     def write() -> None:
         warehouse = Warehouse(job.warehouse)
-        path = job.warehouse / "ledger" / "calls-7.sqlite"
+        path = job.warehouse / "ledger" / "calls.sqlite"
         with sqlite3.connect(path, isolation_level=None) as ledger:
             ledger.execute("pragma journal_mode = wal")
             ledger.execute("create table pairs (a, b)")
@@ -193,7 +193,7 @@ def test_a_backup_while_a_run_writes_is_of_one_moment(job: Job, folder: Path, tm
 
     assert n_before < n_after
     tasks = {row["task_id"] for row in stored(restored, "select task_id from responses")}
-    with sqlite3.connect(restored.warehouse / "ledger" / "calls-7.sqlite") as ledger:
+    with sqlite3.connect(restored.warehouse / "ledger" / "calls.sqlite") as ledger:
         assert [("ok",)] == ledger.execute("pragma integrity_check").fetchall()
         halves = dict(ledger.execute("select a, count(*) from pairs group by a").fetchall())
     assert {2} == set(halves.values())
@@ -335,14 +335,14 @@ def small(tmp_path: Path) -> Job:
     job = job_on("sample", tmp_path / "small")
     add_part(job, "a")
     (job.warehouse / "ledger").mkdir()
-    with sqlite3.connect(job.warehouse / "ledger" / "calls-0.sqlite") as ledger:
+    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
         ledger.execute("create table calls (x)")
     return job
 
 
 def held(job: Job) -> tuple[list[str], int]:
     """The responses in the parts, and the number of calls in the ledger."""
-    with sqlite3.connect(job.warehouse / "ledger" / "calls-0.sqlite") as ledger:
+    with sqlite3.connect(job.warehouse / "ledger" / "calls.sqlite") as ledger:
         (n_calls,) = ledger.execute("select count(*) from calls").fetchone()
     return [row["task_id"] for row in stored(job, "select task_id from responses order by all")], n_calls
 
@@ -351,7 +351,7 @@ def held(job: Job) -> tuple[list[str], int]:
 @pytest.mark.long
 def test_a_kill_of_a_backup_leaves_the_last_whole_one(small: Job, folder: Path, tmp_path: Path) -> None:
     backup(small, folder)
-    with sqlite3.connect(small.warehouse / "ledger" / "calls-0.sqlite") as ledger:
+    with sqlite3.connect(small.warehouse / "ledger" / "calls.sqlite") as ledger:
         ledger.execute("insert into calls values (1)")
     add_part(small, "b")
     found = []

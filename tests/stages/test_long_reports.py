@@ -19,7 +19,7 @@ from tasks.config.settings import Job, Settings
 from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports import import_responses, retract
-from tasks.judge.long_answers import Search
+from tasks.judge.long_answers import LongAnswer
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
@@ -284,7 +284,7 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     assert judged(world.job()).failures == {"parse_error": 1}
     failed = world.verdicts()["Says 7"]
     assert (failed["status"], failed["value"], failed["attempts"]) == ("parse_error", None, 3)
-    assert failed["error"].startswith("part 2 of ")
+    assert failed["error"].startswith("chunk 2 of ")
     assert [(row["part_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")] == [
         (1, "ok", []), (2, "parse_error", None),
     ]  # fmt: skip
@@ -343,15 +343,15 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
 def test_a_run_that_ends_before_any_row_is_on_disk_pays_nothing_twice(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conclude, calls = Search._conclude, iter(range(4))
+    conclude, calls = LongAnswer._conclude, iter(range(4))
 
-    async def dies(search: Search, *arguments: Any) -> None:
+    async def dies(search: LongAnswer, *arguments: Any) -> None:
         if next(calls, None) is None:
             raise RuntimeError("killed")
         await conclude(search, *arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Search, "_conclude", dies)
+        patched.setattr(LongAnswer, "_conclude", dies)
         patched.setattr(PartWriter, "flush", lambda _: None)
         with pytest.raises(ExceptionGroup):
             world.judged()

@@ -32,7 +32,7 @@ def job_at(server: FaultServer, folder: Path) -> Job:
         job_on(
             "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
             judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}],
-            limits={"processes": 1, "concurrency": 1, "attempts": 3},
+            limits={"concurrency": 1, "attempts": 3},
         )
     )  # fmt: skip
 

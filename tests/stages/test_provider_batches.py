@@ -51,7 +51,7 @@ def batches(server: FaultServer) -> int:
     return len({entry.number for entry in server.entries if entry.path == BATCH}) // N_CRITERIA
 
 
-def test_a_batch_is_handed_in_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
+def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
     server.polls_until_done = 2
     job = job_at(server, tmp_path)
     first = judged(job)
@@ -113,14 +113,14 @@ def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
 
     job = job_at(server, tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(Submissions, "handed_in", crash)
+        patched.setattr(Submissions, "submitted", crash)
         with pytest.raises(KeyboardInterrupt):
             judged(job)
     assert judged(job).rows == N_CRITERIA
     assert paid_judgings(server) == {BATCH: N_CRITERIA}
 
 
-def test_a_batch_that_fails_as_a_whole_is_told_and_handed_in_anew_by_the_next_run(
+def test_a_batch_that_fails_as_a_whole_is_told_and_submitted_again_by_the_next_run(
     server: FaultServer, tmp_path: Path
 ) -> None:
     server.batch_end = "failed"
@@ -133,7 +133,7 @@ def test_a_batch_that_fails_as_a_whole_is_told_and_handed_in_anew_by_the_next_ru
 
 
 @pytest.mark.long
-def test_what_an_expired_batch_has_is_taken_and_the_rest_handed_in_again(server: FaultServer, tmp_path: Path) -> None:
+def test_what_an_expired_batch_has_is_taken_and_the_rest_submitted_again(server: FaultServer, tmp_path: Path) -> None:
     server.batch_end, server.answered_before_end = "expired", 40
     job = job_at(server, tmp_path)
     first = judged(job)
@@ -144,7 +144,7 @@ def test_what_an_expired_batch_has_is_taken_and_the_rest_handed_in_again(server:
     assert sum(paid_judgings(server).values()) == N_CRITERIA
 
 
-def test_no_batch_is_handed_in_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
+def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
     job = job_at(server, tmp_path)
     capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=5.0)})
     report = judged(job.model_copy(update={"settings": capped}))
@@ -166,6 +166,6 @@ def test_a_batch_that_goes_on_leaves_a_live_judge_to_stop_at_the_cap_of_both(
     )
     report = judged(job.model_copy(update={"settings": capped}))
     assert report.is_at_budget
-    handed_in = batches(server)
-    assert 0 < handed_in + report.rows < 2 * N_CRITERIA
+    n_submitted = batches(server)
+    assert 0 < n_submitted + report.rows < 2 * N_CRITERIA
     assert paid_judgings(server)[CHAT] == report.rows

@@ -37,7 +37,7 @@ def job_at(server: FaultServer, folder: Path) -> Job:
     tasks = write_jsonl(folder.with_name("finance.jsonl"), [good_row("t1"), good_row("t2")])
     return job_on(
         tasks, folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2, "processes": 1},
+        judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2},
     )  # fmt: skip
 
 

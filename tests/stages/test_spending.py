@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job
-from tasks.llm.batches.runner import Batching, Merged
+from tasks.llm.batches.runner import Batching, BatchOutcome
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.spend import spend_in
@@ -119,7 +119,7 @@ def test_a_run_whose_time_is_up_makes_no_call_and_says_so(server: FaultServer, t
     assert judged(job).rows == N_CRITERIA
 
 
-def test_two_runs_hand_in_the_same_calls_in_one_batch_and_take_in_its_results_once(
+def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_its_results_once(
     server: FaultServer, tmp_path: Path
 ) -> None:
     server.polls_until_done = 1
@@ -129,10 +129,10 @@ def test_two_runs_hand_in_the_same_calls_in_one_batch_and_take_in_its_results_on
         for number in range(30)
     ]
 
-    async def both() -> tuple[Merged, Merged]:
+    async def both() -> tuple[BatchOutcome, BatchOutcome]:
         ledgers = [Ledger(tmp_path / "ledger") for _ in range(2)]
         runs = [Batching(target, ledger, Budget(None, None), f"run {n}") for n, ledger in enumerate(ledgers)]
-        one, other = await asyncio.gather(*(run.look_after(calls, 30.0) for run in runs))
+        one, other = await asyncio.gather(*(run.submit_and_collect(calls, 30.0) for run in runs))
         for ledger in ledgers:
             answers = [ledger.history(call.key(call.parameters(target.parameters))) for call in calls]
             assert [len(history.entries) for history in answers] == [1] * 30
@@ -140,7 +140,7 @@ def test_two_runs_hand_in_the_same_calls_in_one_batch_and_take_in_its_results_on
         return one, other
 
     one, other = asyncio.run(both())
-    assert sorted([one.handed_in, other.handed_in]) == [0, 30]
+    assert sorted([one.n_submitted, other.n_submitted]) == [0, 30]
     assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
     assert len(server.paid) == 30
     assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]

@@ -60,7 +60,7 @@ def record(job: Job, cell: str, finished_at_s: float) -> None:
 
 def entries(job: Job) -> set[str]:
     found: set[str] = set()
-    for path in (job.warehouse / "ledger").glob("calls-*.sqlite"):
+    for path in (job.warehouse / "ledger").glob("calls.sqlite"):
         with sqlite3.connect(path) as ledger:
             found |= {cell for (cell,) in ledger.execute("select cell from calls")}
     return found

@@ -72,7 +72,7 @@ class BatchApi:
         request = {"custom_id": custom_id, "method": "POST", "url": _URL, "body": body}
         return json.dumps(request)
 
-    async def hand_in(self, submission: str, lines: Iterable[str]) -> str:
+    async def submit(self, submission: str, lines: Iterable[str]) -> str:
         """Upload the requests and start the batch; its id."""
         content = ("\n".join(lines) + "\n").encode()
         file = await self._made(
@@ -87,7 +87,7 @@ class BatchApi:
         return str(batch.id)
 
     async def find(self, submission: str) -> str | None:
-        """The batch that a submission became, if it was handed in before it could be written down."""
+        """The batch that a submission became, if it was submitted before that could be written down."""
         after = None
         while True:
             page = await self._made(litellm().alist_batches(after=after, limit=_LISTED, **self._common))
@@ -122,7 +122,7 @@ class BatchApi:
                 return await request
             except Exception:
                 if under_way.fault is not None:  # what a library made of it says less
-                    raise PipelineError(f"{self._target.lane}: batches: {under_way.fault}") from None
+                    raise PipelineError(f"{self._target.endpoint_name}: batches: {under_way.fault}") from None
                 raise
 
     @property

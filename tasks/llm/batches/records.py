@@ -1,7 +1,7 @@
-"""The ledger's memory of provider batches: what was handed in, and what became of it.
+"""What the ledger knows of provider batches: what was submitted, and what became of it.
 
-What is about to be handed in is written down first, so that a crash between the two is found out and nothing is handed
-in twice. States are only ever added; the farthest counts.
+What is about to be submitted is written down first, so that a crash between the two is noticed and nothing is
+submitted twice. States are only ever added; the last one in their order counts.
 """
 
 import time
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, recorded
 
-HANDING_IN, HANDED_IN, ENDED = "handing in", "handed in", "ended"
-_ORDER = (HANDING_IN, HANDED_IN, ENDED)
+SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
+"""As they are stored, also in ledgers of version 1."""
+_ORDER = (SUBMITTING, SUBMITTED, ENDED)
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class SubmittedCall:
 
 @dataclass(frozen=True)
 class Submission:
-    """A batch that has not ended; `batch_id` is None when it is not known whether it was handed in."""
+    """A batch that has not ended; `batch_id` is None when it is not known whether it was submitted."""
 
     name: str
     batch_id: str | None
@@ -40,7 +41,7 @@ class Submissions:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def open(self, lane: str) -> list[Submission]:
+    def open(self, endpoint: str) -> list[Submission]:
         """The batches of one model at one endpoint that have not ended, those first that have stood longest."""
         states: dict[str, tuple[int, float, str | None]] = {}
         for name, state, batch_id, at_s in self._ledger.rows(
@@ -49,7 +50,7 @@ class Submissions:
             # By how far it came and not by the clock, which several processes and the years may set back.
             known = (_ORDER.index(state), at_s, batch_id)
             states[name] = max(states.get(name, known), known, key=lambda each: each[0])
-        names = {name for (name,) in self._ledger.rows("select submission from submissions where lane = ?", lane)}
+        names = {name for (name,) in self._ledger.rows("select submission from submissions where lane = ?", endpoint)}
         open_ = sorted((states[name][1], name) for name in names if states[name][0] < _ORDER.index(ENDED))
         return [Submission(name, states[name][2], self._calls(name)) for _, name in open_]
 
@@ -58,21 +59,21 @@ class Submissions:
         query = "select 1 from submission_states where submission = ? and state = ?"
         return bool(self._ledger.rows(query, submission.name, ENDED))
 
-    async def begin(self, lane: str, calls: Sequence[SubmittedCall]) -> Submission:
-        """Write down what is about to be handed in."""
+    async def begin(self, endpoint: str, calls: Sequence[SubmittedCall]) -> Submission:
+        """Write down what is about to be submitted."""
         name = uuid.uuid4().hex
         await self._ledger.write(
-            ("insert into submissions values (?, ?)", [(name, lane)]),
+            ("insert into submissions values (?, ?)", [(name, endpoint)]),
             ("insert into submitted_calls values (?, ?, ?, ?)", [
                 (name, call.call_key, call.cell, call.parameters) for call in calls
             ]),
-            _state(name, HANDING_IN, None),
+            _state(name, SUBMITTING, None),
         )  # fmt: skip
         return Submission(name, None, tuple(calls))
 
-    async def handed_in(self, submission: Submission, batch_id: str) -> Submission:
+    async def submitted(self, submission: Submission, batch_id: str) -> Submission:
         """The provider has it."""
-        await self._ledger.write(_state(submission.name, HANDED_IN, batch_id))
+        await self._ledger.write(_state(submission.name, SUBMITTED, batch_id))
         return Submission(submission.name, batch_id, submission.calls)
 
     async def ended(self, submission: Submission, results: Sequence[Entry] = ()) -> None:

@@ -1,26 +1,24 @@
-"""Calls by the batch: handed in once, looked after across runs, their replies merged into the ledger."""
+"""Calls by provider batches: submitted once, followed across runs, their replies written to the ledger."""
 
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from tasks.llm.batches.api import BatchApi, BatchState, Result
 from tasks.llm.batches.records import Submission, Submissions, SubmittedCall
-from tasks.llm.failures import Failure, failure_of, failure_of_status, is_final
+from tasks.llm.batches.results import read_result, shortfall
+from tasks.llm.failures import failure_of, is_final
 from tasks.llm.ledger.entries import Entry, as_text
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.set_aside import SetAside, happens
 from tasks.llm.limits.admission import Outcome
 from tasks.llm.limits.budget import Budget, Usage
-from tasks.llm.litellm_setup import litellm
-from tasks.llm.prices import batch_prices_of, cost_usd, most_of
-from tasks.llm.replies import Reply, from_chat
+from tasks.llm.prices import most_of
+from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
-from tasks.llm.transport.bodies import TooLarge, whole
-from tasks.llm.transport.wire import MOST_BYTES
 from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
@@ -29,15 +27,15 @@ _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 
 @dataclass
-class Merged:
-    """What a look after batches brought: the replies, counts of calls, and notes.
+class BatchOutcome:
+    """What submitting and collecting batches brought: the replies, counts of calls, and notes.
 
-    `waiting` are still with the provider, `too_late` were not handed in since the time was up.
+    `waiting` are still with the provider, `too_late` were not submitted since the time was up.
     """
 
     replies: list[Reply] = field(default_factory=list)
     waiting: int = 0
-    handed_in: int = 0
+    n_submitted: int = 0
     too_late: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -45,8 +43,8 @@ class Merged:
 class Batching:
     """The batches of one target.
 
-    Of all processes at work on the warehouse, one at a time looks for what is not handed in yet and hands it in, and
-    one takes in the results of a batch. Nothing is handed in after `stop_at_s` (wall-clock time), nor waited for.
+    Of all processes at work on the warehouse, one at a time submits what is not submitted yet, and one writes down the
+    results of a batch. Nothing is submitted after `stop_at_s` (wall-clock time), nor waited for.
     """
 
     def __init__(
@@ -64,74 +62,76 @@ class Batching:
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
 
-    async def look_after(self, calls: Sequence[Call], wait_s: float) -> Merged:
-        """Hand in the calls that neither an answer nor a batch is there for, and wait for batches to end.
+    async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
+        """Submit the calls that have neither an answer nor a batch, and wait for batches to end.
 
         What is set aside for a batch that goes on when the waiting ends counts as used: it may all be spent yet.
 
         Raises:
             PipelineError: the provider's batch interface cannot be used.
         """
-        merged = Merged()
+        outcome = BatchOutcome()
         held_back: list[Usage] = []
         try:
-            held_back = await self._handed_in_alone(calls, merged)
-            await self._wait(merged, wait_s)
-            if held_back and not merged.waiting:
-                held_back = await self._hand_in_when_there_is_room(calls, merged, wait_s)
+            held_back = await self._submit_alone(calls, outcome)
+            await self._wait(outcome, wait_s)
+            if held_back and not outcome.waiting:
+                held_back = await self._submit_when_there_is_room(calls, outcome, wait_s)
         except PipelineError:
             raise
         except Exception as error:
-            raise PipelineError(f"{self._target.lane}: batches: {failure_of(error).error}") from error
+            raise PipelineError(f"{self._target.endpoint_name}: batches: {failure_of(error).error}") from error
         finally:
             self._set_aside.count_as_used()
         if held_back:
-            merged.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
+            outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
             self._set_aside.spend_without_room(held_back)
-        return merged
+        return outcome
 
-    async def _hand_in_when_there_is_room(self, calls: Sequence[Call], merged: Merged, wait_s: float) -> list[Usage]:
-        """Hand in what was held back as live calls and batches that end give back what was set aside for them."""
+    async def _submit_when_there_is_room(
+        self, calls: Sequence[Call], outcome: BatchOutcome, wait_s: float
+    ) -> list[Usage]:
+        """Submit what was held back as live calls and batches that end give back what was set aside for them."""
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
             with self._set_aside.room() as has_room:
-                before = merged.handed_in
-                held_back = await self._handed_in_alone(calls, merged)
-                if merged.handed_in > before:
-                    await self._wait(merged, wait_s)
+                before = outcome.n_submitted
+                held_back = await self._submit_alone(calls, outcome)
+                if outcome.n_submitted > before:
+                    await self._wait(outcome, wait_s)
                 elif held_back and not self._budget.is_spent:
                     if not await happens(has_room, until_s - time.monotonic()):
                         return held_back
                     # More may be given back in a moment, and a look at all calls takes its time.
                     await asyncio.sleep(min(poll_s, max(0.0, until_s - time.monotonic())))
                     poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
-            if not held_back or merged.waiting or self._budget.is_spent:
+            if not held_back or outcome.waiting or self._budget.is_spent:
                 return held_back
 
-    async def _handed_in_alone(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
-        """Find what was lost and hand in what is missing, while no other process does either for this target."""
-        claims, name = self._ledger.claims, f"handing in batches to {self._target.lane}"
+    async def _submit_alone(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
+        """Find lost batches and submit what is missing, while no other process does either for this target."""
+        locks, name = self._ledger.call_locks, f"submitting batches to {self._target.endpoint_name}"
         while True:
-            with claims.holding(name) as is_ours:
+            with locks.holding(name) as is_ours:
                 if is_ours:
                     await self._find_lost()
-                    return await self._hand_in(calls, merged)
-            await claims.given_back(name)
+                    return await self._submit(calls, outcome)
+            await locks.released(name)
 
     async def _find_lost(self) -> None:
         """Find out what became of batches that a crash kept from being written down."""
-        for submission in self._submissions.open(self._target.lane):
+        for submission in self._submissions.open(self._target.endpoint_name):
             if submission.batch_id is None:
                 batch_id = await self._api.find(submission.name)
                 if batch_id is None:
                     await self._submissions.ended(submission)
                 else:
-                    await self._submissions.handed_in(submission, batch_id)
+                    await self._submissions.submitted(submission, batch_id)
 
-    async def _hand_in(self, calls: Sequence[Call], merged: Merged) -> list[Usage]:
-        """Hand in what is not answered or away already; what the calls may use that the cap has no room for now."""
+    async def _submit(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
+        """Submit what is not answered or in a batch already; what the calls may use that the cap has no room for."""
         held_back: list[Usage] = []
-        away = {call.call_key for open_ in self._submissions.open(self._target.lane) for call in open_.calls}
+        away = {call.call_key for open_ in self._submissions.open(self._target.endpoint_name) for call in open_.calls}
         lines: dict[str, tuple[SubmittedCall, str]] = {}
         for call in calls:
             parameters = call.parameters(call.target.parameters)
@@ -139,10 +139,10 @@ class Batching:
             history = self._ledger.history(key)
             if key in away or key in lines or history.answer_for(call.cell) is not None or history.has_failed:
                 continue
-            if self._ledger.claims.is_held(key):  # another run makes the call just now
+            if self._ledger.call_locks.is_held(key):  # another run makes the call just now
                 continue
             if self._stop_at_s is not None and time.time() >= self._stop_at_s:
-                merged.too_late += 1
+                outcome.too_late += 1
                 continue
             most = most_of(call, parameters)
             if not self._set_aside.has_room(key, most):
@@ -152,23 +152,23 @@ class Batching:
             lines[key] = (SubmittedCall(key, call.cell, as_text(parameters)), line)
         rest = iter(lines.values())
         while chunk := _chunk(rest):
-            submission = await self._submissions.begin(self._target.lane, [call for call, _ in chunk])
-            batch_id = await self._api.hand_in(submission.name, [line for _, line in chunk])
-            await self._submissions.handed_in(submission, batch_id)
-            merged.handed_in += len(chunk)
+            submission = await self._submissions.begin(self._target.endpoint_name, [call for call, _ in chunk])
+            batch_id = await self._api.submit(submission.name, [line for _, line in chunk])
+            await self._submissions.submitted(submission, batch_id)
+            outcome.n_submitted += len(chunk)
         return held_back
 
-    async def _wait(self, merged: Merged, wait_s: float) -> None:
+    async def _wait(self, outcome: BatchOutcome, wait_s: float) -> None:
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
-            open_ = self._submissions.open(self._target.lane)
-            running = [each for each in open_ if not await self._merge(each, merged)]
-            merged.waiting = sum(len(each.calls) for each in running)
+            open_ = self._submissions.open(self._target.endpoint_name)
+            running = [each for each in open_ if not await self._merge(each, outcome)]
+            outcome.waiting = sum(len(each.calls) for each in running)
             left_s = until_s - time.monotonic()
             if not running:
                 self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
             if not running or left_s <= 0:
-                merged.notes += [f"batch {each.batch_id} goes on with {len(each.calls)} calls" for each in running]
+                outcome.notes += [f"batch {each.batch_id} goes on with {len(each.calls)} calls" for each in running]
                 return
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
@@ -176,21 +176,21 @@ class Batching:
     def _left_s(self, wait_s: float) -> float:
         return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())
 
-    async def _merge(self, submission: Submission, merged: Merged) -> bool:
-        """Take in a batch that has ended; False while it goes on."""
+    async def _merge(self, submission: Submission, outcome: BatchOutcome) -> bool:
+        """Write down the results of a batch that has ended; False while it goes on."""
         assert submission.batch_id is not None
         state = await self._api.state(submission.batch_id)
         if state.is_running:
             return False
-        with self._ledger.claims.holding(f"results of {submission.name}") as is_ours:
+        with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
             if not is_ours:
                 return False  # another process takes them in just now
             if self._submissions.has_ended(submission):
                 return True
-            await self._take_in(submission, state, merged)
+            await self._take_in(submission, state, outcome)
         return True
 
-    async def _take_in(self, submission: Submission, state: BatchState, merged: Merged) -> None:
+    async def _take_in(self, submission: Submission, state: BatchState, outcome: BatchOutcome) -> None:
         by_key = {call.call_key: call for call in submission.calls}
         taken: list[tuple[Entry, Usage]] = []
         for file_id in state.result_files:
@@ -202,36 +202,19 @@ class Batching:
             self._set_aside.settle(entry.call_key, used)
         if state.status != "completed":  # it was cut short and did not come to the others
             self._set_aside.give_back(by_key)
-        merged.replies += [entry.reply for entry, _ in taken]
+        outcome.replies += [entry.reply for entry, _ in taken]
         if by_key or state.status != "completed":
-            merged.notes.append(_shortfall(submission, state, len(by_key)))
+            outcome.notes.append(shortfall(submission, state, len(by_key)))
 
     def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
         """A result as it stands in the ledger, and what it used."""
-        reply, failure = self._read(result)
+        reply, failure = read_result(self._target, result)
         outcome = Outcome.of(reply, failure)
         return Entry(
             call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
             self._target.name, self._target.endpoint, call.parameters, reply, is_final(reply.status, failure),
             purpose=self._purpose, is_unpaid=outcome.is_free,
         ), outcome.used  # fmt: skip
-
-    def _read(self, result: Result) -> tuple[Reply, Failure | None]:
-        if result.is_too_large:
-            failure = failure_of(TooLarge(MOST_BYTES))
-            return Reply(failure.status, error=failure.error), failure
-        if result.status != 200:
-            failure = failure_of_status(result.status, as_text(result.body))
-            return Reply(failure.status, error=failure.error), failure
-        try:
-            content, body = whole(result.body)
-            reply = from_chat(litellm().ModelResponse(**content), body)
-        except Exception as error:  # noqa: BLE001 - a body that is no completion becomes its state, with the cause
-            failure = failure_of(error)
-            return Reply(failure.status, error=failure.error), failure
-        prices = batch_prices_of(self._target)
-        cost = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-        return replace(reply, prices=prices, cost_usd=cost), None
 
 
 def _chunk(rest: Any) -> list[tuple[SubmittedCall, str]]:
@@ -244,9 +227,3 @@ def _chunk(rest: Any) -> list[tuple[SubmittedCall, str]]:
         if size >= _MOST_BYTES:
             break
     return chunk
-
-
-def _shortfall(submission: Submission, state: BatchState, missing: int) -> str:
-    why = f": {state.error}" if state.error else ""
-    of = len(submission.calls)
-    return f"batch {submission.batch_id} ended as {state.status}, {missing} of {of} calls have no result{why}"

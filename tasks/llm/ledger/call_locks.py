@@ -1,9 +1,9 @@
-"""Claims on calls: of all processes at work on a warehouse, one makes a call, and the others wait for its answer.
+"""Call locks: of all processes at work on a warehouse, one makes a call, and the others wait for its answer.
 
-A claim is a lock on one byte of a file that stays empty; the byte's place is the hash of what is claimed. The kernel
-gives a lock back when its holder ends, however it ends. The locks belong to the opened file and not to the process
-(`F_OFD_SETLK`): POSIX locks of a process would not keep two runs in it apart, and all of them would go when any file
-object on that file is closed. Two claims whose hashes are the same merely wait for each other.
+A call lock is a lock on one byte of a file that stays empty; the byte's place is the hash of the name. The kernel frees
+a lock when its holder ends, however it ends. The locks belong to the opened file and not to the process
+(`F_OFD_SETLK`): POSIX locks of a process would not keep two runs in it apart, and closing any file object on that file
+would free all of them. Two names with the same hash merely wait for each other.
 """
 
 import asyncio
@@ -23,21 +23,21 @@ _FLOCK = struct.Struct("hhqqi0q")
 _FIRST_LOOK_S, _LONGEST_LOOK_S = 0.01, 0.25
 
 
-class Claims:
-    """What this process has claimed among all that work on a folder.
+class CallLocks:
+    """The locks that this process holds, among all that work on a folder.
 
     Raises:
         OSError: the file of the locks cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "claims.lock"
+        self._path = folder / "call-locks.lock"
         self._file = self._path.open("a+")
         self._held: set[int] = set()
 
     @contextlib.contextmanager
     def holding(self, name: str) -> Iterator[bool]:
-        """Claim something while the block lasts, unless somebody has; tells whether it is claimed.
+        """Lock a name while the block lasts, if it is free; yields whether it is locked now.
 
         Raises:
             PipelineError: the system has no locks left.
@@ -56,21 +56,21 @@ class Claims:
                 fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, 0, place, 1, 0))
 
     def is_held(self, name: str) -> bool:
-        """Whether somebody has claimed it, this process included."""
+        """Whether anybody has locked it, this process included."""
         place = _place_of(name)
-        asked = _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0)
-        found: int = _FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, asked))[0]
+        wanted = _FLOCK.pack(fcntl.F_WRLCK, 0, place, 1, 0)
+        found: int = _FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, wanted))[0]
         return place in self._held or found != fcntl.F_UNLCK
 
-    async def given_back(self, name: str, until_s: float | None = None) -> None:
-        """Wait until nobody has it, or until a moment of wall-clock time."""
+    async def released(self, name: str, until_s: float | None = None) -> None:
+        """Wait until nobody holds it, or until a moment of wall-clock time."""
         look_s = _FIRST_LOOK_S
         while self.is_held(name) and (until_s is None or time.time() < until_s):
             await asyncio.sleep(look_s)
             look_s = min(_LONGEST_LOOK_S, 1.5 * look_s)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Free all of them."""
         self._file.close()
 
     def _lock(self, place: int) -> bool:

@@ -1,8 +1,8 @@
 """The ledger: every finished call is on disk before anything else sees it.
 
-One SQLite file a process, in WAL mode, below one folder. Calls are keyed by `call_key` and attempt; what is written is
-durable when `record` returns. A thread of its own commits whatever came in since the last commit together, so that
-one `fsync` serves many calls.
+One SQLite file in WAL mode, which all processes at work on a warehouse share. Calls are keyed by `call_key` and
+attempt; what is written is durable when `record` returns. A thread of its own commits whatever came in since the last
+commit together, so that one `fsync` serves many calls.
 """
 
 import asyncio
@@ -10,15 +10,16 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.llm.ledger.call_locks import Claims
+from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.entries import Entry, History
-from tasks.llm.ledger.files import opened, own_file
-from tasks.llm.ledger.reading import LedgerFiles
+from tasks.llm.ledger.files import in_use, writer_of
+from tasks.llm.ledger.paths import ledger_path
+from tasks.llm.ledger.reading import LedgerReader
 from tasks.llm.ledger.schema import INSERT, SPENT, with_checksum
 from tasks.llm.ledger.spend import ADD_SPEND, spend_of
 from tasks.rules.errors import PipelineError
@@ -44,43 +45,38 @@ class _Write:
 
 
 class Ledger:
-    """The calls of a warehouse: those of this process, and read-only those of all others.
+    """The calls of a warehouse.
 
-    `marks` are how far each file had come when the run began, where this is not the run's own process. `claims` keep
-    processes from making the same call at once.
+    `call_locks` keep processes from making the same call at once.
 
     Raises:
         PipelineError: the folder cannot be written, or a file is of a newer version.
     """
 
-    def __init__(self, folder: Path, marks: Mapping[str, int] | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.path = ledger_path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._lock, self.path = own_file(folder)
-            self.claims = Claims(folder)
+            self._lock = in_use(folder)
+            self.call_locks = CallLocks(folder)
         except OSError as error:
             raise PipelineError(
                 f"{folder}: cannot be written ({error.strerror}); make room or another place"
             ) from error
-        self._connection = opened(self.path)
-        self._files = LedgerFiles(folder, self.path, marks)
+        self._connection = writer_of(self.path)
+        self._reader = LedgerReader(self.path)
         self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._broken: PipelineError | None = None
         self._writer = threading.Thread(target=self._write, name="ledger", daemon=True)
         self._writer.start()
 
-    @property
-    def marks(self) -> Mapping[str, int]:
-        """How far each file had come when the run began, by its name."""
-        return self._files.marks
-
     def history(self, key: str) -> History:
         """All that is known of a call, by any process.
 
         Raises:
-            PipelineError: a file is damaged.
+            PipelineError: the file is damaged.
         """
-        return self._files.history(key)
+        return self._reader.history(key)
 
     def refuse_if_broken(self) -> None:
         """Raise what the disk said, if it refused: no call is made that could not be written down."""
@@ -108,17 +104,17 @@ class Ledger:
             self._put(_Write(((SPENT, paid),)))
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a query finds in all files; one that lacks the table has nothing."""
-        return self._files.rows(query, *values)
+        """What a query finds."""
+        return self._reader.rows(query, *values)
 
     def close(self) -> None:
-        """Commit what is left and give the file back."""
+        """Commit what is left and close the file."""
         self._writes.put(None)
         self._writer.join()
         # The writer last: with nobody else there it moves what is in its log to the file itself.
-        self._files.close()
+        self._reader.close()
         self._connection.close()
-        self.claims.close()
+        self.call_locks.close()
         self._lock.close()
 
     def _put(self, write: _Write) -> None:

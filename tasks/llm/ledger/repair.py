@@ -1,15 +1,19 @@
-"""Saving what can be read from a ledger file that is damaged, whatever the damage: row by row, page by page."""
+"""Repairing a damaged ledger file: what can be read, whatever the damage, becomes a new file, row by row."""
 
 import contextlib
 import mmap
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tasks.console.progress import notice
 from tasks.llm.ledger.entries import COLUMNS, is_as_written
+from tasks.llm.ledger.paths import FILE_PARTS, beside, repaired
 from tasks.llm.ledger.raw_pages import RawFile, Record, frames_of
-from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY
+from tasks.llm.ledger.schema import INSERT, new_file, sync, with_checksum
+from tasks.llm.ledger.spend import FILL_SPEND, SPEND_COLUMNS, SPEND_KEY
 
 Row = tuple[Any, ...]
 _TEXT, _NUMBER, _MAYBE = str, (int, float), (str, type(None))
@@ -31,8 +35,8 @@ _CALL_INDEX = (_TEXT, int, int)
 
 
 @dataclass
-class Saved:
-    """What was saved: rows by table, and of the calls that were seen those that could not be saved.
+class _Recovered:
+    """What was recovered: rows by table, and how many of the calls that were seen could not be.
 
     `calls` is a function since they may be more than fit into memory.
     """
@@ -43,28 +47,61 @@ class Saved:
     n_lost: int = 0
 
 
-NOTHING = Saved()
+def repair(path: Path, damage: str) -> None:
+    """Set a damaged file aside and put in its place one with all that can be recovered; a kill loses nothing.
 
-
-@contextlib.contextmanager
-def salvaged(path: Path) -> Iterator[Saved]:
-    """All rows of a damaged file that are whole, while the block lasts; a file that is not there has those of its log.
-
-    A row is whole if its checksum says so; one from before there were checksums, if it makes sense.
+    The new file is whole before the old one is touched, and has a name by which the next opening goes on with this.
 
     Raises:
         OSError: the disk refuses.
     """
-    log = path.with_name(f"{path.name}-wal")
+    with _recovered_from(path) as recovered, new_file(path, as_=repaired(path)) as connection:
+        connection.execute("begin")
+        with connection:
+            connection.executemany(INSERT, map(with_checksum, recovered.calls()))
+            for name, rows in recovered.others.items():
+                for row in rows:
+                    connection.execute(f"insert or replace into {name} values ({', '.join('?' * len(row))})", row)
+            if not recovered.others.get("spend"):
+                connection.execute(FILL_SPEND)
+    aside = finish_repair(path)
+    lost = f"{recovered.n_lost} could not" if recovered.n_lost else "none is known to be lost"
+    notice(
+        f"{path}: is damaged ({damage}); {recovered.n_calls} calls were recovered, {lost}; "
+        f"the damaged file is kept as {aside}; calls that are neither recovered nor in a table are made again"
+    )
+
+
+def finish_repair(path: Path) -> str | None:
+    """Swap a damaged file for the repaired one, if there is one; the name that the damaged one has now."""
+    if not repaired(path).exists():
+        return None
+    aside = path.with_name(f"damaged-{time.time_ns()}-{path.name}")
+    for part in FILE_PARTS:
+        with contextlib.suppress(FileNotFoundError):
+            beside(path, part).rename(beside(aside, part))
+    repaired(path).rename(path)
+    path.with_suffix(".suspect").unlink(missing_ok=True)
+    sync(path.parent)
+    return aside.name
+
+
+@contextlib.contextmanager
+def _recovered_from(path: Path) -> Iterator[_Recovered]:
+    """All rows of a damaged file that are whole, while the block lasts; of a missing file, those in its log.
+
+    A row is whole if its checksum says so; one from before there were checksums, if it makes sense.
+    """
+    log = beside(path, "-wal")
     frames = frames_of(log.read_bytes()) if log.exists() else []
     if not path.exists() or path.stat().st_size == 0:
-        yield _saved(RawFile(b"", frames))
+        yield _whole_rows(RawFile(b"", frames))
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        yield _saved(RawFile(data, frames))
+        yield _whole_rows(RawFile(data, frames))
 
 
-def _saved(raw: RawFile) -> Saved:
+def _whole_rows(raw: RawFile) -> _Recovered:
     best: dict[tuple[str, int], tuple[tuple[bool, int], int]] = {}
     seen: set[int] = set()
     others: dict[str, dict[Any, Row]] = {name: {} for name in _SHAPES}
@@ -78,7 +115,7 @@ def _saved(raw: RawFile) -> Saved:
             continue
         seen.add(rowid)
         if record.rowid is not None and _is_whole_call(record):
-            # One that its checksum vouches for stands before one without; else the later one, as in the log.
+            # One with a checksum that fits takes precedence over one without; else the later one, as in the log.
             rank, key = (len(values) > len(COLUMNS), number), (values[0], values[1])
             best[key] = max(best.get(key, (rank, rowid)), (rank, rowid))
     chosen = {number for (_, number), _ in best.values()}
@@ -89,7 +126,7 @@ def _saved(raw: RawFile) -> Saved:
             if number in chosen:
                 yield record.values[: len(COLUMNS)]
 
-    return Saved(calls, {name: _in_order(rows) for name, rows in others.items()}, len(chosen), len(lost))
+    return _Recovered(calls, {name: _in_order(rows) for name, rows in others.items()}, len(chosen), len(lost))
 
 
 def _in_order(rows: dict[Any, Row]) -> list[Row]:

@@ -1,16 +1,21 @@
-"""The tables of a ledger file, their version, and bringing an older file up to it."""
+"""The tables of the ledger's file, their version, making a file, and bringing an older one up to date."""
 
+import contextlib
+import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tasks.llm.ledger.entries import COLUMNS, checksum_of
+from tasks.llm.ledger.paths import FILE_PARTS, beside
 from tasks.llm.ledger.spend import FILL_SPEND, SPEND_TABLE
 from tasks.rules.errors import PipelineError
 
 VERSION = 2
 """Stands in a file as `user_version`; files from before there were versions have 0, from before checksums 1."""
+DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What SQLite's module raises on a damaged file; the second where what SQLite says of it is damaged text."""
 _MOST_VERSIONS = 255
 _CHECKSUM = "checksum"
 _TABLES = (
@@ -23,8 +28,8 @@ _TABLES = (
     )""",
     "create table if not exists submission_states (submission text, state text, batch_id text, at_s real)",
 )
-_INSERTED = (*COLUMNS, _CHECKSUM)
-INSERT = f"insert or replace into calls ({', '.join(_INSERTED)}) values ({', '.join('?' * len(_INSERTED))})"
+INSERTED = (*COLUMNS, _CHECKSUM)
+INSERT = f"insert or replace into calls ({', '.join(INSERTED)}) values ({', '.join('?' * len(INSERTED))})"
 """Takes what `with_checksum` gives."""
 SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
 """Takes a call key and the attempt up to which it is spent."""
@@ -70,3 +75,42 @@ def bring_up(connection: sqlite3.Connection, path: Path) -> None:
         if version == 0:
             connection.execute(FILL_SPEND)
         connection.execute(f"pragma user_version = {VERSION}")
+
+
+def connected(path: Path) -> sqlite3.Connection:
+    """A connection that writes; a commit is on the disk when it returns, also if the machine loses its power."""
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30)
+    try:
+        # Has an effect on a new file alone: the space of removed replies can be given back piece by piece.
+        connection.execute("pragma auto_vacuum = incremental")
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")
+    except DAMAGE:
+        connection.close()
+        raise
+    return connection
+
+
+@contextlib.contextmanager
+def new_file(path: Path, as_: Path | None = None) -> Iterator[sqlite3.Connection]:
+    """A new file, to be filled while the block lasts.
+
+    It gets its name at the end, so that a file of that name is always whole; a kill before leaves none.
+    """
+    new = path.with_name(f"new-{path.name}")
+    for part in FILE_PARTS:
+        beside(new, part).unlink(missing_ok=True)
+    with contextlib.closing(connected(new)) as connection:
+        bring_up(connection, new)
+        yield connection
+    new.rename(as_ or path)
+    sync(path.parent)
+
+
+def sync(folder: Path) -> None:
+    """Make the names in a folder durable: one that is lost with the power would take all later commits with it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.paths import files_to_read
 from tasks.llm.replies import OK
 from tasks.rules.errors import PipelineError
 from tasks.rules.text import one_line
@@ -17,8 +18,8 @@ SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
 SPEND_TABLE = f"create table if not exists spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))"
-_ADDED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
-ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set {_ADDED}"
+SPEND_SUMMED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
+ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set {SPEND_SUMMED}"
 """Takes what `spend_of` gives."""
 _FROM_CALLS = f"""
     select
@@ -46,16 +47,16 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
 
 
 def spend_in(folder: Path) -> list[dict[str, Any]]:
-    """The spend of all files of a ledger, a row a run, day, purpose and model that was called, in that order.
+    """The spend of a ledger, a row for each run, day, purpose and called model, in that order.
 
     Tokens and `cost_usd` are sums of what is known; `unpriced_calls` tells of how many calls the cost is not. Nothing
-    is written, and no call is looked at, save in files that were last written before they kept these sums.
+    is written, and no call is read, except in old files that have no sums yet.
 
     Raises:
         PipelineError: a file cannot be read.
     """
     found: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for path in sorted(folder.glob("calls-*.sqlite")):
+    for path in files_to_read(folder):
         for row in _rows_of(path):
             found[tuple(row[: len(SPEND_KEY)])].append(row[len(SPEND_KEY) :])
     return [dict(zip(SPEND_COLUMNS, (*key, *_summed(found[key])), strict=True)) for key in sorted(found)]

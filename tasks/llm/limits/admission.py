@@ -1,7 +1,6 @@
-"""Permission to call: what is asked for, what is given, and what is told when it is given back."""
+"""Admission of calls: what is requested, what is given, and the outcome that comes back with it."""
 
 from dataclasses import astuple, dataclass
-from typing import Protocol
 
 from tasks.llm.failures import Failure
 from tasks.llm.limits.budget import UNKNOWN, Usage
@@ -9,10 +8,10 @@ from tasks.llm.replies import Reply
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A call that wants to start: its lane, its key, its place in the queue, and what it may use at most."""
+class AdmissionRequest:
+    """A call that wants to start: its endpoint, its key, its place in the queue, and what it may use at most."""
 
-    lane: str
+    endpoint: str
     key: str
     priority: tuple[int, ...] = ()
     most: Usage = UNKNOWN
@@ -20,10 +19,10 @@ class Ask:
 
 
 @dataclass(frozen=True)
-class Lease:
-    """The permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
+class Admission:
+    """Permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
 
-    ask: Ask
+    request: AdmissionRequest
     number: int
     tokens: int = 0
 
@@ -73,16 +72,6 @@ class Outcome:
             return Usage(0.0, 0)
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(self.cost_usd, (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None)
-
-
-class Permits(Protocol):
-    """Where permission to call comes from: the run's limiter, or in a worker process its line to it."""
-
-    async def acquire(self, ask: Ask) -> Lease:
-        """Wait for permission."""
-
-    def release(self, lease: Lease, outcome: Outcome) -> None:
-        """Give it back, and tell how the call ended."""
 
 
 @dataclass

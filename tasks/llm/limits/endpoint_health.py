@@ -1,4 +1,4 @@
-"""What is known of one model at one endpoint while a run goes on: how much it bears, whether it is there at all."""
+"""The health of one endpoint (a model at an address) during a run: adaptive concurrency and a circuit breaker."""
 
 import heapq
 import itertools
@@ -16,12 +16,12 @@ _LONGEST_ASKED_WAIT_S = 600.0
 _BAD_REQUESTS_UNTIL_STOP = 5
 
 
-class Lane:
+class EndpointHealth:
     """Concurrency that adapts, a circuit breaker, and the reasons to stop.
 
     The number of calls at once goes down by a factor on a 429 or a time-out, at most once a second, and up by one for
-    every round of good answers. After some failures in a row the lane closes for a pause that doubles, and then tries
-    one call; when there was no answer for `outage_s` it stops for the run.
+    every round of good answers. After some failures in a row no call is made for a pause that doubles, and then
+    one call is tried; when there was no answer for `outage_s` it stops for the run.
     """
 
     def __init__(self, name: str, concurrency: int, outage_s: float, now_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Who may call, and when: one limiter for a role (candidates or judges) of a run, shared by all its processes."""
+"""Who may call, and when: one limiter for a role (candidates or judges) of a run."""
 
 import asyncio
 import time
@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from tasks.llm.limits.admission import Ask, Lease, Outcome, Totals
+from tasks.llm.limits.admission import Admission, AdmissionRequest, Outcome, Totals
 from tasks.llm.limits.budget import Budget, BudgetSpent, NotCalled
-from tasks.llm.limits.endpoint_health import Lane
-from tasks.llm.limits.token_bucket import Meter
+from tasks.llm.limits.endpoint_health import EndpointHealth
+from tasks.llm.limits.token_bucket import TokenBucket
 
 _CLOCK_S = 30.0
 
@@ -19,22 +19,23 @@ class ModelStopped(NotCalled):
 
 
 class TimeIsUp(NotCalled):
-    """The run was to make no call after a moment that has come."""
+    """The stop time of the run has come."""
 
 
 @dataclass
 class _Waiting:
-    ask: Ask
-    granted: "asyncio.Future[Lease]"
+    request: AdmissionRequest
+    granted: "asyncio.Future[Admission]"
 
 
 @dataclass
 class Limiter:
-    """Slots, requests and tokens a minute, lanes and the budget, in one place.
+    """Admits calls: concurrency, requests and tokens a minute, the health of endpoints and the budget, in one place.
 
-    Calls wait in their lane by priority; the lowest of all lanes that may go goes. A call whose key is under way waits
-    for that one's end, so that the same request is never made twice at once. From `stop_at_s` (wall-clock time) on
-    nothing is granted, and whoever waits is told so; what is under way goes on. `too_late` counts the refused.
+    Calls wait by endpoint and priority; of all endpoints that may be called, the one with the lowest priority number is
+    next. A call whose key is under way waits for the end of that one, so that the same request is never made twice at
+    once. From `stop_at_s` (wall-clock time) on nothing is admitted, and all that wait are refused; calls under way come
+    to their end. `too_late` counts the refused.
     """
 
     concurrency: int
@@ -45,28 +46,30 @@ class Limiter:
     stop_at_s: float | None = None
     too_late: int = 0
     totals: Totals = field(default_factory=Totals)
-    lanes: dict[str, Lane] = field(default_factory=dict)
+    endpoints: dict[str, EndpointHealth] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         now_s = time.monotonic()
-        self._requests, self._tokens = Meter(self.rpm, now_s), Meter(self.tpm, now_s)
-        self._in_hand = self._leases = 0
+        self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
+        self._in_hand = self._n_admitted = 0
         self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
         self._tokens_guessed = self._tokens_used = 0
         self.budget.when_settled.append(self._dispatch)
 
-    async def acquire(self, ask: Ask) -> Lease:
-        """Wait for permission to make a call.
+    async def acquire(self, request: AdmissionRequest) -> Admission:
+        """Wait for the admission of a call.
 
         Raises:
             NotCalled: its model was stopped, the budget is spent, or the time is up.
         """
         self._watch_the_clock()
-        lane = self.lanes.setdefault(ask.lane, Lane(ask.lane, self.concurrency, self.outage_s, time.monotonic()))
-        waiting = _Waiting(ask, asyncio.get_running_loop().create_future())
-        lane.push(ask.priority, waiting)
+        name = request.endpoint
+        new = EndpointHealth(name, self.concurrency, self.outage_s, time.monotonic())
+        endpoint = self.endpoints.setdefault(name, new)
+        waiting = _Waiting(request, asyncio.get_running_loop().create_future())
+        endpoint.push(request.priority, waiting)
         self._dispatch()
         try:
             return await waiting.granted
@@ -75,35 +78,35 @@ class Limiter:
                 self.release(waiting.granted.result(), Outcome())
             raise
 
-    def release(self, lease: Lease, outcome: Outcome) -> None:
-        """Give a permission back, and take in what the call's end says about its model."""
-        ask, lane = lease.ask, self.lanes[lease.ask.lane]
-        lane.ended()
+    def release(self, admission: Admission, outcome: Outcome) -> None:
+        """Give an admission back, and learn from the call's outcome."""
+        request, endpoint = admission.request, self.endpoints[admission.request.endpoint]
+        endpoint.ended()
         self._in_hand -= 1
         now_s = time.monotonic()
         if outcome.is_not_made:
             self._requests.take(-1, now_s)
         if outcome.used.tokens is not None:
-            self._tokens.take(outcome.used.tokens - lease.tokens, now_s)
+            self._tokens.take(outcome.used.tokens - admission.tokens, now_s)
         if outcome.is_answered and outcome.used.tokens:
-            self._tokens_guessed += ask.likely_tokens
+            self._tokens_guessed += request.likely_tokens
             self._tokens_used += outcome.used.tokens
         self.totals.add(outcome)
         if outcome.failure is not None:
-            lane.failed(outcome.failure, now_s, outcome.latency_s)
+            endpoint.failed(outcome.failure, now_s, outcome.latency_s)
         elif outcome.is_answered:
-            lane.succeeded(now_s, outcome.served)
-        for waiting in self._keys.pop(ask.key):
-            lane.push(waiting.ask.priority, waiting)
-        self.budget.settle(ask.most, outcome.used)
+            endpoint.succeeded(now_s, outcome.served)
+        for waiting in self._keys.pop(request.key):
+            endpoint.push(waiting.request.priority, waiting)
+        self.budget.settle(request.most, outcome.used)
 
     @property
     def is_time_up(self) -> bool:
-        """Whether the moment has come from which on nothing is granted."""
+        """Whether the stop time has come."""
         return self.stop_at_s is not None and time.time() >= self.stop_at_s
 
     def _watch_the_clock(self) -> None:
-        """See to it that those who wait are told when the time is up."""
+        """Refuse those that wait when the time is up."""
         if self.stop_at_s is not None and self._clock is None:
             # The wall clock may be set meanwhile; so it is looked at again before long.
             wait_s = min(_CLOCK_S, max(0.001, self.stop_at_s - time.time()))
@@ -117,7 +120,7 @@ class Limiter:
             self._watch_the_clock()
 
     def _refuse_all(self) -> None:
-        for waiting in [w for lane in self.lanes.values() for w in lane.all_out()] + [
+        for waiting in [w for endpoint in self.endpoints.values() for w in endpoint.all_out()] + [
             waiting for waitings in self._keys.values() for waiting in waitings
         ]:
             if not waiting.granted.done():
@@ -126,64 +129,64 @@ class Limiter:
                 waiting.granted.set_exception(TimeIsUp(f"no call begins after {stopped_at:%H:%M} UTC, as asked"))
 
     def _dispatch(self) -> None:
-        """Let go whatever may go, and look again when time will have changed something."""
+        """Admit all that may start, and look again when time will have changed something."""
         if self.is_time_up:
             self._refuse_all()
-        while (lane := self._next_lane()) is not None:
-            waiting: _Waiting = lane.pop()
+        while (endpoint := self._next_endpoint()) is not None:
+            waiting: _Waiting = endpoint.pop()
             if waiting.granted.done():
                 continue  # nobody waits for it any more
-            if lane.stopped is not None:
-                waiting.granted.set_exception(ModelStopped(f"{lane.name}: {lane.stopped}"))
-            elif waiting.ask.key in self._keys:
-                self._keys[waiting.ask.key].append(waiting)
-            elif not self._grant(lane, waiting):
+            if endpoint.stopped is not None:
+                waiting.granted.set_exception(ModelStopped(f"{endpoint.name}: {endpoint.stopped}"))
+            elif waiting.request.key in self._keys:
+                self._keys[waiting.request.key].append(waiting)
+            elif not self._grant(endpoint, waiting):
                 break
 
-    def _grant(self, lane: Lane, waiting: _Waiting) -> bool:
-        ask = waiting.ask
+    def _grant(self, endpoint: EndpointHealth, waiting: _Waiting) -> bool:
+        request = waiting.request
         try:
-            if not self.budget.reserve(ask.most):
-                lane.push(ask.priority, waiting)
+            if not self.budget.reserve(request.most):
+                endpoint.push(request.priority, waiting)
                 return False
         except BudgetSpent as error:
             waiting.granted.set_exception(error)
             return True
         now_s = time.monotonic()
         ratio = self._tokens_used / self._tokens_guessed if self._tokens_guessed and self._tokens_used else 1.0
-        tokens = round(ask.likely_tokens * ratio)
+        tokens = round(request.likely_tokens * ratio)
         self._requests.take(1, now_s)
         self._tokens.take(tokens, now_s)
         self._in_hand += 1
-        self._leases += 1
-        self._keys[ask.key] = []
-        lane.began()
-        waiting.granted.set_result(Lease(ask, self._leases, tokens))
+        self._n_admitted += 1
+        self._keys[request.key] = []
+        endpoint.began()
+        waiting.granted.set_result(Admission(request, self._n_admitted, tokens))
         return True
 
-    def _next_lane(self) -> Lane | None:
-        """The lane whose turn it is; None while none may go."""
-        with_asks = [lane for lane in self.lanes.values() if lane.waiting]
-        if stopped := next((lane for lane in with_asks if lane.stopped is not None), None):
+    def _next_endpoint(self) -> EndpointHealth | None:
+        """The endpoint whose turn it is; None while none may be called."""
+        with_waiting = [endpoint for endpoint in self.endpoints.values() if endpoint.waiting]
+        if stopped := next((endpoint for endpoint in with_waiting if endpoint.stopped is not None), None):
             return stopped
-        if self.budget.is_spent and with_asks:
-            return with_asks[0]
+        if self.budget.is_spent and with_waiting:
+            return with_waiting[0]
         # Where tokens are limited, the first reply tells how many a call takes before the next ones go.
         is_unmeasured = self.tpm is not None and self.totals.calls == 0
         if self._in_hand >= (1 if is_unmeasured else self.concurrency):
             return None
-        waits = list(self._waits_s(with_asks, time.monotonic()))
-        free = [lane for wait_s, lane in waits if wait_s == 0.0]
+        waits = list(self._waits_s(with_waiting, time.monotonic()))
+        free = [endpoint for wait_s, endpoint in waits if wait_s == 0.0]
         if not free and waits:
             self._look_again_in(min(wait_s for wait_s, _ in waits))
-        return min(free, key=lambda lane: lane.waiting[0][:2], default=None)
+        return min(free, key=lambda endpoint: endpoint.waiting[0][:2], default=None)
 
-    def _waits_s(self, lanes: list[Lane], now_s: float) -> Iterator[tuple[float, Lane]]:
+    def _waits_s(self, endpoints: list[EndpointHealth], now_s: float) -> Iterator[tuple[float, EndpointHealth]]:
         shared_s = max(self._requests.wait_s(now_s), self._tokens.wait_s(now_s))
-        for lane in lanes:
-            own_s = lane.wait_s(now_s)
+        for endpoint in endpoints:
+            own_s = endpoint.wait_s(now_s)
             if own_s is not None:
-                yield max(shared_s, own_s), lane
+                yield max(shared_s, own_s), endpoint
 
     def _look_again_in(self, wait_s: float) -> None:
         if self._timer is not None:

@@ -1,10 +1,10 @@
-"""How much may be used a minute, such as requests or tokens."""
+"""A token bucket: how much may be used a minute, such as requests or tokens."""
 
 _WINDOW_S = 60.0
 _BURST_S = 1.0
 
 
-class Meter:
+class TokenBucket:
     """A bucket that refills evenly. It may be drawn below zero and is then closed until it has refilled.
 
     So a request larger than the bucket goes through, and pays with a longer pause. In no minute is more granted than

@@ -1,7 +1,7 @@
 """Making a backup: first the ledger, then the parts, so that whatever was paid is in one of them.
 
 A reply is in the ledger before it is in a part, and leaves the ledger only when its row is in a part. Parts never
-change, so a second backup into the same folder copies only new ones; a ledger file that was written to is copied anew.
+change, so a second backup into the same folder copies only new ones; a ledger file that was written to is copied again.
 The published database is left out: it is built from the parts.
 """
 
@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tasks.config.settings import Job
+from tasks.llm.ledger.paths import files_to_read
 from tasks.maintain.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
 from tasks.maintain.manifests import Damaged
 from tasks.rules.errors import PipelineError, UsageError
@@ -118,7 +119,7 @@ def _last(folder: Path) -> Record | None:
 
 
 def _ledger(warehouse: Warehouse, copies: _Copies) -> Iterator[Kept]:
-    for source in sorted((warehouse.root / LEDGER).glob("calls-*.sqlite")):
+    for source in files_to_read(warehouse.root / LEDGER):
         path = f"{LEDGER}/{source.name}"
         seen = _seen(source)
         standing = None if seen is None else copies.standing(path, seen)

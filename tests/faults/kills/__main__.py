@@ -23,24 +23,15 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--of", choices=["stage", "command"], default="stage")
-    parser.add_argument(
-        "--processes", type=int, default=1, help="with 2 or more, workers or the run alone are killed, too"
-    )
     parser.add_argument("--be-the-stage", action="store_true", help="for this program's own use")
     given = parser.parse_args()
     if given.be_the_stage:
         be_the_stage()
         return
-    modes = ("group", "run", "worker") if given.processes > 1 else ("group",)
     with tempfile.TemporaryDirectory(prefix="kills-") as name, provider() as server:
-        configured(Path(name), server.api_base, processes=given.processes)
+        configured(Path(name), server.api_base)
         if given.of == "command":
-            killing = Killing(
-                Path(name), server, command_started, modes, 3.0, 0.0, given.seed, most_gap_s=MOST_COLD_GAP_S
-            )
-        elif given.processes > 1:
-            start = started_stages().start
-            killing = Killing(Path(name), server, start, modes, 2.0, 0.0, given.seed, most_gap_s=MOST_COLD_GAP_S)
+            killing = Killing(Path(name), server, command_started, 3.0, 0.0, given.seed, most_gap_s=MOST_COLD_GAP_S)
         else:
             killing = Killing(Path(name), server, started_stages().start, seed=given.seed)
         print(json.dumps(dataclasses.asdict(killing.kill(given.kills))))

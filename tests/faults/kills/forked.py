@@ -22,11 +22,10 @@ from typing import Any
 _SAMPLES_A_BATCH, _RESPONSES_A_BATCH, _BATCHES_IN_HAND = 8, 4, 4
 
 
-async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]], total: int) -> Any:
+async def _called(job: Any, context: Any, stage: str, batches: list[tuple[Any, ...]]) -> Any:
     """The batches of a stage, as `flows.stages` runs them."""
-    from tasks.run.crew import crew_for, crew_of
+    from tasks.llm.litellm_setup import warm_up
     from tasks.run.stage_report import StageReport
-    from tasks.run.workers import WorkerLost
     from warehouse import Warehouse
 
     report = StageReport(stage)
@@ -34,49 +33,47 @@ async def _called(job: Any, desk: Any, stage: str, batches: list[tuple[Any, ...]
 
     async def one(batch: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
         async with in_hand:
-            try:
-                report.add(await crew_of(job).run(batch, job, *arguments, **options))
-            except WorkerLost:
-                report.add(await crew_of(job).run(batch, job, *arguments, **options))
+            report.add(await batch(job, *arguments, **options))
 
-    async with crew_for(job, desk, total), asyncio.TaskGroup() as group:
+    await asyncio.to_thread(warm_up)
+    async with asyncio.TaskGroup() as group:
         for batch in batches:
             group.create_task(one(*batch))
-    desk.tell(report)
+    context.add_notices(report)
     await asyncio.to_thread(Warehouse(job.warehouse).publish)
     return report
 
 
 async def _stages(job: Any, order: Mapping[str, Any]) -> list[Any]:
-    from tasks.run.run_context import calling
+    from tasks.run.run_context import open_run_context
 
-    with _file_bytes(order.get("file_bytes_at_desk")):
-        async with calling(job) as desk:
+    with _file_bytes(order.get("file_bytes_at_start")):
+        async with open_run_context(job) as context:
             _shift_clock(order.get("clock_s_when_calling", 0.0))
             with _file_bytes(order.get("file_bytes_when_calling")):
-                return [await _sample(job, desk), await _judge(job, desk)]
+                return [await _sample(job, context), await _judge(job, context)]
 
 
-async def _sample(job: Any, desk: Any) -> Any:
-    from tasks.sample.sample import plan_samples, sample_batch
+async def _sample(job: Any, context: Any) -> Any:
+    from tasks.sample.sample import plan_samples, sample_cells
 
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (sample_batch, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
+        (sample_cells, (label, batch), {}) for label in cells for batch in _cut(cells[label], _SAMPLES_A_BATCH)
     ]
-    return await _called(job, desk, "sample", batches, sum(map(len, cells.values())))
+    return await _called(job, context, "sample", batches)
 
 
-async def _judge(job: Any, desk: Any) -> Any:
-    from tasks.judge import judge_batch, plan_verdicts
+async def _judge(job: Any, context: Any) -> Any:
+    from tasks.judge import judge_responses, plan_verdicts
 
     owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
-        (judge_batch, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
+        (judge_responses, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
         for judging, responses in owed
         for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
-    return await _called(job, desk, "judge", batches, sum(each.n_criteria for _, found in owed for each in found))
+    return await _called(job, context, "judge", batches)
 
 
 @contextlib.contextmanager
@@ -122,14 +119,7 @@ def _be_a_run(order: dict[str, Any]) -> None:
 
 def be_the_stage() -> None:
     """Import what a run needs; then for every line on standard input fork a run, tell how one ended, or import more."""
-    for name in (
-        "flows.cli.main",
-        "flows.execution",
-        "tasks.run.crew",
-        "tasks.judge",
-        "tasks.sample.sample",
-        "tasks.llm.litellm_setup",
-    ):
+    for name in ("flows.cli.main", "flows.execution", "tasks.judge", "tasks.sample.sample", "tasks.llm.litellm_setup"):
         importlib.import_module(name)
     sys.modules["tasks.llm.litellm_setup"].litellm()
     assert threading.active_count() == 1

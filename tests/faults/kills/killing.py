@@ -57,14 +57,13 @@ class Figures:
 class Killing:
     """Runs over one prepared warehouse against one provider, killed at random instants.
 
-    `modes` says who is killed: the `group` with all workers, the `run`'s own process, one `worker`. An instant is drawn
-    up to `longest_s` after the first answer of a process, or in a share of cases up to twice that after its start.
+    An instant is drawn up to `longest_s` after the first answer of a process, or in a share of cases up to twice that
+    after its start.
     """
 
     folder: Path
     server: ServerProcess
     start: Callable[[Path, Path], Run]
-    modes: tuple[str, ...] = ("group",)
     longest_s: float = 0.4
     share_from_start: float = 0.3
     seed: int = SEED
@@ -106,9 +105,9 @@ class Killing:
         kills: list[Kill] = []
         while True:
             run = self.start(self.folder, warehouse)
-            while len(kills) < most_kills and self._instant_comes(run, kills):
-                if self._killed(run, kills) != "worker":
-                    break
+            if len(kills) < most_kills and self._instant_comes(run, kills):
+                kills.append(Kill(time.monotonic(), run.members()))
+                os.killpg(run.pid, signal.SIGKILL)
             else:
                 assert run.wait() == 0, run.complaint
                 deadline_s = time.monotonic() + 20
@@ -128,18 +127,6 @@ class Killing:
         while time.monotonic() < at_s and run.poll() is None:
             self._tick(kills)
         return run.poll() is None
-
-    def _killed(self, run: Run, kills: list[Kill]) -> str:
-        """Kill; tells who was killed."""
-        members = run.members()
-        workers = [pid for pid in members if pid != run.pid]
-        mode = self._draw.choice(self.modes)
-        if mode == "worker" and len(workers) < 2:  # a batch that loses its worker twice ends the run
-            mode = "group"
-        victim = self._draw.choice(workers) if mode == "worker" else run.pid
-        kills.append(Kill(time.monotonic(), [victim] if mode == "worker" else members))
-        os.killpg(run.pid, signal.SIGKILL) if mode == "group" else os.kill(victim, signal.SIGKILL)
-        return mode
 
     def _tick(self, kills: list[Kill]) -> None:
         for kill in kills[-8:]:

@@ -136,7 +136,7 @@ def configured(folder: Path, api_base: str, **limits: Any) -> Path:
     endpoints = [{"name": f"hosted_vllm/{name}", "label": name, "api_base": api_base} for name in names]
     settings = {
         "dataset": {"source": "sample"}, "models": endpoints[:2], "judges": endpoints[2:], "trials": 2,
-        "limits": {"concurrency": 8, "processes": 1, **limits}, "report": {"enabled": False},
+        "limits": {"concurrency": 8, **limits}, "report": {"enabled": False},
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")

@@ -1,0 +1,135 @@
+"""The rows of verdicts and evidence: made, written and counted, failed ones too."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from tasks.config.settings import Job
+from tasks.console.progress import advance
+from tasks.judge.judge_call import Criterion, PendingVerdict
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import OK, Reply
+from tasks.rules.identity import BASE_VINTAGE, verdict_id
+from tasks.rules.verdict import Verdict
+from tasks.run.missing_work import Judging, Scope
+from tasks.run.part_writer import PartWriter, usage_columns
+from tasks.run.stage_report import StageReport
+from warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A piece of a long answer that is searched: its round and number, and where it begins, in characters."""
+
+    text: str
+    round_: int
+    number: int
+    n_chunks: int
+    first_char: int
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
+
+
+@dataclass(frozen=True)
+class VerdictRows:
+    """Takes what a judge decided and found, and writes it as rows.
+
+    `own_columns` are those that only the table of these verdicts has; `report` counts the rows, and its stage names the
+    work to those who show it.
+    """
+
+    job: Job
+    scope: Scope
+    judging: Judging
+    report: StageReport
+    verdicts: PartWriter
+    evidence: PartWriter
+    own_columns: Mapping[str, Any]
+
+    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
+        """Write a verdict, or the failure that stands in its place."""
+        row = verdict_columns(
+            self.job, self.scope, self.judging, pending.criterion, pending.verdict_id, reply, verdict
+        ) | dict(self.own_columns)
+        is_failure = row["value"] is None
+        self.verdicts.add(row, reply, is_failure=is_failure)
+        self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
+        advance(self.report.stage, pending.criterion["model"], succeeded=not is_failure)
+
+    def skip(self) -> None:
+        """Count a verdict whose calls were not made."""
+        self.report.skipped += 1
+
+    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
+        """Write what was found in a chunk of a long answer, or the failure that stands in its place."""
+        row = _evidence_columns(self.job, self.scope, pending, chunk, reply, evidence)
+        self.evidence.add(row, reply, is_failure=evidence is None)
+
+
+@contextmanager
+def writing_verdicts(
+    job: Job, scope: Scope, judging: Judging, ledger: Ledger, report: StageReport, table_name: str,
+    own_columns: Mapping[str, Any],
+) -> Iterator[VerdictRows]:  # fmt: skip
+    """Write verdicts to a table while the block lasts, and the evidence that they rest on before them."""
+    warehouse = Warehouse(job.warehouse)
+    with (
+        PartWriter(warehouse, "evidence", ledger) as evidence,
+        PartWriter(warehouse, table_name, ledger, evidence) as verdicts,
+    ):
+        yield VerdictRows(job, scope, judging, report, verdicts, evidence, own_columns)
+
+
+def verdict_id_of(judging: Judging, criterion: Criterion, judge_vintage: str = BASE_VINTAGE) -> str:
+    """The identity of a judging's verdict on a criterion."""
+    columns = judging.columns
+    return verdict_id(
+        criterion["response_id"], criterion["text"], criterion["criterion_id"], criterion["criterion_hash"],
+        columns["judge"], columns["judge_config_hash"], columns["template_hash"], columns["grading"],
+        columns["judge_trial"], judge_vintage,
+    )  # fmt: skip
+
+
+def verdict_columns(
+    job: Job, scope: Scope, judging: Judging, criterion: Criterion, identity: str | None, reply: Reply,
+    verdict: Verdict | None,
+) -> dict[str, Any]:  # fmt: skip
+    """The columns of a verdict, or of the failure that stands in its place."""
+    return {
+        **scope.key,
+        **judging.columns,
+        **usage_columns(reply),
+        **{name: criterion[name] for name in ("response_id", "task_id", "criterion_id", "criterion_hash")},
+        **{name: criterion[name] for name in ("model", "trial", "vintage")},
+        "verdict_id": identity,
+        "status": verdict.status if verdict else reply.status,
+        "value": verdict.value if verdict else None,
+        "explanation": verdict.explanation if verdict else None,
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
+
+
+def _evidence_columns(
+    job: Job, scope: Scope, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None
+) -> dict[str, Any]:
+    return {
+        **scope.key,
+        **usage_columns(reply),
+        **{name: pending.criterion[name] for name in ("response_id", "task_id", "criterion_id")},
+        "verdict_id": pending.verdict_id,
+        "round": chunk.round_,
+        "part_number": chunk.number,
+        "n_parts": chunk.n_chunks,
+        "first_char": chunk.first_char,
+        "n_chars": len(chunk.text),
+        "status": reply.status if evidence is None else OK,
+        "evidence": None if evidence is None else list(evidence),
+        "run_id": job.run_id,
+        "created_at": datetime.now(UTC),
+    }
