@@ -68,7 +68,7 @@ def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site
     own = [*FAMILIES, "necessity"]
 
     assert list(said(research_site, "categories")) == [
-        "categories", "failures", "critical", "severities", *(f"cut_{kind}" for kind in own),
+        "categories", "failures", "critical", "severities", *(f"breakdown_{kind}" for kind in own),
     ]  # fmt: skip
     assert list(said(research_site, "data")) == [
         "splits", "quality", "refusals", "task_criteria", "weights", "criterion_severities", "criterion_categories",

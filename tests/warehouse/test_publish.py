@@ -374,7 +374,7 @@ def test_what_is_behind_a_table_is_every_model_that_reads_it_and_the_steps_to_th
     }
     behind_verdicts = [model.name for model in sql.behind({"verdicts"})]
     assert {"temp.decided_points", "scores", "leaderboard", "temp.graded", "judge_agreement"} <= set(behind_verdicts)
-    assert [] == sql.behind({"runs"})
+    assert [] == [model.name for model in sql.behind({"runs"}) if model.kind != "view"]
 
 
 def test_single_rows_are_found_by_an_index_until_a_table_is_large(
