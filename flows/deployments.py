@@ -19,11 +19,11 @@ from flows.artifacts import keep_logs_short
 from flows.execution import Execution, execute_flow
 from flows.job_flow import message_of, state_of
 from flows.nightly import run_night, skip_night
-from flows.outcomes import INTERRUPTED, MISSED
 from flows.run.arguments import Asked
 from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import night_of
+from flows.run.outcomes import INTERRUPTED, MISSED
 from tasks.config.settings import Job
 from tasks.rules.errors import UsageError
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
+from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
 from flows.server.own_server import started_for_this_run

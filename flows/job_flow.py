@@ -9,8 +9,8 @@ from prefect import State, flow
 from prefect.client.schemas.objects import StateType
 
 from flows.artifacts import run_name
-from flows.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
 from flows.run.cancellation import STOPPED, cancellable, is_watched
+from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
 from tasks.config.settings import Job
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 from flows.execution import Execution, execute_flow
 from flows.nightly_changes import comparisons
-from flows.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from flows.run.errors import explained
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
+from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
 from flows.run.run_record import is_in_progress, mark_killed
 from flows.server.own_server import started_for_this_run
 from flows.server.prefect_environment import prepare

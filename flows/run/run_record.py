@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import sql
-from flows.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
+from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
 from tasks.config.settings import Job
 from tasks.console.progress import notice
 from tasks.maintain.run_history import run_cost, total_cost_usd

@@ -65,8 +65,8 @@ class RunContext:
         held = sorted(label or "all models" for role, label in self._held if role == report.stage)
         if held and report.skipped:
             report.warnings.append(
-                f"{', '.join(held)}: {report.skipped} calls not made, since damage took rows like theirs and their "
-                "replies are not in the ledger; --replace-lost makes them"
+                f"{', '.join(held)}: {report.skipped} calls not made, since damage took such rows and their "
+                "replies are not in the ledger; --replace-lost makes these calls"
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
@@ -74,11 +74,11 @@ class RunContext:
         self._noticed.update(report.warnings)
         if self.budget.is_spent:
             report.is_at_budget = True
-            report.warnings.append(f"stopped at the budget: {self.budget.line}; what was done is kept")
+            report.warnings.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
         if limiter.too_late and self._stop_at is not None:
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
-            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC as asked; what was done is kept")
+            report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
     def close(self) -> None:
         """Make everything durable and close the ledger."""

@@ -323,7 +323,7 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
     (stopped,) = [line for line in rest.said.stderr.splitlines() if "stopped for this run" in line]
     assert stopped.strip().startswith("hosted_vllm/locked at ")
     assert "wrong key" in stopped
-    assert "responses of locked, trial 1: 0 of 8 are there" in rest.said.stderr
+    assert "responses of locked, trial 1: 0 of 8 are done" in rest.said.stderr
 
     healed = filled.watched(*LATE_AND_LOCKED)
     assert (healed.sampled, healed.n_judged) == (["locked"] * N_TASKS, N_CRITERIA)

@@ -57,7 +57,7 @@ DOES = {
     "restore": ACTS | WAREHOUSE,
     "doctor": SHOWS | ANY_PLACE,
     "check": ACTS | ANY_PLACE | {"--list"},
-    "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name"},
+    "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name", "--work-pool"},
 }  # fmt: skip
 """Command -> the options that change something there."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from flows.outcomes import RUNNING
+from flows.run.outcomes import RUNNING
 from flows.run.run_record import mark_killed, run_row
 from tasks.config.settings import Job
 from tasks.llm.ledger.entries import Entry

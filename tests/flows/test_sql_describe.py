@@ -78,7 +78,7 @@ def test_users_see_no_relation_of_staging(folder: Path, capsys: pytest.CaptureFi
     shown = {row["name"] for row in json.loads(capsys.readouterr().out)}
     assert shown - {"published_parts", "published_from"} == sql.schema()["marts"].keys() | TABLES.keys()
     assert _sql(folder, "--describe", "model_runs") == 2
-    assert "no table or view is called model_runs" in capsys.readouterr().err
+    assert "there is no table or view model_runs" in capsys.readouterr().err
 
 
 def test_a_table_for_people_says_what_a_row_is_and_cuts_no_meaning(
@@ -103,7 +103,7 @@ def test_a_description_comes_in_every_format(folder: Path, capsys: pytest.Captur
     ("name", "told"),
     [
         ("leaderbord", "did you mean leaderboard"), ("published_part", "did you mean published_parts"),
-        ("zzzz", "known: category_scores, "), ("x' or 'a' = 'a", "known: "),
+        ("zzzz", "known: breakdown_agreement, "), ("x' or 'a' = 'a", "known: "),
     ],
 )  # fmt: skip
 def test_an_unknown_table_is_refused_in_one_line_with_what_there_is(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flows.outcomes import ENDINGS
+from flows.run.outcomes import ENDINGS
 from tasks.rules.errors import PipelineError
 from tasks.run.stage_report import StageReport
 from tests.builders import job_on

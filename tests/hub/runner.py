@@ -12,8 +12,8 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Dataset
+from tasks.dataset import hub
 from tasks.dataset.source import open_source
-from tasks.ingest.ingest import hub
 
 
 def rows_of_file(dataset_id: str, revision: str, file: str) -> list[Any]:

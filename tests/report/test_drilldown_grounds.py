@@ -75,6 +75,6 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         assert "Searched in 3 chunks, something found in 1" in shown
         assert all(quote in shown for quote in QUOTES)
         named = visit.page.locator(".evidence dt").all_inner_texts()
-        assert ["Part 1 of 2", "Part 2 of 2", "Round 2, notes 1 of 1"] == named
+        assert ["Chunk 1 of 2", "Chunk 2 of 2", "Round 2, notes 1 of 1"] == named
         assert ["nothing", *QUOTES, "parse error"] == visit.page.locator(".evidence li").all_inner_texts()
         assert visit.faults == []

@@ -218,7 +218,7 @@ def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: P
     rows = [row | {"completion": f"{row['completion']} More.", "completion_id": None} for row in meta_rows()[1:]]
     more = write_jsonl(tmp_path / "more.jsonl", rows)
 
-    with pytest.raises(PipelineError, match="use another model"):
+    with pytest.raises(PipelineError, match="use another label"):
         import_responses(mine, more)
     assert 3 == import_responses(mine, more, "second-half").rows
     assert 6 == import_verdicts(mine, more, "second-half", judge="doctor").rows

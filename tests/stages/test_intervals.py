@@ -167,7 +167,7 @@ def test_aggregating_again_draws_nothing(copied: Path) -> None:
     before = sorted((copied / "parts").rglob("*.parquet"))
     report = aggregate(job_on("sample", copied))
 
-    assert "0 intervals drawn" in report.line
+    assert "0 intervals computed" in report.line
     assert before == sorted((copied / "parts").rglob("*.parquet"))
 
 
@@ -220,7 +220,7 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
     report = aggregate(job_on("sample", copied))
     fresh = published_rows(copied)
 
-    assert f" {len(touched)} intervals drawn" in report.line
+    assert f" {len(touched)} intervals computed" in report.line
     assert [] == differences(intervals_of(changed), fresh)
     assert [] == [
         (key, name)
@@ -237,7 +237,7 @@ def test_intervals_of_another_method_are_drawn_again(copied: Path, board_rows: T
     warehouse.write("intervals", [each | {"method": f"{METHOD}-older"} for each in older])
     report = aggregate(job_on("sample", copied))
 
-    assert f" {len(older)} intervals drawn" in report.line
+    assert f" {len(older)} intervals computed" in report.line
     assert [] == differences(board_rows, published_rows(copied))
 
 
@@ -283,5 +283,5 @@ def test_a_board_without_any_complete_task_has_rows_without_intervals(tmp_path: 
     report = aggregate(job_on("sample", tmp_path))
     rows = published_rows(tmp_path).values()
 
-    assert "0 intervals drawn" in report.line
+    assert "0 intervals computed" in report.line
     assert [] == [row for row in rows for name in (*DRAWN, "mean_score", "rank", "met_share") if row[name] is not None]

@@ -263,10 +263,10 @@ def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
 @pytest.mark.parametrize(
     ("cells", "cause"),
     [
-        ({"final_presence": '{"gemini_present": {"val'}, "`final_presence` is no JSON"),
-        ({"final_presence": ""}, "`final_presence` is no JSON"),
+        ({"final_presence": '{"gemini_present": {"val'}, "`final_presence` is not JSON"),
+        ({"final_presence": ""}, "`final_presence` is not JSON"),
         ({"final_presence": None}, "`final_presence` holds nothing"),
-        ({"rubrics": "[{"}, "`rubrics` is no JSON"),
+        ({"rubrics": "[{"}, "`rubrics` is not JSON"),
         ({"rubrics": "[]"}, "`rubrics` holds nothing"),
         (
             {"final_presence": json.dumps({"gemini_present": {"values": ["Satisfied"], "null_count": 1}})},

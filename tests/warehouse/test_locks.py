@@ -26,7 +26,7 @@ A_RUN, ALONE, A_NIGHT, ALIVE = (
     HOLD.format(how=how)
     for how in (
         "warehouse.writing()", "warehouse.alone()", "warehouse.only_one('night', wait=False)",
-        "warehouse.files.activity('a run/1')",
+        "warehouse.living('a run/1')",
     )
 )  # fmt: skip
 Process = subprocess.Popen[str]
