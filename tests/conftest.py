@@ -31,6 +31,17 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     sys.dont_write_bytecode = False
 
 
+_SLOW_FIXTURES = {"browser", "prefect_api"}
+"""A browser, and a Prefect server."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow what starts a browser or a Prefect server."""
+    for item in items:
+        if _SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _no_earlier_damage_notices() -> None:
     """Commands of this test report no damage that an earlier test found."""

@@ -14,6 +14,8 @@ import pytest
 from tests.faults.clients import chat, opened, post, request_bytes
 from tests.faults.server import Answer, Entry, FaultServer
 
+pytestmark = pytest.mark.slow
+
 
 def wait_for(condition: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + 30

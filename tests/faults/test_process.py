@@ -14,6 +14,8 @@ from tests.faults.answers import lognormal_latency, meets, seeded_faults, well_b
 from tests.faults.clients import chat, opened
 from tests.faults.process import ServerProcess
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 JUDGING = "Here is one item of an expert's grading rubric."
 

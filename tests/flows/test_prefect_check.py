@@ -12,6 +12,8 @@ from flows.cli.operate.doctor_checks import examine
 from flows.server.prefect_check import check_server
 from tests.builders import job_on
 
+pytestmark = pytest.mark.slow
+
 SECRET = "prbench:a-long-secret"
 
 

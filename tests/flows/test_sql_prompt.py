@@ -29,6 +29,8 @@ from tests.flows.conftest import PRBENCH, PROJECT
 from warehouse import Warehouse
 from warehouse.contracts.tables import COLUMNS, TABLES
 
+pytestmark = pytest.mark.slow
+
 Ask = Callable[[str], tuple[str, str]]
 
 

@@ -20,7 +20,7 @@ from tasks.llm.transport.wire import MOST_BYTES
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.llm.conftest import Calling, call_to
 
-pytestmark = pytest.mark.usefixtures("hurried")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 MEGABYTE = 1 << 20
 HUGE = 300 * MEGABYTE

@@ -17,7 +17,7 @@ from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to
 from tests.llm.test_ledger import spend, stored
 
-pytestmark = pytest.mark.usefixtures("hurried")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 ROOT = Path(__file__).parents[2]
 Serve = Callable[[Behaviour | Answer], FaultServer]

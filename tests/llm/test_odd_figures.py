@@ -16,7 +16,7 @@ from tests.faults.anything import AnyServer, Plain
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import Calling, call_to, failed
 
-pytestmark = pytest.mark.usefixtures("hurried")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 Serve = Callable[[Behaviour | Answer], FaultServer]
 ROUTES: dict[str, dict[str, Any]] = {

@@ -16,7 +16,7 @@ from tasks.rules.errors import PipelineError
 from tests.faults.anything import AnyServer, Plain, Seen
 from tests.llm.conftest import Calling, call_to
 
-pytestmark = pytest.mark.usefixtures("hurried")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
 
 Redirecting = Callable[[int, str], AnyServer]
 ROUTES: dict[str, dict[str, Any]] = {

@@ -19,6 +19,8 @@ from tests.report.browser import visiting
 from tests.report.drilled import answered, data, store, tiny_job
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 TASKS = ("t1", "t2", "t3")
 
 

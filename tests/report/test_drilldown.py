@@ -16,6 +16,8 @@ from tests.report.drilled import Row, data, files
 from tests.report.texts import CANARY
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 Cell = tuple[str, str, int, str, int]
 """Task, entry, trial, judging, place of the criterion."""
 _JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")

@@ -13,6 +13,8 @@ from tasks.report.drilldown import chunks
 from tasks.report.drilldown.chunks import Renewed
 from tests.report.drilled import answered, data, drill, files, store, tiny_job
 
+pytestmark = pytest.mark.slow
+
 TASKS = ("t1", "t2", "t3")
 HOSTILE = (
     "../../../etc/passwd", "a/b\\c", "con", "</script>", "x" * 300, "", "\u202etxt", "T1", "t1", "'; drop table x",

@@ -18,6 +18,8 @@ from tests.report.drilled import data
 from tests.report.evaluated import Evaluated
 from warehouse import Reader, Warehouse
 
+pytestmark = pytest.mark.slow
+
 POOLED = {each.name: each for page in PAGES for each in page.figures if each.reach == "pooled"}
 WHOLE = {each.name for page in PAGES for each in page.figures if each.reach == "warehouse"}
 

@@ -24,6 +24,8 @@ from tests.report.editions import rows_of
 from tests.report.research import JUDGES, MODELS, PERSON, VALUES
 from warehouse import Reader, Warehouse
 
+pytestmark = pytest.mark.slow
+
 FAMILIES = ("domain", "conceptual_breadth", "logical_nesting", "exploration")
 OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance", re.I)
 

@@ -16,6 +16,8 @@ from tests.report.editions import edition_of
 from tests.report.research import MODELS
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 
 class Sections(HTMLParser):
     """The text and the links of each section of a page, by its id."""

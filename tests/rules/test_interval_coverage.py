@@ -7,6 +7,8 @@ from tasks.rules.comparison import paired_difference
 from tasks.rules.statistics import SMALL, draws
 from tests.benchmarks.interval_coverage import ROUGH_WORLDS, WORLDS, cell, wider
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def drawn():

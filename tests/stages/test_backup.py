@@ -23,6 +23,8 @@ from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[FaultServer]:

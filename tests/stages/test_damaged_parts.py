@@ -21,6 +21,8 @@ from tests.stages.runs import judged, prepared, sampled
 from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 _OF_RUNS = {"runs", "spend"}
 """Tables that every run adds to."""
 

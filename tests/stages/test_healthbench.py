@@ -22,6 +22,8 @@ from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
 
+pytestmark = pytest.mark.slow
+
 THEMES = ("hedging", "emergency_referrals")
 POINTS = ((5, 3, -8), (2, -10, -9), (7, 1, -2), (4, -6, 1))
 TAGS = (["level:example", "axis:accuracy"], ["level:cluster", "axis:completeness", "cluster:c1"], ["axis:accuracy"])

@@ -20,6 +20,8 @@ from tests.hub.rows import hub_criterion
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 TASKS, CRITERIA = 3, 10
 VERDICTS = TASKS * CRITERIA
 

@@ -14,6 +14,8 @@ from tests.faults.server import Answer, FaultServer, Request, is_judging, well_b
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 N_CRITERIA = 98
 CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
 

@@ -19,6 +19,8 @@ from tests.faults.server import Answer, FaultServer, Request, is_judging, well_b
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
+pytestmark = pytest.mark.slow
+
 COUNTS = """
     select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
         (select count(*) from scores) as scores

@@ -14,6 +14,8 @@ from tests.faults.server import FaultServer
 from tests.stages.runs import judged, prepared
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 ANSWERS = [{"task": task, "model": "ada", "response": f"An answer to {task}."} for task in ("t1", "t2")]
 LABELS = [{"task": "t1", "model": "ada", "criterion": f"t1-c{i}", "criteria_met": True, "judge": "eva"} for i in (0, 1)]
 OTHER = [{"task": "t1", "model": "bell", "response": "Another one."}]

@@ -24,6 +24,8 @@ from tests.faults.server import Answer, FaultServer, Request, is_judging, well_b
 from tests.stages.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 N_CRITERIA = 98
 FIGURES = "select run_id, purpose, called_model, calls, failed_calls, unpriced_calls, cost_usd from spend order by all"
 

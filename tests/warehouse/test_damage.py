@@ -19,6 +19,8 @@ from warehouse.contracts.tables import COLUMNS, TABLES
 from warehouse.files.damage import is_database_whole, is_whole, take_notices
 from warehouse.parts.migrations import known_version, version_of
 
+pytestmark = pytest.mark.slow
+
 Rows = dict[str, list[tuple[Any, ...]]]
 
 

@@ -14,6 +14,8 @@ from warehouse import Warehouse
 from warehouse.database.build import build
 from warehouse.parts.compaction import compact
 
+pytestmark = pytest.mark.slow
+
 BATCHES = ["import-1", "import-2"]
 
 
