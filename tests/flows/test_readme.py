@@ -1,8 +1,9 @@
-"""What the README shows is what comes out."""
+"""What the README and the guide to the command show is what comes out."""
 
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,12 +14,17 @@ from flows.run.config import load_job
 from tests.flows.conftest import PROJECT, Command
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
+GUIDE = (PROJECT / "flows" / "cli" / "README.md").read_text(encoding="utf-8")
 
 
-def _console_blocks() -> list[tuple[list[str], str]]:
-    """The commands of the README that show their output, in order, each as arguments and what it prints."""
+def _shown(path: Path) -> str:
+    return path.relative_to(PROJECT).as_posix()
+
+
+def _console_blocks(document: str) -> list[tuple[list[str], str]]:
+    """The commands of a document that show their output, in order, each as arguments and what it prints."""
     found = []
-    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
+    for block in re.findall(r"```console\n(.*?)```", document, re.DOTALL):
         for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             line, _, output = shown.partition("\n")
             found.append((shlex.split(line), output))
@@ -28,14 +34,23 @@ def _console_blocks() -> list[tuple[list[str], str]]:
 @pytest.mark.slow
 def test_the_commands_of_the_readme_print_what_it_shows(command: Command) -> None:
     shutil.copytree(PROJECT / "warehouse" / "samples", command.folder / "warehouse" / "samples")
-    for arguments, output in _console_blocks():
+    # Those of the guide follow in the same folder: it builds on what the README imports.
+    for arguments, output in [*_console_blocks(README), *_console_blocks(GUIDE)]:
         assert arguments[:3] == ["uv", "run", "prbench"]
         done = command(*arguments[3:], "--warehouse", "data")
         assert done.stdout == output, arguments
 
 
 def test_three_questions_are_shown_in_sql() -> None:
-    assert sum(arguments[3] == "sql" for arguments, _ in _console_blocks()) == 3
+    assert sum(arguments[3] == "sql" for arguments, _ in _console_blocks(README)) == 3
+
+
+def test_the_guide_shows_the_output_of_comparisons() -> None:
+    assert {"diff", "judges"} <= {arguments[3] for arguments, _ in _console_blocks(GUIDE)}
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 def test_every_command_has_help_with_an_example_and_is_in_no_document_under_another_name() -> None:
@@ -48,7 +63,7 @@ def test_every_command_has_help_with_an_example_and_is_in_no_document_under_anot
     for name, subcommand in cli.commands.items():
         assert subcommand.help, name
         assert name == "import" or "Examples:" in (subcommand.epilog or ""), name
-    used = set(re.findall(r"prbench ([a-z][a-z-]+)", README))
+    used = set(re.findall(r"prbench ([a-z][a-z-]+)", README + GUIDE))
     assert used <= names | {"run"}
 
 
@@ -58,16 +73,25 @@ def test_the_example_configuration_is_one(tmp_path: pytest.TempPathFactory) -> N
     assert yaml.safe_load((PROJECT / "prbench.example.yaml").read_text())["benchmark"] == "prbench"
 
 
-def test_the_links_of_the_readme_lead_somewhere() -> None:
-    targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if "://" not in target]
-    assert targets
-    assert [target for target in targets if not (PROJECT / target.partition("#")[0]).exists()] == []
+def _documents() -> list[Path]:
+    """The documents at the top, and the README of every folder (but not of what a run may store in the warehouse)."""
+    folders = [PROJECT / name for name in ("flows", "tasks", "sql", "expectations", "tests")]
+    tops = [PROJECT / name for name in ("README.md", "CHANGELOG.md", "warehouse/README.md")]
+    return [*tops, *(path for folder in folders for path in sorted(folder.rglob("README.md")))]
 
 
-def test_the_pictures_of_the_readme_are_there_and_small() -> None:
-    shown = re.findall(r'<img src="([^"]+)"', README)
+@pytest.mark.parametrize("path", _documents(), ids=_shown)
+def test_the_links_of_a_document_lead_somewhere(path: Path) -> None:
+    targets = [target for target in re.findall(r"\]\(([^)]+)\)", path.read_text("utf-8")) if "://" not in target]
+    assert [target for target in targets if not (path.parent / target.partition("#")[0]).exists()] == []
 
-    sizes = [(PROJECT / path).stat().st_size for path in shown]
-    assert len(sizes) == 6
-    assert max(sizes) < 100_000
-    assert sum(sizes) < 400_000
+
+def test_the_pictures_of_the_report_are_there_and_small() -> None:
+    texts = [README, (PROJECT / "tasks" / "report" / "README.md").read_text(encoding="utf-8")]
+    shown = {Path(path).name for text in texts for path in re.findall(r'<img src="([^"]+)"', text)}
+    pictures = {path.name: path.stat().st_size for path in (PROJECT / "tasks" / "report" / "pictures").iterdir()}
+
+    assert shown == set(pictures)
+    assert len(re.findall("<img", README)) == 2
+    assert max(pictures.values()) < 100_000
+    assert sum(pictures.values()) < 400_000
