@@ -31,12 +31,20 @@ if sys.dont_write_bytecode and not Path(str(pytest.__spec__.cached)).exists():
     sys.dont_write_bytecode = False
 
 
-_SLOW_FIXTURES = {"browser", "prefect_api"}
-"""A browser, and a Prefect server."""
+_SLOW_FIXTURES = {
+    "browser",
+    "prefect_api",
+    "world_site",
+    "hostile_job",
+    "hostile_site",
+    "research_job",
+    "research_site",
+}
+"""A browser, a Prefect server, whole reports, and the larger of the made-up warehouses."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow what starts a browser or a Prefect server."""
+    """Mark as slow what needs one of these."""
     for item in items:
         if _SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)

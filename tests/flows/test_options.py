@@ -166,7 +166,7 @@ def test_examples_are_commands_that_click_can_read() -> None:
             assert parsed(words[words.index("prbench") + 1 :]) is not cli, (name, line)
 
 
-@pytest.mark.parametrize("document", ["README.md", "flows/README.md"])
+@pytest.mark.parametrize("document", ["README.md", "flows/README.md", "flows/cli/README.md"])
 def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -> None:
     text = (PROJECT / document).read_text(encoding="utf-8")
     found = re.findall(r"^(?:\$ )?uv run prbench (.+)$", text, re.MULTILINE)

@@ -29,6 +29,8 @@ from tests.hub.sessions import (
     rows_of,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def task_ids(rows: list[dict[str, Any]]) -> list[str]:
     return [row["task"] for row in rows]

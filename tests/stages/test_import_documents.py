@@ -18,6 +18,8 @@ from tests.builders import good_row, job_on, write_jsonl
 from tests.documents.making import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 RESPONSES = "select model, task_id, trial, vintage, status, text from responses order by all"
 
 
