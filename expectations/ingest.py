@@ -66,7 +66,7 @@ def unique_criterion_id() -> Iterator[Expectation]:
     """A task's criteria have different ids."""
     yield _of_criteria(
         "unique_criterion_id",
-        "a criterion id stands once in a task",
+        "a criterion id appears once in a task",
         "ExpectCompoundColumnsToBeUnique",
         column_list=["task_id", "criterion_id"],
     )
@@ -76,7 +76,7 @@ def title_once() -> Iterator[Expectation]:
     """No criterion is asked twice."""
     yield _of_criteria(
         "title_once",
-        "a criterion's title stands once in a task",
+        "a criterion's title appears once in a task",
         "ExpectCompoundColumnsToBeUnique",
         severity="warning",
         column_list=["task_id", "title"],
@@ -87,7 +87,7 @@ def title_not_empty() -> Iterator[Expectation]:
     """Criteria have a text."""
     yield _of_criteria(
         "title_not_empty",
-        "a criterion's title says something",
+        "a criterion's title is not empty",
         "ExpectColumnValuesToMatchRegex",
         column="title",
         regex=f"[^{_BLANK}]",
@@ -125,7 +125,7 @@ def labels_known() -> Iterator[Expectation]:
     """A task's labels are in the benchmark's vocabularies."""
     yield _of_rubrics(
         "labels_known",
-        "the labels of a task are known ones",
+        "the labels of a task are known",
         "ExpectColumnValuesToBeInSet",
         severity="warning",
         column="n_unknown_labels",
@@ -137,7 +137,7 @@ def unique_task_id() -> Iterator[Expectation]:
     """Tasks have different ids."""
     yield _of_rubrics(
         "unique_task_id",
-        "a task id stands once in a split, with one content",
+        "a task id appears once in a split, with one content",
         "ExpectColumnValuesToBeInSet",
         column="n_rows",
         value_set=[1],

@@ -1,4 +1,4 @@
--- Which model run are there, of which revision, when were they answered and
+-- Which model runs are there, of which revision, when were they answered and
 -- when judged?
 with of_benchmark as (
     select * from staging.model_runs

@@ -1,4 +1,4 @@
--- The models that were sampled anew in a night and judged, each judging with
+-- The models that were sampled again in a night and judged, each judging with
 -- its last comparable vintage: the last night, or the pinned sampling, that was
 -- judged at least half as much, and in which the judge was in control. A night
 -- that was cut short, or whose judge decided otherwise than it did, is no

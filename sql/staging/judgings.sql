@@ -1,9 +1,6 @@
 -- One row: a judging; a judge with its parameters, template, grading, rubric
 -- and judge trial.
 --
--- A judging: a judge with its parameters, template, grading, rubric and judge
--- trial.
---
 -- built as: table
 -- depends on: staging.graded_verdicts
 select

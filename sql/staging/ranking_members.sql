@@ -1,7 +1,7 @@
 -- One row: a model run among those that it is ranked with.
 --
--- Which model run are ranked against each other: those of one vintage, and the
--- latest of every model, whatever its vintage: models that are sampled anew
+-- Which model runs are ranked against each other: those of one vintage, and the
+-- latest of every model, whatever its vintage: models that are sampled again
 -- each night stand beside those that are not. Where all are of one vintage,
 -- both are the same.
 --

@@ -1,5 +1,5 @@
--- One row: a model run' rank among those that it is ranked with, over the tasks
--- with a complete trial for each of them.
+-- One row: a model run's rank among those that it is ranked with, over the
+-- tasks with a complete trial for each of them.
 --
 -- Ranks compare the tasks with at least one complete trial for every ranked
 -- model of a ranking under a label on a task set, by the mean before any

@@ -1,7 +1,7 @@
 -- One row: a model's rank under a label on a task set, and the ranks that the
 -- intervals allow.
 --
--- A model run' rank, and the ranks that the intervals of the ranked models
+-- A model run's rank, and the ranks that the intervals of the ranked models
 -- allow: at best one behind the models whose whole interval is above its own,
 -- at worst one before those whose whole interval is below. Without an interval
 -- a model could be anywhere. Intervals rest on each model's own tasks, ranks on

@@ -1,9 +1,6 @@
 -- One row: the mean of one trial over the tasks that are complete in it, before
 -- any clipping.
 --
--- The mean of each trial over the tasks that are complete in it, not yet
--- clipped.
---
 -- built as: table
 -- depends on: staging.breakdown_values, staging.task_set_members
 with trial_values as (

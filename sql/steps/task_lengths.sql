@@ -1,8 +1,5 @@
--- One row: the length of a model run' answers to a task, the mean over the
+-- One row: the length of a model run's answers to a task, the mean over the
 -- trials that its score rests on.
---
--- The length of a model run' answers to a task, the mean over the trials that
--- its score rests on.
 --
 -- depends on: staging.response_points, responses
 select

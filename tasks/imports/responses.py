@@ -160,8 +160,8 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
         ),
         (sum(text.n_pages_without_text for text in texts.values()), "pages without text"),
         (sum(text.n_unreadable for text in texts.values()), "characters that a PDF does not tell are U+FFFD"),
-        (sum(text.lacks_formulas for text in texts.values()), "DOCX files whose formulas were left out"),
-        (n_left_out, "other files left out"),
-        (n_unknown, "rows on unknown tasks left out"),
+        (sum(text.lacks_formulas for text in texts.values()), "DOCX files whose formulas were skipped"),
+        (n_left_out, "other files skipped"),
+        (n_unknown, "rows skipped whose task is not in the data set"),
     )
     yield from (f"{n} {what}" for n, what in found if n)

@@ -82,7 +82,7 @@ def import_verdicts(
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
-        report.notes.append(f"{len(decided) - len(placed)} rows on unknown tasks or criteria left out")
+        report.notes.append(f"{len(decided) - len(placed)} rows skipped whose task or criterion is not in the data set")
     return report
 
 

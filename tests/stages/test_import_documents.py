@@ -120,7 +120,7 @@ def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, fol
 
     assert f"{folder / '.DS_Store'}, and 1 more" in str(caught.value)
     assert [] == stored(job)
-    assert "2 other files left out" in import_responses(job, folder, skip_other=True).line
+    assert "2 other files skipped" in import_responses(job, folder, skip_other=True).line
     assert 1 == len(stored(job))
 
 

@@ -23,9 +23,8 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
               help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
 @click.option("--name", metavar="NAME", callback=_name_checked,
               help="Name the deployments nightly-NAME and so on, for several warehouses on one server.")  # fmt: skip
-@click.option(
-    "--work-pool", metavar="NAME", help="Register the deployments for the workers of this work pool, and end."
-)
+@click.option("--work-pool", metavar="NAME",
+              help="Register the deployments in this work pool and exit; its workers run them.")  # fmt: skip
 @shared_options(output=("verbose",))
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
     """Serve the scheduled deployments until interrupted.

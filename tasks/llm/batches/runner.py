@@ -13,9 +13,9 @@ from tasks.llm.batches.results import read_result, shortfall
 from tasks.llm.failures import failure_of, is_final
 from tasks.llm.ledger.entries import Entry, as_text
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.set_aside import SetAside, happens
 from tasks.llm.limits.admission import Outcome
 from tasks.llm.limits.budget import Budget, Usage
+from tasks.llm.limits.set_aside import SetAside, happens
 from tasks.llm.prices import most_of
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
