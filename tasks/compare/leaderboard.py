@@ -14,14 +14,14 @@ from warehouse import Reader, Warehouse
 
 EVERY = "all"
 """Asks for the rows of all vintages."""
-_PARTS = {"category", "severity"}
-"""Cuts of every rubric; others are cuts of the tasks, or labels that tell themselves."""
+_OF_RUBRICS = {"category", "severity"}
+"""Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a cut, and
-    which tasks.
+    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a
+    breakdown, and which tasks.
 
     `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
     """  # noqa: D205 - what is chosen from takes two lines
@@ -38,8 +38,8 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
     """The chosen leaderboard on the job's data-set revision.
 
     Raises:
-        UsageError: the benchmark has no such score or cut, the warehouse no such selection; with `must_know`, a label
-            asked for has no row at all.
+        UsageError: the benchmark has no such score or breakdown, the warehouse no such selection; with `must_know`, a
+            label asked for has no row at all.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     _refuse_other_benchmarks(benchmark, choice)
@@ -52,7 +52,7 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
     board = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:
-            score = _score(benchmark, choice, is_of_part=False)
+            score = _score(benchmark, choice, is_of_criteria=False)
             found = _on_selection(reader, choice.selection, given | {"score": score}, board)
         elif choice.is_severity:
             asked = {**given, **board, "is_hard": choice.is_hard}
@@ -66,19 +66,19 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
 
 def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
     """Refuse what is asked about other benchmarks than this."""
-    common = (cut for cut in benchmark.common_cuts if cut != "severity" or benchmark.severities)
-    cuts = [*common, *benchmark.cuts]
-    if choice.by is not None and choice.by not in cuts:
-        raise UsageError(f"--by {choice.by}: {benchmark.name} has {', '.join(cuts)}")
+    common = (breakdown for breakdown in benchmark.common_breakdowns if breakdown != "severity" or benchmark.severities)
+    breakdowns = [*common, *benchmark.breakdowns]
+    if choice.by is not None and choice.by not in breakdowns:
+        raise UsageError(f"--by {choice.by}: {benchmark.name} has {', '.join(breakdowns)}")
     if choice.is_severity and not benchmark.severities:
         raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
 
 
 def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping[str, Any]) -> Table:
-    cut = choice.by or "all"
-    is_of_part = cut in _PARTS or _is_of_criteria(reader, cut, given)
-    score = _score(benchmark, choice, is_of_part=is_of_part)
-    asked = {**given, "score": score, "breakdown": cut, "is_hard": choice.is_hard}
+    breakdown = choice.by or "all"
+    is_of_criteria = breakdown in _OF_RUBRICS or _is_of_criteria(reader, breakdown, given)
+    score = _score(benchmark, choice, is_of_criteria=is_of_criteria)
+    asked = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
     columns, rows = reader.table(sql.read("questions/leaderboard"), asked)
     at = columns.index("label")
     if choice.by is None:
@@ -86,16 +86,16 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     return Table([*columns[:at], choice.by, *columns[at + 1 :]], rows)
 
 
-def _is_of_criteria(reader: Reader, cut: str, given: Mapping[str, Any]) -> bool:
-    """Whether the labels of a cut are those of criteria."""
+def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:
+    """Whether the labels of a breakdown are those of criteria."""
     query = "select count(*) from criterion_labels where benchmark = ? and dataset_revision = ? and kind = ?"
-    return bool(reader.value(query, [given["benchmark"], given["revision"], cut]))
+    return bool(reader.value(query, [given["benchmark"], given["revision"], breakdown]))
 
 
-def _score(benchmark: Benchmark, choice: Choice, *, is_of_part: bool) -> str:
-    """The score that was asked for; else the main one, or for a part of the rubric one that every part has."""
+def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str:
+    """The score that was asked for; else the main one, or for some criteria of a rubric one that any of them have."""
     names = [definition.score_name for definition in benchmark.scores]
-    fitting = (benchmark.part_score if is_of_part else benchmark.primary_score).score_name
+    fitting = (benchmark.part_score if is_of_criteria else benchmark.primary_score).score_name
     if (choice.score or fitting) not in names:
         raise UsageError(f"--score {choice.score}: {benchmark.name} has {', '.join(names)}")
     return choice.score or fitting

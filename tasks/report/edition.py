@@ -11,7 +11,7 @@ from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
-from tasks.report.figures import Cut
+from tasks.report.figures import Breakdown
 from tasks.report.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.missing_work import judgings
@@ -78,16 +78,16 @@ class Edition:
         return {row["kind"] for row in self._kinds}
 
     @cached_property
-    def own_cuts(self) -> tuple[Cut, ...]:
+    def own_breakdowns(self) -> tuple[Breakdown, ...]:
         """Of the kinds that the benchmark alone has those of which there is a label, in its order."""
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
-        titles = self.benchmark.cuts
-        return tuple(Cut(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
+        titles = self.benchmark.breakdowns
+        return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
 
     @cached_property
     def category_title(self) -> str | None:
         """What the benchmark calls the categories of criteria, where it says so."""
-        found = (self.benchmark.cuts.get(row["kind"]) for row in self._kinds if row["is_category"])
+        found = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
         return next(found, None)
 
     @cached_property

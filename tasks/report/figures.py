@@ -66,7 +66,7 @@ class Figure:
         given: what such a query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
         notes: sentences about these very rows, below the charts.
-        cut: the kind of label that it is about; it is left out where the data has none of this kind.
+        breakdown: the kind of label that it is about; it is left out where the data has none of this kind.
         is_optional: whether it is left out where it has no rows.
         reach: what it is of, where that is not the report's tasks.
     """
@@ -82,13 +82,13 @@ class Figure:
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
-    cut: str = ""
+    breakdown: str = ""
     is_optional: bool = False
     reach: Reach = "tasks"
 
 
 @dataclass(frozen=True)
-class Cut:
+class Breakdown:
     """A kind of label that the data has: its name and title, and whether criteria carry it, or else tasks."""
 
     kind: str
@@ -112,4 +112,4 @@ class Page:
     n_chosen: int | None = None
     template: str = "figures.html"
     has_judging: bool = True
-    own: Callable[[Cut], Figure] | None = None
+    own: Callable[[Breakdown], Figure] | None = None

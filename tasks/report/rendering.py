@@ -74,15 +74,17 @@ def as_json(value: Any) -> Markup:
 
 def figures_of(page: Page, edition: Edition, site: Site) -> list[Drawn]:
     """Draw the figures of a page that the edition has something for."""
-    own = [page.own(cut) for cut in edition.own_cuts] if page.own else []
-    figures = [_titled(figure, edition) for figure in page.figures if not figure.cut or figure.cut in edition.kinds]
+    own = [page.own(breakdown) for breakdown in edition.own_breakdowns] if page.own else []
+    figures = [
+        _titled(figure, edition) for figure in page.figures if not figure.breakdown or figure.breakdown in edition.kinds
+    ]
     found = [drawn(figure, edition, site) for figure in (*figures, *own)]
     return [each for each in found if each is not None]
 
 
 def _titled(figure: Figure, edition: Edition) -> Figure:
     """A figure, with what the benchmark calls its categories where it is about them."""
-    title = edition.category_title if figure.cut == "category" else None
+    title = edition.category_title if figure.breakdown == "category" else None
     return replace(figure, title=f"{figure.title} ({title})") if title else figure
 
 

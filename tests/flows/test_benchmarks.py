@@ -28,7 +28,7 @@ TWIN = """
 from dataclasses import replace
 from tasks.benchmarks.prbench import BENCHMARK as PRBENCH
 
-BENCHMARK = replace(PRBENCH, name="twin", title="A twin of PRBench", cuts={"mood": "Mood"},
+BENCHMARK = replace(PRBENCH, name="twin", title="A twin of PRBench", breakdowns={"mood": "Mood"},
     gradings={"ternary": "researchrubrics_ternary_v1", "binary": "binary_v1"})
 """
 COMMANDS = (
@@ -162,7 +162,7 @@ def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, argume
 
 
 @pytest.mark.parametrize(
-    ("name", "cuts"),
+    ("name", "breakdowns"),
     [
         (
             "prbench",
@@ -172,15 +172,17 @@ def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, argume
         ("researchrubrics", "category, severity, subset, domain, conceptual_breadth, logical_nesting, exploration, "),
     ],
 )
-def test_a_cut_that_there_is_not_is_answered_with_those_of_the_benchmark(tmp_path: Path, name: str, cuts: str) -> None:
+def test_an_unknown_breakdown_is_answered_with_those_of_the_benchmark(
+    tmp_path: Path, name: str, breakdowns: str
+) -> None:
     config = tmp_path / "prbench.yaml"
     config.write_text(f"benchmark: {name}\ndataset: {{source: sample}}", encoding="utf-8")
     job = load_job(Asked(config=config, warehouse=tmp_path / "warehouse"))
-    with pytest.raises(UsageError, match=f"^--by bogus: {name} has {cuts}"):
+    with pytest.raises(UsageError, match=f"^--by bogus: {name} has {breakdowns}"):
         leaderboard(job, Choice(by="bogus"))
 
 
-def test_a_cut_that_a_benchmark_declares_is_one_to_ask_for(world: World) -> None:
+def test_a_breakdown_that_a_benchmark_declares_is_one_to_ask_for(world: World) -> None:
     assert world.run("leaderboard", "--benchmark", "twin", "--by", "mood") == "No model has a verdict here yet.\n"
 
 
@@ -254,8 +256,12 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
         ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
         ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
         ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
-        ("a5", TWIN.replace("mood", "topic"), "`cuts`: every benchmark has topic; give the kind another name"),
-        ("a6", TWIN.replace("cuts=", "scores=PRBENCH.scores[:1] * 2, cuts="), "each has a name of its own and"),
+        ("a5", TWIN.replace("mood", "topic"), "`breakdowns`: every benchmark has topic; give the kind another name"),
+        (
+            "a6",
+            TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="),
+            "each has a name of its own and",
+        ),
         ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
         ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
     ],

@@ -16,7 +16,7 @@ from tests.builders import admitted, at, criterion, response, verdict
 from tests.report.contenders import JUDGES
 from tests.report.editions import check_sources, edition_of, rows_of
 from tests.report.evaluated import Evaluated, Row
-from tests.stages.cuts_oracle import severity_rows
+from tests.stages.breakdowns_oracle import severity_rows
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}

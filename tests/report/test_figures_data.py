@@ -21,7 +21,7 @@ from tasks.report.site import Site
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, row
 from tests.report.attacks import ATTACKS
 from tests.report.editions import check_sources, edition_of, rows_of
-from tests.stages.cuts_oracle import severity_rows
+from tests.stages.breakdowns_oracle import severity_rows
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}

@@ -14,7 +14,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, METHOD, SMALL, draws, mean_intervals, ratio_intervals
 from tests.builders import admitted, criterion, job_on, response, verdict
-from tests.stages.cuts_oracle import BOARDS, EVERY_ROW, Key, Oracle, World, cuts_world, rows_of
+from tests.stages.breakdowns_oracle import BOARDS, EVERY_ROW, Key, Oracle, World, breakdowns_world, rows_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 
@@ -28,7 +28,7 @@ Table = dict[Key, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def oracle() -> Oracle:
-    return Oracle(cuts_world(seed=20260302, n_tasks=54))
+    return Oracle(breakdowns_world(seed=20260302, n_tasks=54))
 
 
 @pytest.fixture(scope="module")

@@ -56,7 +56,7 @@ const judged = {
   isShown: (looked, show) =>
     ({ flips: looked.isFlip, disputes: looked.isDispute, failures: looked.isFailure })[show] ?? true,
 
-  drawCriteria(task, sides, { judgings, cuts: kinds }, asked) {
+  drawCriteria(task, sides, { judgings, breakdowns: kinds }, asked) {
     const judges = this.judges(sides, judgings);
     this.kinds = kinds;
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, asked));

@@ -53,8 +53,8 @@ const page = {
     const facts = [
       [this.index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits?.join(", ")],
       ["Decision", task.decision_types?.join(", ")], ["Pathway", task.economic_pathways?.join(", ")],
-      ...this.index.cuts.map(({ kind, title }) =>
-        [title, cuts.words(task.labels.filter((each) => each.kind === kind)).join(", ")]),
+      ...this.index.breakdowns.map(({ kind, title }) =>
+        [title, breakdowns.words(task.labels.filter((each) => each.kind === kind)).join(", ")]),
       ["Hard", task.is_hard ? "in the latest own hard selection" : null],
     ];
     document.getElementById("about").replaceChildren(...facts.filter(([, value]) => value).map(([name, value]) =>

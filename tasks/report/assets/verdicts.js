@@ -10,7 +10,7 @@ const search = {
     const criteria = await prbench.list("criteria", this.index);
     this.criteria = criteria.title.map((title, place) => ({
       place, title, weight: criteria.weight[place], key: criteria.key[place], labels: criteria.labels[place],
-      words: [title, ...cuts.words(criteria.labels[place])].join(" ").toLowerCase(),
+      words: [title, ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
       category: criteria.category.labels[criteria.category.numbers[place]] ?? null,
       severity: criteria.severity.labels[criteria.severity.numbers[place]] ?? null,
     }));
@@ -29,7 +29,7 @@ const search = {
     const { tasks, entries, statuses } = this.index;
     filters.name("field", this.index.field_title);
     filters.name("category", this.index.category_title);
-    cuts.offer(this.index.cuts, [...tasks, ...this.criteria].flatMap((each) => each.labels));
+    breakdowns.offer(this.index.breakdowns, [...tasks, ...this.criteria].flatMap((each) => each.labels));
     filters.fill("field", tasks.map((task) => task.field));
     filters.fill("topic", tasks.map((task) => task.topic));
     filters.fill("split", tasks.flatMap((task) => task.splits ?? []));
@@ -65,7 +65,7 @@ const search = {
       && (!asked.split || task.splits?.includes(asked.split))
       && (!asked.category || criterion.category === asked.category)
       && (!asked.severity || criterion.severity === asked.severity)
-      && cuts.match(asked, [...task.labels, ...criterion.labels])
+      && breakdowns.match(asked, [...task.labels, ...criterion.labels])
       && asked.holdsWords(criterion.words);
   },
 
@@ -120,7 +120,7 @@ const search = {
       make("td", {}, task.task_id, make("br"), make("small", {}, task.topic ?? task.field ?? "")));
   },
 
-  about: ({ severity, category, labels }) => [severity, category, ...cuts.words(labels)].filter(Boolean).join(" · "),
+  about: ({ severity, category, labels }) => [severity, category, ...breakdowns.words(labels)].filter(Boolean).join(" · "),
 };
 
 choice.listeners.push((chosen) => {

@@ -7,7 +7,7 @@ import altair as alt
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import INTERVAL, Column, Cut, Figure, Page, Panel, Rows
+from tasks.report.figures import INTERVAL, Breakdown, Column, Figure, Page, Panel, Rows
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
 from tasks.report.wording import score_word
 
@@ -117,25 +117,25 @@ def _failing(rows: Rows, value: str, what: str) -> list[Panel]:
     return by_split(rows, draw, what)
 
 
-def _cut(cut: Cut, name: str, label: str, panels: Draw, says: str) -> Figure:
-    """A figure of the tasks or criteria under each label of a cut; its table lists what the charts show."""
-    what = "criteria" if cut.of_criteria else "tasks"
+def _breakdown(breakdown: Breakdown, name: str, label: str, panels: Draw, says: str) -> Figure:
+    """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
+    what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
-        name, cut.title, says, _columns(label), panels, query="breakdowns", listed=on_full_splits, cut=cut.kind,
-        given={"breakdown": cut.kind, "of_criteria": cut.of_criteria},
+        name, breakdown.title, says, _columns(label), panels, query="breakdowns", listed=on_full_splits,
+        breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip
 
 
-def own_cut(cut: Cut) -> Figure:
+def own_breakdown(breakdown: Breakdown) -> Figure:
     """The figure of a kind of label that the benchmark alone has."""
     what = (
         "Mean $part_score ($part_formula) over the criteria under each label"
-        if cut.of_criteria
+        if breakdown.of_criteria
         else "Mean $score on the tasks under each label"
     )
     says = f"{what}, the easiest first; what has several labels counts under each. {_FEW}"
-    return _cut(cut, f"breakdown_{cut.kind}", cut.title, as_fits, says)
+    return _breakdown(breakdown, f"breakdown_{breakdown.kind}", breakdown.title, as_fits, says)
 
 
 FAILURES = Figure(
@@ -158,7 +158,7 @@ FAILURES = Figure(
     failing,
     empty="No model has been judged yet.",
     listed=on_full_splits,
-    cut="category",
+    breakdown="category",
 )
 
 
@@ -167,41 +167,42 @@ CATEGORIES = Page(
     "Categories",
     "Where the models are strong and weak: by what the criteria ask for, how grave they are, and the kind of task.",
     (
-        _cut(
-            Cut("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
+        _breakdown(
+            Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
             "Mean $part_score of an answer ($part_formula) over the criteria of one category, with the 95 % interval "
             f"for other tasks of the same kind. The category that is easiest for these models comes first. {_FEW}",
         ),
         FAILURES,
         CRITICAL,
         SEVERITIES,
-        _cut(
-            Cut("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
+        _breakdown(
+            Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
             f"Mean $score on the tasks of each topic, the easiest topic first. {_SMALL}",
         ),
-        _cut(
-            Cut("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
+        _breakdown(
+            Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
             "Mean $score by the kind of decision that the task asks about; a task with several labels counts under "
             f"each. {_SMALL}",
         ),
-        _cut(
-            Cut("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways", "Economic pathway",
-            as_heat, "Mean $score by the economic consequence of the decision; a task with several labels counts under "
+        _breakdown(
+            Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways",
+            "Economic pathway", as_heat,
+            "Mean $score by the economic consequence of the decision; a task with several labels counts under "
             f"each. {_SMALL}",
         ),
-        _cut(
-            Cut("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
+        _breakdown(
+            Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
             f"Mean $score on questions put by experts and by laypeople, with 95 % intervals. {_HOLLOW}",
         ),
-        _cut(
-            Cut("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
+        _breakdown(
+            Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
             f"Mean $score by the number of user turns; only the last answer is judged. {_SMALL}",
         ),
-        _cut(
-            Cut("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
+        _breakdown(
+            Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
             by_references, f"Mean $score on tasks that come with reference texts and on those without. {_HOLLOW}",
         ),
     ),
     n_chosen=6,
-    own=own_cut,
+    own=own_breakdown,
 )  # fmt: skip

@@ -117,7 +117,7 @@ _TOPICS = Figure(
         Column("mean_score", "Mean score", "score"),
     ),
     topics,
-    cut="topic",
+    breakdown="topic",
     empty="There is no hard subset, or it is not stored what it was chosen from.",
 )
 _OVERLAPS = Figure(

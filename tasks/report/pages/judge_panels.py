@@ -14,7 +14,7 @@ from tasks.report.figures import Panel, Row, Rows
 
 _MOST_PAIRS = 3
 """Pairs of graders that are drawn where all of them would be too many to tell apart."""
-_CUTS = {
+_BREAKDOWNS = {
     "category": "By category of the criterion",
     "severity": "By weight class of the criterion",
     "model": "By model that answered",
@@ -85,7 +85,7 @@ def confusing(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def cutting(rows: Rows) -> list[Panel]:
+def by_label(rows: Rows) -> list[Panel]:
     """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
     drawn = [{**row, "pair": _pair(row)} for row in rows if row["place"] <= _MOST_PAIRS]
     low, _ = range_of(drawn, "kappa_ci_low", "kappa")
@@ -94,14 +94,14 @@ def cutting(rows: Rows) -> list[Panel]:
         Panel(
             title,
             dots(
-                [{name: row[name] for name in columns} for row in of_cut], label="label", value="kappa",
+                [{name: row[name] for name in columns} for row in of_breakdown], label="label", value="kappa",
                 low="kappa_ci_low", high="kappa_ci_high", title="Kappa", name="pair",
-                labels=sorted({row["label"] for row in of_cut}), names=names_in_order(drawn, "pair"),
+                labels=sorted({row["label"] for row in of_breakdown}), names=names_in_order(drawn, "pair"),
                 hollow="is_few", domain=(min(low, 0.0), 1.0),
             ),
         )
-        for cut, title in _CUTS.items()
-        if (of_cut := [row for row in drawn if row["breakdown"] == cut])
+        for breakdown, title in _BREAKDOWNS.items()
+        if (of_breakdown := [row for row in drawn if row["breakdown"] == breakdown])
     ]  # fmt: skip
 
 

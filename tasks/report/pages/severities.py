@@ -93,7 +93,7 @@ CRITICAL = Figure(
     gravest,
     empty="No model has been judged on criteria of the highest severity yet.",
     listed=on_full_splits,
-    cut="severity",
+    breakdown="severity",
 )
 SEVERITIES = Figure(
     "severities",
@@ -105,5 +105,5 @@ SEVERITIES = Figure(
     by_severity,
     empty="No model has been judged on criteria with a severity yet.",
     listed=on_full_splits,
-    cut="severity",
+    breakdown="severity",
 )

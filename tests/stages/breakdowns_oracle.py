@@ -31,14 +31,14 @@ EVERY_ROW = """
         select *, 'all' as breakdown, '' as label from hard_leaderboard
     )
 """
-"""The rows of all leaderboards, whole boards under the cut `all`."""
+"""The rows of all leaderboards, whole boards under the breakdown `all`."""
 
 Cell = tuple[str, str, int]
 """(task id, model, trial)"""
 Label = tuple[str, str]
-"""(cut, label)"""
+"""(breakdown, label)"""
 Key = tuple[str, str, str, str, str]
-"""(board, model, cut, label, score name)"""
+"""(board, model, breakdown, label, score name)"""
 Decisions = Mapping[tuple[Cell, str], int | None]
 """1 met, 0 unmet, None failed; what is absent was not judged"""
 
@@ -54,7 +54,7 @@ class Criterion(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A task with all that it can be cut by."""
+    """A task with all labels that it counts under."""
 
     task_id: str
     field: str
@@ -77,7 +77,7 @@ class World:
     decisions: Decisions
 
 
-def cuts_world(seed: int, n_tasks: int = 60) -> World:
+def breakdowns_world(seed: int, n_tasks: int = 60) -> World:
     """A world with everything that happens to responses and verdicts, and a task that is refused."""
     dice = random.Random(seed)
     tasks = {f"t{i:03d}": _task(dice, f"t{i:03d}", i) for i in range(n_tasks)}
@@ -333,7 +333,7 @@ class Oracle:
 
     @cached_property
     def _under(self) -> dict[tuple[str, str, str, str], list[str]]:
-        """The tasks by board, cut, label and score."""
+        """The tasks by board, breakdown, label and score."""
         found: dict[tuple[str, str, str, str], list[str]] = {}
         for board in BOARDS:
             for task in self.tasks_on(board):
@@ -349,8 +349,8 @@ class Oracle:
 
     def responses_to(self, key: Key, task: str) -> dict[int, Known]:
         """What is known of a task in each trial of the model."""
-        _, model, cut, label, _ = key
-        return {trial: self.known((task, model, trial), (cut, label)) for trial in MODELS[model]}
+        _, model, breakdown, label, _ = key
+        return {trial: self.known((task, model, trial), (breakdown, label)) for trial in MODELS[model]}
 
     def trial_values(self, key: Key) -> dict[str, dict[int, Fraction]]:
         """The values in the trials that are complete, of the tasks that have any."""

@@ -10,7 +10,7 @@ from scipy import stats
 
 from tasks.aggregate import aggregate
 from tests.builders import admitted, criterion, job_on, response, row, verdict
-from tests.stages.cuts_oracle import (
+from tests.stages.breakdowns_oracle import (
     BEST,
     BOARDS,
     COLUMNS,
@@ -20,14 +20,14 @@ from tests.stages.cuts_oracle import (
     WORST,
     Key,
     Oracle,
+    breakdowns_world,
     completed,
-    cuts_world,
     rows_of,
 )
 from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-12
-CUTS = {
+BREAKDOWNS = {
     "all", "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 }  # fmt: skip
@@ -38,12 +38,12 @@ Table = dict[Key, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def oracle() -> Oracle:
-    return Oracle(cuts_world(seed=20260301))
+    return Oracle(breakdowns_world(seed=20260301))
 
 
 @pytest.fixture(scope="module")
 def reader(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    root = tmp_path_factory.mktemp("cuts")
+    root = tmp_path_factory.mktemp("breakdowns")
     warehouse = Warehouse(root)
     for table_name, rows in rows_of(oracle.world).items():
         warehouse.write(table_name, rows)
@@ -54,7 +54,7 @@ def reader(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture(scope="module")
 def board_rows(reader: Reader) -> Table:
-    """The rows of both leaderboards, the whole board under cut `all`."""
+    """The rows of both leaderboards, the whole board under breakdown `all`."""
     return by_key(reader, EVERY_ROW)
 
 
@@ -80,7 +80,7 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(oracle: Oracle)
     figures = {key: oracle.figure(key) for key in oracle.all_keys}
     means = [(key, figure) for key, figure in figures.items() if figure.mean_score is not None]
 
-    assert {key[2] for key in figures} == CUTS
+    assert {key[2] for key in figures} == BREAKDOWNS
     assert {0, 1, 2} <= {figure.n_tasks for figure in figures.values()}
     assert any(figure.is_complete and figure.n_tasks > 1 for _, figure in means)
     assert any(0 < figure.n_tasks_full < figure.n_tasks == figure.n_tasks_wanted for _, figure in means)
@@ -96,14 +96,14 @@ def test_every_label_has_a_row_for_every_model_that_answered_under_it_and_no_oth
     assert oracle.all_keys == sorted(board_rows)
 
 
-@pytest.mark.parametrize("cut", sorted(CUTS))
+@pytest.mark.parametrize("breakdown", sorted(BREAKDOWNS))
 def test_a_row_is_the_paper_s_equations_over_the_tasks_under_its_label(
-    oracle: Oracle, board_rows: Table, cut: str
+    oracle: Oracle, board_rows: Table, breakdown: str
 ) -> None:
     different = [
         (key, column, number(getattr(figure, column)), board_rows[key][column])
         for key in oracle.all_keys
-        if key[2] == cut
+        if key[2] == breakdown
         for figure in [oracle.figure(key)]
         for column in COLUMNS
         if not are_close(getattr(figure, column), board_rows[key][column])
@@ -132,12 +132,12 @@ def test_the_refused_task_stands_under_no_label(reader: Reader, oracle: Oracle) 
 
 
 def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, board_rows: Table) -> None:
-    for cut, labels_of in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
+    for breakdown, labels_of in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
         tasks = [task for name, task in oracle.world.tasks.items() if name != REFUSED]
         wanted = sum(len(getattr(task, labels_of)) for task in tasks)
         counted = [
             row["n_tasks_wanted"] for key, row in board_rows.items()
-            if (key[0], key[1], key[2], key[4]) == (BOARDS[0], "ada", cut, "min_normalized")
+            if (key[0], key[1], key[2], key[4]) == (BOARDS[0], "ada", breakdown, "min_normalized")
         ]  # fmt: skip
 
         assert wanted == sum(counted)
