@@ -94,6 +94,6 @@ class Benchmark:
         return next(score for score in self.scores if score.is_primary)
 
     @property
-    def part_score(self) -> ScoreDefinition:
-        """The score for parts of a rubric: one that a part of negative weights alone has too, else the primary one."""
+    def criteria_score(self) -> ScoreDefinition:
+        """The score of some of a rubric's criteria: one that negative weights alone have too, else the primary one."""
         return next((score for score in self.scores if score.denominator_negative), self.primary_score)

@@ -49,18 +49,18 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         "judges": list(job.named_judges or ()),
         "vintage": choice.vintage,
     }
-    board = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
+    data_set = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:
             score = _score(benchmark, choice, is_of_criteria=False)
-            found = _on_selection(reader, choice.selection, given | {"score": score}, board)
+            found = _on_selection(reader, choice.selection, given | {"score": score}, data_set)
         elif choice.is_severity:
-            asked = {**given, **board, "is_hard": choice.is_hard}
+            asked = {**given, **data_set, "is_hard": choice.is_hard}
             found = Table(*reader.table(sql.read("questions/severity"), asked))
         else:
-            found = _ranked(reader, benchmark, choice, given | board)
+            found = _ranked(reader, benchmark, choice, given | data_set)
         if must_know and not found.rows:
-            _refuse_unknown(reader, given, board)
+            _refuse_unknown(reader, given, data_set)
         return found
 
 
@@ -95,17 +95,17 @@ def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) ->
 def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str:
     """The score that was asked for; else the main one, or for some criteria of a rubric one that any of them have."""
     names = [definition.score_name for definition in benchmark.scores]
-    fitting = (benchmark.part_score if is_of_criteria else benchmark.primary_score).score_name
+    fitting = (benchmark.criteria_score if is_of_criteria else benchmark.primary_score).score_name
     if (choice.score or fitting) not in names:
         raise UsageError(f"--score {choice.score}: {benchmark.name} has {', '.join(names)}")
     return choice.score or fitting
 
 
-def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: Mapping[str, Any]) -> Table:
+def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
     from tasks.hard_subset.selection_scores import scores_on
 
-    key = {name: board[name] for name in ("benchmark", "revision")}
+    key = {name: data_set[name] for name in ("benchmark", "revision")}
     known = [row["selection_id"] for row in reader.rows(sql.read("questions/selections"), key)]
     chosen = [name for name in known if name.startswith(asked)]
     if asked == "latest":
@@ -113,12 +113,12 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
     if not chosen or (len(chosen) > 1 and asked != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")
-    records = scores_on(reader, {**given, "selections": chosen}, board["bar"])
+    records = scores_on(reader, {**given, "selections": chosen}, data_set["bar"])
     named = [record | {"score_name": given["score"], "selections": chosen} for record in records]
     return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
 
 
-def _refuse_unknown(reader: Reader, given: Mapping[str, Any], board: Mapping[str, Any]) -> None:
+def _refuse_unknown(reader: Reader, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> None:
     """Tell a label that the data set's leaderboards do not know from one that has no row yet."""
     vintages = [given["vintage"]] if given["vintage"] not in {None, EVERY} else []
     of_data_set = "from leaderboard where benchmark = ? and dataset_revision = ?"
@@ -126,7 +126,7 @@ def _refuse_unknown(reader: Reader, given: Mapping[str, Any], board: Mapping[str
         "split": given["splits"], "model": given["models"], "judge": given["judges"], "vintage": vintages
     }.items():  # fmt: skip
         rows = reader.rows(
-            f"select distinct {column} {of_data_set} order by all", [board["benchmark"], board["revision"]]
+            f"select distinct {column} {of_data_set} order by all", [data_set["benchmark"], data_set["revision"]]
         )
         known = [row[column] for row in rows]
         unknown = [label for label in labels if label not in known]

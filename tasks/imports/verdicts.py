@@ -93,7 +93,7 @@ def _verdict_row(
     judge_trial = number_of(where, given, "judge_trial")
     grading = _grading(where, given, benchmark)
     value = _value(f"{where}, {response['model']} on {_shortened(as_text(given.get('criterion')))!r}", given, grading)
-    # Verdicts on another wording of the rubric are a series of their own.
+    # Verdicts on another wording of the rubric count under a judge configuration of their own.
     config_hash = IMPORTED if asked.rubric == ORIGINAL else f"{IMPORTED} {asked.rubric}"
     identity = verdict_id(
         response["response_id"], response["text"], asked.criterion_id, asked.content_hash, judge, config_hash,

@@ -42,7 +42,7 @@ class Edition:
         expectations = all_expectations(self.benchmark.invariants)
         return {
             "score": self.benchmark.primary_score.score_name,
-            "label_score": self.benchmark.part_score.score_name,
+            "label_score": self.benchmark.criteria_score.score_name,
             **self.given_members,
             "selections": [each["selection_id"] for each in self.selections],
             "own_hard_splits": [each["split"] for each in self.selections],

@@ -31,12 +31,12 @@ def _times(factor: float) -> str:
 
 def words(benchmark: Benchmark) -> dict[str, str]:
     """What the sentences below figures say of a benchmark, by the name that stands for it there."""
-    primary, part = benchmark.primary_score, benchmark.part_score
+    primary, of_criteria = benchmark.primary_score, benchmark.criteria_score
     return {
         "score": score_word(primary.score_name),
         "formula": formula(primary),
-        "part_score": score_word(part.score_name),
-        "part_formula": formula(part),
+        "criteria_score": score_word(of_criteria.score_name),
+        "criteria_formula": formula(of_criteria),
         "explained": _explained(benchmark),
     }
 

@@ -66,7 +66,7 @@ def mean_intervals(
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
         level: nominal coverage.
         drawn: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-            of a whole board; made from `resamples` and `seed` when absent. A resample without any task of a figure
+            of a whole task set; made from `resamples` and `seed` when absent. A resample without any task of a figure
             is left out for it.
 
     Returns:

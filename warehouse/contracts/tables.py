@@ -133,7 +133,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_compared": (_INT, "Tasks of the other selection that this one could have held."),
     "n_shared": (_INT, "Tasks in both."),
     "jaccard": (_REAL, "Tasks in both / tasks in either."),
-    "figure_id": (_TEXT, "Hash of what a leaderboard figure is of: board, label, judging, model, score."),
+    "figure_id": (_TEXT, "Hash of what a leaderboard figure is of: task set, label, judging, model, score."),
     "basis": (_TEXT, "Fingerprint of the values that an interval was drawn from; changes when one of them does."),
     "method": (_TEXT, "How the interval or limit was drawn, with a version (tasks/rules/README.md)."),
     "ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),

@@ -92,14 +92,14 @@ def telling(answer: Answer) -> list[str]:
         if name != own
         and (
             len({on_both(pair.first, pair.second, name) for pair in pairs}) > 1
-            or any(getattr(pair.first.series, name) != getattr(pair.second.series, name) for pair in pairs)
+            or any(getattr(pair.first.model_run, name) != getattr(pair.second.model_run, name) for pair in pairs)
         )
     ]
 
 
 def on_both(first: Side, second: Side, name: str) -> str:
     """An attribute of both sides, with an arrow if it differs."""
-    values = [str(getattr(side.series, name)) for side in (first, second)]
+    values = [str(getattr(side.model_run, name)) for side in (first, second)]
     if name in _HASHES:
         values = [value[:12] for value in values]
     return values[0] if values[0] == values[1] else " → ".join(values)

@@ -49,7 +49,7 @@ const search = {
   },
 
   // The lists of letters of the chosen models: one for each judge and trial.
-  async series(asked) {
+  async markLists(asked) {
     const models = this.index.entries.filter((entry) => this.chosen.model ? this.chosen.model.includes(entry.label) : !entry.is_also);
     const lists = await Promise.all(models.map((model) => prbench.list(`entry-${model.key}`, this.index)));
     return models.flatMap((model, place) => this.index.judgings
@@ -71,28 +71,28 @@ const search = {
 
   async show(isCurrent) {
     const asked = filters.values();
-    const series = await this.series(asked);
+    const lists = await this.markLists(asked);
     if (!isCurrent()) return;
     address.replace(asked);
-    const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, series);
+    const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, lists);
     this.tellCounts(found.length, counts);
     this.rows.show(found, (number) =>
-      this.row(this.criteria[Math.floor(number / series.length)], series[number % series.length]));
+      this.row(this.criteria[Math.floor(number / lists.length)], lists[number % lists.length]));
   },
 
-  // The verdicts that match, a number for each that tells its criterion and its series, and how many have which letter.
-  find(asked, series) {
+  // The verdicts that match, a number for each that tells its criterion and its list, and how many have which letter.
+  find(asked, lists) {
     const isAsked = new Uint8Array(128);
     const counts = new Uint32Array(128);
     this.letters(asked.status).forEach((letter) => { isAsked[letter.charCodeAt(0)] = 1; });
     const found = [];
     for (const criterion of this.criteria) {
       if (!this.matches(criterion, asked)) continue;
-      for (let number = 0; number < series.length; number += 1) {
-        const letter = series[number].marks.charCodeAt(criterion.place);
+      for (let number = 0; number < lists.length; number += 1) {
+        const letter = lists[number].marks.charCodeAt(criterion.place);
         if (!isAsked[letter]) continue;
         counts[letter] += 1;
-        found.push(criterion.place * series.length + number);
+        found.push(criterion.place * lists.length + number);
       }
     }
     return { found, counts };

@@ -130,7 +130,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, panels: Draw, says: 
 def own_breakdown(breakdown: Breakdown) -> Figure:
     """The figure of a kind of label that the benchmark alone has."""
     what = (
-        "Mean $part_score ($part_formula) over the criteria under each label"
+        "Mean $criteria_score ($criteria_formula) over the criteria under each label"
         if breakdown.of_criteria
         else "Mean $score on the tasks under each label"
     )
@@ -169,8 +169,8 @@ CATEGORIES = Page(
     (
         _breakdown(
             Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
-            "Mean $part_score of an answer ($part_formula) over the criteria of one category, with the 95 % interval "
-            f"for other tasks of the same kind. The category that is easiest for these models comes first. {_FEW}",
+            "Mean $criteria_score of an answer ($criteria_formula) over the criteria of one category, with the 95 % "
+            f"interval for other tasks of the same kind. The easiest category for these models comes first. {_FEW}",
         ),
         FAILURES,
         CRITICAL,

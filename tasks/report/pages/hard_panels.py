@@ -110,7 +110,7 @@ def overlaps(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def board(rows: Rows) -> list[Panel]:
+def leaderboard(rows: Rows) -> list[Panel]:
     """Models with their intervals, a chart for each field and judge."""
     groups = dict.fromkeys((row["judging"], row["split"]) for row in rows)
     several = len({judging for judging, _ in groups}) > 1

@@ -8,7 +8,7 @@ from tasks.report.drawing.panels import names_in_order
 from tasks.report.edition import Edition
 from tasks.report.figures import INTERVAL, Column, Figure, Page, Panel, Row, Rows
 
-_BOARD = (
+_LEADERBOARD = (
     Column("judging", "Judge"),
     Column("split", "Split"),
     Column("rank", "Rank", "count"),
@@ -129,7 +129,7 @@ OVERVIEW = Page(
             "counts with the trials that are complete for it; ranks compare the tasks with a complete trial for every "
             "ranked model, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A "
             "model without a score has no verdict of the judge. The $score of an answer is $formula: $explained",
-            _BOARD,
+            _LEADERBOARD,
             by_split,
             is_table=True,
         ),
