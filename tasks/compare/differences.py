@@ -87,7 +87,7 @@ def compare(reader: Reader, question: Question) -> Answer:
         for split in values:
             difference = _difference(question, pair, split, values[split], answered[split])
             if difference is None:
-                empty.append(f"{split}: no task is complete for both {told(kind, pair)}.")
+                empty.append(f"{split}: no task is complete for both {sides_in_words(kind, pair)}.")
             else:
                 differences.append(difference)
     if not differences:
@@ -95,8 +95,8 @@ def compare(reader: Reader, question: Question) -> Answer:
     return Answer(kind, question.score, tuple(_corrected(differences)), (*notes, *empty))
 
 
-def told(kind: Kind, pair: Pair) -> str:
-    """The two sides in words, as short as they can be told apart."""
+def sides_in_words(kind: Kind, pair: Pair) -> str:
+    """The two sides in words, as short as is unambiguous."""
     first, second = short(kind, pair.first), short(kind, pair.second)
     return f"{first} and {second}"
 

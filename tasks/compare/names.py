@@ -72,22 +72,22 @@ def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: K
         if not any(full[place] for full in found.values()):
             return _unknown(name, {kind: known[kind] for kind in found})
     kinds_of = [next(kind for kind, full in found.items() if full[place]) for place in range(len(names))]
-    told = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
-    return f"{told}; what is compared is of one kind"
+    message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
+    return f"{message}; what is compared is of one kind"
 
 
 def _unknown(name: str, known: Known) -> str:
     kind_of = {each: kind for kind, names in reversed(list(known.items())) for each in names}
     nearest = get_close_matches(name, kind_of, n=3, cutoff=0.5)
-    told = f"{name}: there is no {_either(list(known))} of that name with verdicts"
+    message = f"{name}: there is no {_either(list(known))} of that name with verdicts"
     if nearest:
-        return f"{told}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
+        return f"{message}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
     kind = next((kind for kind, names in known.items() if names), None)
     if kind is None:
-        return told
+        return message
     shown = list(known[kind])[:_MOST_NAMED]
     more = f" and {len(known[kind]) - len(shown)} more" if len(known[kind]) > len(shown) else ""
-    return f"{told}; {_PLURAL[kind]}: {', '.join(shown)}{more}"
+    return f"{message}; {_PLURAL[kind]}: {', '.join(shown)}{more}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

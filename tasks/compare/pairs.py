@@ -142,11 +142,13 @@ def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
         newest = max(sides, key=lambda side: _age(kind, side))
         chosen.append(newest)
         if len(sides) > 1:
-            notes.append(f"{newest.name} has {len(sides)} configurations; the latest counts ({_told(kind, newest)}).")
+            notes.append(
+                f"{newest.name} has {len(sides)} configurations; the latest counts ({_configuration_of(kind, newest)})."
+            )
     return Pair(chosen[0], chosen[1], tuple(notes))
 
 
-def _told(kind: Kind, side: Side) -> str:
+def _configuration_of(kind: Kind, side: Side) -> str:
     if kind == "model":
         return side.model_run.model_config_hash[:12]
     return f"{side.model_run.judge_config_hash[:12]}, template {side.model_run.template_hash[:12]}"

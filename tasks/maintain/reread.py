@@ -104,7 +104,7 @@ def _reread(job: Job, warehouse: Warehouse) -> None:
     for name in ("control_set", "control_verdicts", "verdicts", "evidence", "responses"):
         warehouse.rewrite(name, found.changes[name])
     _spend(job, found)
-    _tell(found, n_changed)
+    _log_result(found, n_changed)
 
 
 def _omitting(job: Job) -> frozenset[str]:
@@ -233,7 +233,7 @@ def _spend(job: Job, found: _Found) -> None:
         ledger.close()
 
 
-def _tell(found: _Found, n_changed: Mapping[str, int]) -> None:
+def _log_result(found: _Found, n_changed: Mapping[str, int]) -> None:
     n_verdicts = found.n_rows["verdicts"] + found.n_rows["control_verdicts"]
     n_other = n_changed["verdicts"] + n_changed["control_verdicts"]
     if not n_verdicts + found.n_rows["answers"]:

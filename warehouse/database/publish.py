@@ -20,7 +20,7 @@ from warehouse.database.build import build
 from warehouse.database.increments import comes_to_the_same, gone_from, missing_in
 from warehouse.database.losses import add_losses, settle
 from warehouse.database.reader import Reader
-from warehouse.database.recovery import PARTS, VERIFIED, listing_of, restore_rows, set_aside_damaged, tell_missing
+from warehouse.database.recovery import PARTS, VERIFIED, listing_of, note_missing_parts, restore_rows, set_aside_damaged
 from warehouse.database.schema import STAMP
 from warehouse.files.atomic import sync
 from warehouse.files.damage import is_database_whole, note
@@ -135,7 +135,7 @@ def _sound(
         look = _Look(standing, published, missing, gone)
         damaged = set_aside_damaged(store, standing, look.everything if must_verify else look.read, listing)
         if not damaged:
-            tell_missing(store, gone, set_aside)
+            note_missing_parts(store, gone, set_aside)
             return look
         set_aside |= damaged
 

@@ -15,7 +15,7 @@ BELOW_BAR, SMALL = "*", "°"
 def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
     """Titles and cells of the columns to show, and how many of the first ones are always needed."""
     records = table.records
-    shown = [name for name in _COLUMNS if name in table.columns and is_telling(name, records)]
+    shown = [name for name in _COLUMNS if name in table.columns and is_worth_showing(name, records)]
     # What the rows are broken down by stands behind the split.
     breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
     names = [*shown[:1], *breakdown, *shown[1:]]
@@ -34,7 +34,7 @@ def is_clipped(record: Record) -> bool:
     return any(a is not None and b is not None and a < b for a, b in zip(raw, shown, strict=True))
 
 
-def is_telling(name: str, records: Sequence[Record]) -> bool:
+def is_worth_showing(name: str, records: Sequence[Record]) -> bool:
     """Whether a column says something in these rows."""
     values = {r[name] for r in records}
     if name in {"cost_usd", "n_trials"}:

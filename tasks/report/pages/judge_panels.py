@@ -128,14 +128,14 @@ def lenient(rows: Rows) -> list[Panel]:
 
 def favouring(rows: Rows) -> list[Panel]:
     """A map of models and graders."""
-    told = [row for row in rows if row["favour"] is not None]
-    most = max((abs(row["favour"]) for row in told), default=0.0) or 1.0
+    known = [row for row in rows if row["favour"] is not None]
+    most = max((abs(row["favour"]) for row in known), default=0.0) or 1.0
     chart = charts.heat(
-        told, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
-        across=sorted({row["grader"] for row in told}), down=sorted({row["model"] for row in told}),
+        known, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
+        across=sorted({row["grader"] for row in known}), down=sorted({row["model"] for row in known}),
         marked="is_small", tips={"difference": "difference", "n_tasks": "tasks"},
     )  # fmt: skip
-    return [Panel("", chart)] if told else []
+    return [Panel("", chart)] if known else []
 
 
 def drifting(rows: Rows) -> list[Panel]:
