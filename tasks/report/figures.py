@@ -42,7 +42,7 @@ INTERVAL = (
 
 
 @dataclass(frozen=True)
-class Panel:
+class Plot:
     """One chart of a figure, with the heading that tells it from the others beside it."""
 
     title: str
@@ -51,7 +51,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A question with its answer: `sql/report/<name>.sql` gives the rows, `panels` draws them, `columns` lists them.
+    """A question with its answer: `sql/report/<name>.sql` gives the rows, `plots` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
@@ -59,7 +59,7 @@ class Figure:
         says: how it is to be read, in a sentence or two; `$score` and the like stand for what a benchmark's scores are
             called (`wording.words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
-        panels: the charts; none for a figure that is a table only.
+        plots: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
         is_table: whether the table is what is looked at first, and not folded away below the charts.
         query: the file below `sql/report/` where it is not the figure's own, but serves several.
@@ -75,7 +75,7 @@ class Figure:
     title: str
     says: str
     columns: tuple[Column, ...]
-    panels: Callable[[Rows], Sequence[Panel]] | None = None
+    plots: Callable[[Rows], Sequence[Plot]] | None = None
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
     query: str = ""

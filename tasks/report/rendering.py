@@ -41,7 +41,7 @@ class Drawn:
     says: str
     query: str
     n_rows: int
-    panels: Sequence[tuple[str, Markup]]
+    plots: Sequence[tuple[str, Markup]]
     notes: Sequence[str]
     n_listed: int
     table: Markup
@@ -103,12 +103,12 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
         return None
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
-    panels, notes = _charts(figure, rows)
+    plots, notes = _charts(figure, rows)
     if edition.part and figure.reach == "warehouse":
         notes.append(f"This is of the whole warehouse, and not of {edition.part} alone.")
     listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
-        figure, _says(figure, edition.benchmark), query, len(rows), panels, notes, len(listed),
+        figure, _says(figure, edition.benchmark), query, len(rows), plots, notes, len(listed),
         table(figure.name, figure.columns, listed) if rows else Markup(""),
         any(_is_marked(value) for row in rows for value in row.values()),
     )  # fmt: skip
@@ -125,7 +125,7 @@ def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[
     """A figure's charts, each with its title, and what is to be said of them; one without a value is only named."""
     if not rows:
         return [], []
-    charts = [(panel.title, specification(panel.chart)) for panel in (figure.panels(rows) if figure.panels else [])]
+    charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
     notes = list(figure.notes(rows)) if figure.notes else []
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
         notes.append(f"Not drawn, since nothing in it has a value: {', '.join(blank)}.")

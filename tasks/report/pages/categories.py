@@ -6,8 +6,8 @@ import altair as alt
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
-from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import INTERVAL, Breakdown, Column, Figure, Page, Panel, Rows
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.figures import INTERVAL, Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
 from tasks.report.wording import score_word
 
@@ -43,7 +43,7 @@ def _columns(label: str) -> tuple[Column, ...]:
 
 _MOST_DOTS = 8
 """So many labels have dots with their intervals below each other; more are a map."""
-Draw = Callable[[Rows], list[Panel]]
+Draw = Callable[[Rows], list[Plot]]
 _DRAWN = ("label", "mean_score", "ci_low", "ci_high", "is_small")
 
 
@@ -52,7 +52,7 @@ def _mean(rows: Rows) -> str:
     return f"Mean {score_word(rows[0]['score_name'])}"
 
 
-def as_dots(rows: Rows) -> list[Panel]:
+def as_dots(rows: Rows) -> list[Plot]:
     """A chart for each split: under each label a dot with its interval for each model."""
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -64,7 +64,7 @@ def as_dots(rows: Rows) -> list[Panel]:
     return by_split(rows, draw)
 
 
-def as_heat(rows: Rows, what: str = "") -> list[Panel]:
+def as_heat(rows: Rows, what: str = "") -> list[Plot]:
     """A map for each split: a line for each label, a column for each model."""
     domain = range_of(on_full_splits(rows), "mean_score")
 
@@ -78,33 +78,33 @@ def as_heat(rows: Rows, what: str = "") -> list[Panel]:
     return by_split(rows, draw, what)
 
 
-def as_both(rows: Rows) -> list[Panel]:
+def as_both(rows: Rows) -> list[Plot]:
     """Dots with their intervals, and the same as a map."""
     return [*as_dots(rows), *as_heat(rows, "As a map")]
 
 
-def as_fits(rows: Rows) -> list[Panel]:
+def as_fits(rows: Rows) -> list[Plot]:
     """Dots with their intervals for few labels, a map for many."""
     return as_dots(rows) if len(names_in_order(rows, "label")) <= _MOST_DOTS else as_heat(rows)
 
 
-def by_turns(rows: Rows) -> list[Panel]:
+def by_turns(rows: Rows) -> list[Plot]:
     """A map with a line for each number of user turns."""
     return as_heat([{**row, "label": f"{row['label']} turn{'s' if row['label'] != '1' else ''}"} for row in rows])
 
 
-def by_references(rows: Rows) -> list[Panel]:
+def by_references(rows: Rows) -> list[Plot]:
     """Dots for tasks with and without reference texts."""
     return as_dots([{**row, "label": f"{row['label']} reference texts"} for row in rows])
 
 
-def failing(rows: Rows) -> list[Panel]:
+def failing(rows: Rows) -> list[Plot]:
     """For each split a map of what share of a category fails, and one of where all that fails lies."""
     rates = (("failure_rate", "Fails, of its category"), ("failure_share", "Of all that fails"))
-    return [panel for value, what in rates for panel in _failing(rows, value, what)]
+    return [plot for value, what in rates for plot in _failing(rows, value, what)]
 
 
-def _failing(rows: Rows, value: str, what: str) -> list[Panel]:
+def _failing(rows: Rows, value: str, what: str) -> list[Plot]:
     domain = (0.0, range_of(on_full_splits(rows), value)[1])
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -117,11 +117,11 @@ def _failing(rows: Rows, value: str, what: str) -> list[Panel]:
     return by_split(rows, draw, what)
 
 
-def _breakdown(breakdown: Breakdown, name: str, label: str, panels: Draw, says: str) -> Figure:
+def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
-        name, breakdown.title, says, _columns(label), panels, query="breakdowns", listed=on_full_splits,
+        name, breakdown.title, says, _columns(label), plots, query="breakdowns", listed=on_full_splits,
         breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip

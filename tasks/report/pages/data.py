@@ -6,8 +6,8 @@ from typing import Any
 import altair as alt
 
 from tasks.report.drawing import charts
-from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, range_of
-from tasks.report.figures import Breakdown, Column, Figure, Page, Panel, Rows
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
+from tasks.report.figures import Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.quality import QUALITY, REFUSALS
 
 _N_CRITERIA = "n_criteria"
@@ -36,7 +36,7 @@ _SPLITS = (
 )
 
 
-def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Panel]:
+def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
     """A chart for each split: a bar for each label, as long as its share; all splits on one scale."""
     domain = (0.0, range_of(on_full_splits(rows), "share")[1])
 
@@ -57,20 +57,20 @@ def without_single_turns(rows: Rows) -> Rows:
     return [{**row, **{name: None for name in row if name.startswith("turns_")}} for row in rows]
 
 
-def of_tasks(rows: Rows) -> list[Panel]:
+def of_tasks(rows: Rows) -> list[Plot]:
     """Lying bars: the share of a split's tasks under each label."""
     return _shares("label", "Share of the tasks", rows, wrapped=True)
 
 
-def of_criteria(rows: Rows) -> list[Panel]:
+def of_criteria(rows: Rows) -> list[Plot]:
     """Lying bars: the share of a split's criteria with each label."""
     return _shares("label", "Share of the criteria", rows, wrapped=True)
 
 
-def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Panel]]:
+def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Plot]]:
     """A function that draws upright bars over numbers in their order; a number that is missing has no bar."""
 
-    def panels(rows: Rows) -> list[Panel]:
+    def plots(rows: Rows) -> list[Plot]:
         numbered = [{**row, "number": _number(row[column])} for row in rows]
         known = [row for row in numbered if row["number"] is not None]
         numbers = _all_between([row["number"] for row in known])
@@ -83,7 +83,7 @@ def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Pa
         ordered = sorted([*known, *gaps], key=lambda row: (row["is_hard"], row["split"], row["number"]))
         return _shares("number", title, ordered, is_upright=True, name_title=what)
 
-    return panels
+    return plots
 
 
 def _number(value: Any) -> float | None:
@@ -101,7 +101,7 @@ def _all_between(numbers: Sequence[float]) -> list[int]:
     return list(range(int(min(numbers)), int(max(numbers)) + 1))
 
 
-def _counts(breakdown: Breakdown, name: str, label: str, panels: Callable[[Rows], list[Panel]], says: str) -> Figure:
+def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
     """A distribution over tasks or criteria."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     columns = (
@@ -111,7 +111,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, panels: Callable[[Rows]
         Column("share", "Share", "share"),
     )
     return Figure(
-        name, breakdown.title, says, columns, panels,
+        name, breakdown.title, says, columns, plots,
         query="criterion_counts" if breakdown.of_criteria else "task_counts",
         given={"breakdown": breakdown.kind}, breakdown="" if breakdown.kind == _N_CRITERIA else breakdown.kind,
         empty="No task has been ingested yet.",

@@ -1,7 +1,7 @@
 """Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
 
 from tasks.report.figures import Column, Figure, Page
-from tasks.report.pages.judge_panels import (
+from tasks.report.pages.judge_plots import (
     agreeing,
     by_label,
     by_variant,

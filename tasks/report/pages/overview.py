@@ -4,9 +4,9 @@ from typing import Any
 
 from tasks.report.addresses import task_address
 from tasks.report.drawing import charts
-from tasks.report.drawing.panels import names_in_order
+from tasks.report.drawing.plots import names_in_order
 from tasks.report.edition import Edition
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Panel, Row, Rows
+from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Row, Rows
 
 _LEADERBOARD = (
     Column("judging", "Judge"),
@@ -31,16 +31,16 @@ _LEADERBOARD = (
 )
 
 
-def by_split(rows: Rows) -> list[Panel]:
+def by_split(rows: Rows) -> list[Plot]:
     """A chart of models with intervals for each split, the own hard selections last."""
     splits = dict.fromkeys((row["split"], row["is_own_hard"]) for row in rows)
     values = [row[bound] for row in rows for bound in ("ci_low", "ci_high", "mean_score") if row[bound] is not None]
     domain = (min(values), max(values)) if values else None
-    panels = []
+    plots = []
     for split, is_own_hard in splits:  # an own selection says in its name that it is one
         drawn = [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)]
-        panels.append(Panel(split, charts.intervals(drawn, domain=domain, sort=names_in_order(drawn, "model"))))
-    return panels
+        plots.append(Plot(split, charts.intervals(drawn, domain=domain, sort=names_in_order(drawn, "model"))))
+    return plots
 
 
 _CHANGES = (
@@ -60,11 +60,11 @@ _CHANGES = (
 )
 
 
-def changed(rows: Rows) -> list[Panel]:
+def changed(rows: Rows) -> list[Plot]:
     """The differences with their intervals, a chart for each split."""
     splits = dict.fromkeys(row["split"] for row in rows)
     return [
-        Panel(
+        Plot(
             split,
             charts.intervals(
                 [row for row in rows if row["split"] == split], value="difference", title="Difference", zero=True
