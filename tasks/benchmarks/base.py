@@ -37,7 +37,7 @@ class Benchmark:
         common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
         breakdowns: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
         figure_sources: figure of the report -> where the benchmark's own paper shows the like; stands behind "See".
-        evidence_template: the template that asks for the evidence in a part of an answer that is too long for a judge;
+        evidence_template: the template that asks for the evidence in a chunk of an answer that is too long for a judge;
             None: answers are judged whole, and one that is too long is a failure (`context_length`).
         graded_rows: makes a reader of graded rows in the benchmark's own shape, which turns each into rows that imports
             know (none where it says nothing); rows in the imports' shape pass as they are.

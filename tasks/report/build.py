@@ -75,6 +75,7 @@ def _common(edition: Edition) -> Mapping[str, Any]:
     """What every page says."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
+    narrowed = f", of it {edition.narrowed_to} alone" if edition.narrowed_to else ""
     return {
         "heading": edition.benchmark.title,
         "pages": (*PAGES, *NAVIGATED),
@@ -83,5 +84,5 @@ def _common(edition: Edition) -> Mapping[str, Any]:
         "main": edition.main,
         "charts_script": CHARTS_SCRIPT,
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
-        "footer": f"Data set {edition.revision}{f', of it {edition.part} alone' if edition.part else ''}.{state}",
+        "footer": f"Data set {edition.revision}{narrowed}.{state}",
     }

@@ -66,7 +66,7 @@ class Edition:
         return tuple(self.reader.rows(filled("selections", self.given_members)))
 
     @cached_property
-    def part(self) -> str:
+    def narrowed_to(self) -> str:
         """The splits whose tasks alone the report is of, for a sentence; empty where it is of all tasks."""
         splits = self.job.settings.dataset.splits
         (left_out,) = self.reader.rows(filled("left_out", self.given_members)) if splits else ({"n_tasks": 0},)

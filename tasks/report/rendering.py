@@ -94,7 +94,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     None where the figure is left out, since it has no rows; in a report of some splits one that is pooled over all
     tasks only says that it is not there.
     """
-    if edition.part and figure.reach == "pooled":
+    if edition.narrowed_to and figure.reach == "pooled":
         return None if figure.is_optional else _pooled(figure, edition)
     query = edition.asked(figure.query or figure.name, figure.given)
     columns, values = edition.reader.table(query)
@@ -104,8 +104,8 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     plots, notes = _charts(figure, rows)
-    if edition.part and figure.reach == "warehouse":
-        notes.append(f"This is of the whole warehouse, and not of {edition.part} alone.")
+    if edition.narrowed_to and figure.reach == "warehouse":
+        notes.append(f"This is of the whole warehouse, and not of {edition.narrowed_to} alone.")
     listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
         figure, _says(figure, edition.benchmark), query, len(rows), plots, notes, len(listed),
@@ -115,7 +115,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
 
 
 def _pooled(figure: Figure, edition: Edition) -> Drawn:
-    empty = f"Measured over all splits at once, and this report is of {edition.part} alone."
+    empty = f"Measured over all splits at once, and this report is of {edition.narrowed_to} alone."
     return Drawn(
         replace(figure, empty=empty), _says(figure, edition.benchmark), "", 0, [], [], 0, Markup("")
     )  # fmt: skip

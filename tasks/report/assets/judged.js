@@ -7,8 +7,8 @@ const judged = {
     const cells = new Map();
     const of = (rows) => (rows ?? []).filter((row) => row.trial === side.trial);
     const name = ({ judging, position }) => `${judging} ${position}`;
-    of(side.part?.verdicts).forEach((verdict) => cells.set(name(verdict), verdict));
-    of(side.part?.grounds).forEach((grounds) => cells.set(name(grounds), { ...cells.get(name(grounds)), ...grounds }));
+    of(side.section?.verdicts).forEach((verdict) => cells.set(name(verdict), verdict));
+    of(side.section?.grounds).forEach((grounds) => cells.set(name(grounds), { ...cells.get(name(grounds)), ...grounds }));
     return cells;
   },
 
@@ -135,7 +135,7 @@ const judged = {
   },
 
   drawPoints(sides, judgings) {
-    const of = (side, judging) => side.part?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
+    const of = (side, judging) => side.section?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
     const rows = judgings.map((judging) => ({ judging, found: sides.map((side) => of(side, judging)) }))
       .filter(({ found }) => found.some(Boolean));
     const titles = ["Score", "Points", "Decided"].concat(sides.length === 2 ? ["Score", "Points", "Decided", "B less A"] : []);

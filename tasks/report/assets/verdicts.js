@@ -100,10 +100,10 @@ const search = {
 
   tellCounts(total, counts) {
     const place = document.getElementById("count");
-    const parts = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
+    const tally = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
       .filter(([count]) => count).map(([count, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(count)}`));
     place.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`),
-      make("ul", { class: "tally" }, parts));
+      make("ul", { class: "tally" }, tally));
     place.dataset.total = total;
   },
 
