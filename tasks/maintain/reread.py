@@ -103,7 +103,7 @@ def _reread(job: Job, warehouse: Warehouse) -> None:
         _on_other_answers(found, stored)
     for name in ("control_set", "control_verdicts", "verdicts", "evidence", "responses"):
         warehouse.rewrite(name, found.changes[name])
-    _spend(job, found)
+    _mark_used(job, found)
     _log_result(found, n_changed)
 
 
@@ -225,11 +225,11 @@ def _on_other_answers(found: _Found, stored: StoredRows) -> None:
             found.n_on_other_answers += name == "verdicts"
 
 
-def _spend(job: Job, found: _Found) -> None:
+def _mark_used(job: Job, found: _Found) -> None:
     """Note that the replies behind new failures answer no later call."""
     if found.spent:
         ledger = Ledger(job.warehouse / LEDGER)
-        ledger.spend(found.spent)
+        ledger.mark_used(found.spent)
         ledger.close()
 
 

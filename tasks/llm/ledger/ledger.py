@@ -98,7 +98,7 @@ class Ledger:
         self._put(_Write(statements, loop, done))
         await done
 
-    def spend(self, paid: Sequence[tuple[str, int]]) -> None:
+    def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
         """Note that attempts up to these have become failed rows: they are no answer to a later call."""
         if paid:
             self._put(_Write(((SPENT, paid),)))

@@ -6,7 +6,7 @@ from pathlib import Path
 from tasks.config.settings import Job
 from tasks.maintain.backup.record import NAME as RECORD
 from tasks.maintain.backup.record import Record, copied, read_record, write_record
-from tasks.maintain.manifests import Damaged
+from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.run_context import LEDGER
 from tasks.run.stage_report import StageReport

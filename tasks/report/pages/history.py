@@ -65,7 +65,7 @@ _HISTORY = Figure(
     "Score over time",
     "Mean score of each model from sampling to sampling, with the 95 % interval for other tasks of the same kind. A "
     "line joins what can be compared. Where data set, model configuration, judge, template or grading changed, it "
-    "ends, and a dashed rule says what is another than before: the step across it is no change of the model. A red "
+    "ends, and a dashed line says what is different from before: the step across it is no change of the model. A red "
     "triangle is a night in which the judge was out of control (page Judges). A model that was sampled and judged "
     "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
     "significant is on the overview.",
