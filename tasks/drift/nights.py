@@ -1,4 +1,4 @@
-"""Judging the control set anew in a night."""
+"""Judging the control set again in a night."""
 
 import asyncio
 from collections import Counter

@@ -85,6 +85,6 @@ def _meant(where: str, given: Given, alike: Sequence[Wording]) -> Sequence[Wordi
         return of_category
     if given.get("occurrence") in {None, ""}:
         return of_category or alike
-    # It counts all with these words, and tells them apart where a category is none of theirs.
+    # It counts all with these words, and distinguishes them where a category is none of theirs.
     occurrence = number_of(where, given, "occurrence")
     return alike[occurrence - 1 : occurrence]

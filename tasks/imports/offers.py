@@ -47,7 +47,7 @@ def offer_of(
     source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
     tasks: Collection[str],
 ) -> Offer:  # fmt: skip
-    """What a file or a folder offers; `benchmark` knows its own shape of rows, `tasks` tells apart ways to read a name.
+    """What a file or a folder offers; `benchmark` knows its own shape of rows, `tasks` decides how a name is read.
 
     Raises:
         UsageError: there is nothing of that name, or an option does not go with it.

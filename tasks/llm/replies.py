@@ -1,4 +1,4 @@
-"""What a call to a model comes back with, and how its outcomes are told apart."""
+"""What a call to a model comes back with, and how its outcomes are distinguished."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

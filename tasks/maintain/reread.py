@@ -3,7 +3,7 @@
 Once in the life of a warehouse for each version of the parser (`rules/rereading.py`), by the next command that writes.
 Rows are compared with the raw replies in the ledger. One that came of another reading is replaced where it stands, with
 the status that it should have had: failures are retried as usual. A verdict on an answer whose text changes belongs to
-no answer any more and is removed, so that the next `judge` makes it anew.
+no answer any more and is removed, so that the next `judge` makes it again.
 
 A kill at any instant is made good by the next command: what a table needs follows from the ledger and from tables that
 are changed after it, and that all is done is noted last.

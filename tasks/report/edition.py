@@ -169,7 +169,7 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
 def _labelled(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Rows with a label each: the name, and of the parts as many as it takes to tell rows of one name apart."""
+    """Rows with a label each: the name, and of the parts as many as it takes to distinguish rows of one name."""
     labelled = [dict(row) | {label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
@@ -182,7 +182,7 @@ def _labelled(
 
 
 def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
-    """The rows with a number behind a label that is taken: what tells one apart may be the name of another."""
+    """The rows with a number behind a label that is taken: what distinguishes one may be the name of another."""
     taken: set[str] = set()
     for row in rows:
         own = row[label]

@@ -43,7 +43,7 @@ INTERVAL = (
 
 @dataclass(frozen=True)
 class Plot:
-    """One chart of a figure, with the heading that tells it from the others beside it."""
+    """One chart of a figure, with the heading that distinguishes it from the others beside it."""
 
     title: str
     chart: alt.TopLevelMixin
@@ -100,7 +100,7 @@ class Breakdown:
 class Page:
     """A page: its file's name, its title, one sentence of what it is about, and its figures.
 
-    `n_chosen` is how many models its charts show at first, where all of them at once could not be told apart.
+    `n_chosen` is how many models its charts show at first, where all of them at once could not be distinguished.
     `template` is for a page that has more to say than its figures; `has_judging` is false for one on which a judge is
     not to be chosen. `own` makes a figure for each kind of label that the benchmark alone has, which stand last.
     """

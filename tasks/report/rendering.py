@@ -122,7 +122,7 @@ def _pooled(figure: Figure, edition: Edition) -> Drawn:
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
-    """A figure's charts, each with its title, and what is to be said of them; one without a value is only named."""
+    """A figure's charts, each with its title, and the notes on them; one without a value is only named."""
     if not rows:
         return [], []
     charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]

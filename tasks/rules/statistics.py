@@ -2,7 +2,7 @@
 
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
 Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
-of freedom that the tasks have that differ. README.md tells why.
+of freedom that the tasks have that differ. README.md explains why.
 """
 
 import math

@@ -72,7 +72,7 @@ class Reader:
             return self._connection.execute(query, parameters).df()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._is_open:
             self._is_open = False
             self._connection.close()
@@ -118,7 +118,7 @@ def _give_back(base: duckdb.DuckDBPyConnection) -> None:
     try:
         base.execute("detach published")
     except duckdb.Error:
-        # Whatever holds the file lets go of it with the database that it is attached to.
+        # Whatever holds the file closes it with the database that it is attached to.
         base.close()
         return
     _IDLE.append(base)

@@ -83,7 +83,7 @@ def notes_on(flips: Flips, difference: Difference) -> list[str]:
 
 
 def distinguishing(answer: Answer) -> list[str]:
-    """The attributes that tell the differences apart, or that differ between the sides beside what is compared."""
+    """The attributes that distinguish the differences, or that differ between the sides beside what is compared."""
     own = _COLUMN_OF.get(answer.kind, answer.kind)
     pairs = [difference.pair for difference in answer.differences]
     return [
@@ -106,7 +106,7 @@ def on_both(first: Side, second: Side, name: str) -> str:
 
 
 def where_in(answer: Answer, difference: Difference) -> str:
-    """What tells a difference apart from the others, as the end of a phrase."""
+    """What distinguishes a difference from the others, as the end of a phrase."""
     pair = difference.pair
     return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
 

@@ -40,7 +40,7 @@ def is_worth_showing(name: str, records: Sequence[Record]) -> bool:
     if name in {"cost_usd", "n_trials"}:
         return bool(values - {None, 1})
     if name in _OWNERS:
-        # A hash tells something where one label was configured in several ways.
+        # A hash is worth showing where one label was configured in several ways.
         owners = [(r[_OWNERS[name]], r[name]) for r in records]
         return len(set(owners)) > len({owner for owner, _ in owners})
     if name in {"judge", "judge_trial", "grading", "vintage"}:
@@ -126,7 +126,7 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
     "rank": lambda r: r["rank"],
     "model": lambda r: r["model"],
-    # What tells rows apart stands where a narrow terminal shows it.
+    # What distinguishes rows stands where a narrow terminal shows it.
     "judge": lambda r: r["judge"],
     "judge_trial": lambda r: r["judge_trial"],
     "grading": lambda r: r["grading"].replace("_", " "),

@@ -24,7 +24,7 @@ _NAMED = 3
 def restore(job: Job, folder: Path) -> StageReport:
     """Bring a backup into a warehouse folder that is empty or not there, and publish it.
 
-    A restore that was cut short is finished, or begun anew, by the same command.
+    A restore that was cut short is finished, or started over, by the same command.
 
     Raises:
         Damaged: the folder holds no whole backup, or files of it are not what was copied; nothing was restored.

@@ -142,7 +142,7 @@ const charts = {
     });
   },
 
-  // Draws anew; a later call ends an earlier one.
+  // Draws again; a later call ends an earlier one.
   async drawAll() {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     this.views.splice(0).forEach((view) => view.finalize());

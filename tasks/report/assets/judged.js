@@ -26,7 +26,7 @@ const judged = {
 
   differ: (one, other) => one.status in verdicts.values && other.status in verdicts.values && one.status !== other.status,
 
-  // What is to be known of a criterion: its verdicts, and whether A and B, or the judges, differ in them.
+  // What the page shows of a criterion: its verdicts, and whether A and B, or the judges, differ in them.
   look(criterion, sides, judges, asked) {
     const lines = judges.map((judging) => {
       const cells = sides.map((side) => this.verdict(side, judging, criterion.position));
@@ -46,7 +46,7 @@ const judged = {
     return new Set(found.filter((status) => status in verdicts.values)).size > 1;
   }),
 
-  // A verdict that is read anew from another one is told where that makes it another, or where one asks for it.
+  // A verdict that is read again from another one is shown where that makes it another, or on request.
   isTold({ judging, cells }, lines, criterion, asked) {
     if (!judging.reads || (asked.judging === judging.key && asked.criterion === criterion.key)) return true;
     const read = lines.find((line) => line.judging.key === judging.reads);

@@ -22,7 +22,7 @@ _DECIMALS = 5
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks in their order: what pages are told of each, its id, and the positions of its criteria."""
+    """The tasks in their order: what pages get of each, its id, and the positions of its criteria."""
 
     rows: Sequence[Row]
     rubrics: Mapping[str, Sequence[Row]]

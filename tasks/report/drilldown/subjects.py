@@ -71,7 +71,7 @@ def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
 
 
 def _described(judging: Row) -> dict[str, Any]:
-    """A judging with its name, in how many steps it decides, and the name of the one whose verdicts it reads anew."""
+    """A judging with its name, in how many steps it decides, and the name of the one whose verdicts it reads again."""
     is_reading = judging["grading"] == TERNARY_AS_BINARY
     return {
         **judging,

@@ -1,4 +1,4 @@
-"""Figures of what answers and verdicts cost; a price that is not known is told by the model's name, never a 0."""
+"""Figures of what answers and verdicts cost; an unknown price is marked at the model's name, never shown as 0."""
 
 import altair as alt
 

@@ -13,7 +13,7 @@ from tasks.report.drawing.time_charts import control
 from tasks.report.figures import Plot, Row, Rows
 
 _MOST_PAIRS = 3
-"""Pairs of graders that are drawn where all of them would be too many to tell apart."""
+"""Pairs of graders that are drawn where all of them would be too many to distinguish."""
 _BREAKDOWNS = {
     "category": "By category of the criterion",
     "severity": "By weight class of the criterion",

@@ -178,7 +178,7 @@ _DRIFT = Figure(
         Column("n_lost", "Lost", "count"),
     ),
     drifting,
-    empty="No night has judged a control set anew. prbench nightly does.",
+    empty="No night has judged a control set again. prbench nightly does.",
     reach="warehouse",
 )
 _FAILURES = Figure(

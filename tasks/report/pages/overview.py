@@ -100,7 +100,7 @@ def _sampling(row: Row, which: str) -> dict[str, Any]:
 
 
 def facts(edition: Edition) -> list[tuple[str, str, str]]:
-    """The size of it: (what, how much, what is to be known beside it)."""
+    """The size of it: (what, how much, a note beside it)."""
     (row,) = edition.rows("facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
