@@ -48,7 +48,7 @@ class _Found:
     n_rows: dict[str, int] = field(default_factory=dict)
     n_without_reply: int = 0
     n_on_other_answers: int = 0
-    spent: list[tuple[str, int]] = field(default_factory=list)
+    used: list[tuple[str, int]] = field(default_factory=list)
 
     def change(self, table_name: str, row: Row, other: Row | None) -> None:
         """Note what takes the place of a row."""
@@ -151,7 +151,7 @@ def _answers(work: _Work, found: _Found, omitting: frozenset[str]) -> None:
         )
         found.change("responses", row, other)
         if not text:
-            found.spent += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
+            found.used += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
 
 
 def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, omitting: frozenset[str]) -> None:
@@ -173,7 +173,7 @@ def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, o
             calls = {reply.call_key for reply in work.replies[row["call"]]}
             if again["status"] == PARSE_ERROR and not parts and len(calls) > 1:
                 # It was asked for once more already. Where it was not, the first reply stays, and that is what comes.
-                found.spent += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
+                found.used += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
 
 
 def _again(row: Row, replies: JudgeReplies, has_lost: bool, has_failed: bool) -> Row | None:
@@ -227,9 +227,9 @@ def _on_other_answers(found: _Found, stored: StoredRows) -> None:
 
 def _mark_used(job: Job, found: _Found) -> None:
     """Note that the replies behind new failures answer no later call."""
-    if found.spent:
+    if found.used:
         ledger = Ledger(job.warehouse / LEDGER)
-        ledger.mark_used(found.spent)
+        ledger.mark_used(found.used)
         ledger.close()
 
 
