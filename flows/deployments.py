@@ -19,7 +19,7 @@ from flows.artifacts import keep_logs_short
 from flows.execution import Execution, execute_flow
 from flows.job_flow import message_of, state_of
 from flows.nightly import run_night, skip_night
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import night_of
@@ -63,7 +63,7 @@ def nightly(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    job = _job(config, warehouse, Asked(benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd))
+    job = _job(config, warehouse, Arguments(benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd))
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
     if night is None:
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
@@ -108,11 +108,11 @@ def backfill(
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    asked = Asked(
+    arguments = Arguments(
         benchmark=benchmark, models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()),
         tasks=tuple(tasks or ()), trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at, max_usd=max_usd,
     )  # fmt: skip
-    return _done(_job(config, warehouse, asked), "backfill", retry_failed=retry_failed)
+    return _done(_job(config, warehouse, arguments), "backfill", retry_failed=retry_failed)
 
 
 @flow(name="prbench-check", flow_run_name=_name)
@@ -125,7 +125,7 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
             beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
     """
-    return _done(_job(config, warehouse, Asked(benchmark=benchmark)), "check")
+    return _done(_job(config, warehouse, Arguments(benchmark=benchmark)), "check")
 
 
 @flow(name="prbench-compact", flow_run_name=_name)
@@ -137,7 +137,7 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
         warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
             beside the configuration file.
     """
-    return _done(_job(config, warehouse, Asked()), "compact")
+    return _done(_job(config, warehouse, Arguments()), "compact")
 
 
 def _end_with_runner() -> None:
@@ -158,14 +158,14 @@ def _end_with_runner() -> None:
     threading.Thread(target=watch, name="runner", daemon=True).start()
 
 
-def _job(config: str | None, warehouse: str | None, asked: Asked) -> Job:
+def _job(config: str | None, warehouse: str | None, arguments: Arguments) -> Job:
     keep_logs_short()
     atexit.register(_mute)
     _end_with_runner()
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
-    if asked.trial_numbers and min(asked.trial_numbers) < 1:
-        raise UsageError(f"trials: {min(asked.trial_numbers)} is not a trial; trials are numbered from 1")
-    return load_job(Asked(**{**vars(asked), **given, "is_quiet": not os.isatty(2)}))
+    if arguments.trial_numbers and min(arguments.trial_numbers) < 1:
+        raise UsageError(f"trials: {min(arguments.trial_numbers)} is not a trial; trials are numbered from 1")
+    return load_job(Arguments(**{**vars(arguments), **given, "is_quiet": not os.isatty(2)}))
 
 
 def _done(job: Job, flow_name: str, **options: bool) -> State[Any]:

@@ -41,7 +41,7 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
 
     With a `vintage` it is that one instead of the latest.
 
-    A row has the series that are compared, the split, and the interval and p-value of the difference (Holm-corrected
+    A row has the compared model runs, the split, and the interval and p-value of the difference (Holm-corrected
     over all rows). A model with one vintage has no row.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
@@ -89,11 +89,11 @@ def _of_judging(job: Job, reader: Reader, revision: str, row: Mapping[str, Any])
     except PipelineError as error:
         notice(f"{row['model']} is not compared with {row['last_vintage']}: {error}")
         return []
-    return [each for each in found if all(getattr(each.pair.second.series, name) == row[name] for name in _JUDGING)]
+    return [each for each in found if all(getattr(each.pair.second.model_run, name) == row[name] for name in _JUDGING)]
 
 
 def _comparison(score: str, found: Difference) -> Comparison:
-    first, second = found.pair.first.series, found.pair.second.series
+    first, second = found.pair.first.model_run, found.pair.second.model_run
     return Comparison(
         model=second.model,
         judge=second.judge,

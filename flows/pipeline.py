@@ -130,7 +130,7 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
             causes = ", ".join(f"{count} {status}" for status, count in sorted(covered.failures.items()))
             report.is_below_bar = True
             report.warnings.append(
-                f"{by} {covered.series}, trial {covered.trial}: {covered.done} of {covered.wanted} are done "
+                f"{by} {covered.model_name}, trial {covered.trial}: {covered.done} of {covered.wanted} are done "
                 f"({covered.share:.1%}, the bar is {job.settings.coverage.min:.1%}); {causes or 'the rest is missing'}"
             )
     if not job.is_quiet:

@@ -24,7 +24,7 @@ from prefect.states import Crashed
 from prefect.types.entrypoint import EntrypointType
 
 from flows import deployments as of
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.config import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects
@@ -49,7 +49,7 @@ class _Runner(Runner):
         await super().__aexit__(*exc_info)
 
 
-async def run_deployments(job: Job, asked: Asked, suffix: str) -> None:
+async def run_deployments(job: Job, arguments: Arguments, suffix: str) -> None:
     """Register the deployments with the configured Prefect server, and run them until cancelled.
 
     Raises:
@@ -57,7 +57,7 @@ async def run_deployments(job: Job, asked: Asked, suffix: str) -> None:
         PipelineError: the server stopped answering.
     """
     follow_no_redirects()
-    deployments = await _deployments(job, asked, suffix)
+    deployments = await _deployments(job, arguments, suffix)
     await _refuse_others(deployments)
     # A schedule that a restart pauses would stay paused if the next start fails.
     runner = _Runner(pause_on_shutdown=False)
@@ -75,7 +75,7 @@ async def run_deployments(job: Job, asked: Asked, suffix: str) -> None:
         ) from error
 
 
-async def register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
+async def register(job: Job, arguments: Arguments, suffix: str, work_pool: str) -> None:
     """Register the deployments with the configured Prefect server for the workers of a work pool.
 
     Raises:
@@ -83,7 +83,7 @@ async def register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
     """
     follow_no_redirects()
     # Relative paths of the configuration are relative to the folder of the command, as in a run that starts here.
-    deployments = await _deployments(job, asked, suffix, job_variables={"working_dir": str(Path.cwd())})
+    deployments = await _deployments(job, arguments, suffix, job_variables={"working_dir": str(Path.cwd())})
     await _refuse_others(deployments)
     async with get_client() as client:
         try:
@@ -97,11 +97,11 @@ async def register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
     notice(f"a worker for them: {at_this_server(f'worker start --pool {work_pool}')}")
 
 
-async def _deployments(job: Job, asked: Asked, suffix: str, **options: Any) -> list[RunnerDeployment]:
+async def _deployments(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
     # The runs are processes of their own, so paths are absolute.
-    config = config_file(asked.config)
+    config = config_file(arguments.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
-    of_one = where | {"benchmark": asked.benchmark}
+    of_one = where | {"benchmark": arguments.benchmark}
     nightly = job.settings.nightly
     schedule = Cron(nightly.cron, timezone=nightly.timezone)
     options |= {"tags": [job.settings.benchmark], "entrypoint_type": EntrypointType.MODULE_PATH}

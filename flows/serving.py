@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.signals import run_interruptibly
 from flows.server.own_server import lasting_server, named_server, secret_path
 from flows.server.prefect_environment import prepare
@@ -16,7 +16,13 @@ from warehouse import Warehouse
 
 
 def serve(
-    job: Job, asked: Asked, *, port: int, is_verbose: bool, name: str | None = None, work_pool: str | None = None
+    job: Job,
+    arguments: Arguments,
+    *,
+    port: int,
+    is_verbose: bool,
+    name: str | None = None,
+    work_pool: str | None = None,
 ) -> int:
     """Serve the deployments until interrupted; with a Prefect server of its own if none is configured.
 
@@ -32,29 +38,29 @@ def serve(
     prepare(is_verbose=is_verbose)
     suffix = f"-{name}" if name else ""
     if work_pool is not None:
-        _register(job, asked, suffix, work_pool)
+        _register(job, arguments, suffix, work_pool)
         return 0
     with Warehouse(job.warehouse).only_one(f"serve{suffix}", wait=False), _server(job, port) as until_ready:
         try:
-            run_interruptibly(lambda: _run(job, asked, suffix, until_ready))
+            run_interruptibly(lambda: _run(job, arguments, suffix, until_ready))
         except (asyncio.CancelledError, KeyboardInterrupt):
             notice("stopped; the schedules stay active")
     return 0
 
 
-def _register(job: Job, asked: Asked, suffix: str, work_pool: str) -> None:
+def _register(job: Job, arguments: Arguments, suffix: str, work_pool: str) -> None:
     if not named_server():
         raise UsageError("--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool")
     from flows.registration import register
 
-    asyncio.run(register(job, asked, suffix, work_pool))
+    asyncio.run(register(job, arguments, suffix, work_pool))
 
 
-async def _run(job: Job, asked: Asked, suffix: str, until_ready: Callable[[], Awaitable[None]]) -> None:
+async def _run(job: Job, arguments: Arguments, suffix: str, until_ready: Callable[[], Awaitable[None]]) -> None:
     await until_ready()
     from flows.registration import run_deployments
 
-    await run_deployments(job, asked, suffix)
+    await run_deployments(job, arguments, suffix)
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from tasks.ingest.ingest import ingest
 from tasks.judge import judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.judge.rubric_variants import derive
 from tasks.maintain.compact import tidy
-from tasks.plan.former_templates import tell_of_templates
+from tasks.plan.former_templates import former_template_notices
 from tasks.run.missing_work import Judging, MissingVerdicts
 from tasks.run.stage_report import StageReport
 from tasks.sample.sample import Cell, plan_samples, sample_cells
@@ -82,7 +82,7 @@ async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
 async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Judge the criteria that are missing, in batches of whole responses."""
     missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=retry_failed)
-    for line in await tell_of_templates(job) if any(responses for _, responses in missing) else ():
+    for line in await former_template_notices(job) if any(responses for _, responses in missing) else ():
         notice(f"judged again by {line}")
     all_batches = [
         (judging, batch, f"judge {_models(batch)} by {judging.judge.label} {number}")

@@ -39,7 +39,7 @@ from warehouse.parts.store import PartStore
 
 @dataclass(frozen=True)
 class Compaction:
-    """What compacting a warehouse came to: its tables, and the database file, built anew if it was too wasteful."""
+    """What compacting a warehouse came to: its tables, and the database file, rebuilt if it was too wasteful."""
 
     tables: tuple[Compacted, ...]
     is_rebuilt: bool
@@ -82,21 +82,21 @@ class Warehouse:
             self._is_begun = True
         return self.store.write(table_name, rows)
 
-    def publish(self, *, is_anew: bool = False) -> bool:
+    def publish(self, *, must_rebuild: bool = False) -> bool:
         """Bring the published database up to the stored parts; True if there was something to publish.
 
-        With `is_anew` it is built from the parts alone, which gives the same rows and takes longer.
+        With `must_rebuild` it is built from the parts alone, which gives the same rows and takes longer.
         """
         refuse_newer(self.root)
         self._published_at_s = time.monotonic()
         with self._publishing():
-            return publish(self.store, self.database, is_anew=is_anew)
+            return publish(self.store, self.database, must_rebuild=must_rebuild)
 
     def verify(self) -> bool:
         """Verify all that is stored, mend what can be mended, and publish; True if there was something to publish.
 
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
-        damaged database is built anew. What was found is told by `take_notices`, what stays lost by `losses`.
+        damaged database is rebuilt. What was found is reported by `take_notices`, what stays lost by `losses`.
         """
         if refuse_newer(self.root) is None:
             return False  # nothing was ever stored
@@ -105,14 +105,14 @@ class Warehouse:
             mend_version(self.root)
             mend_losses(self.root)
             mend_manifests(self.store, listing_of(self.store, self.database))
-            return publish(self.store, self.database, is_anew=self._must_renew(), must_verify=True)
+            return publish(self.store, self.database, must_rebuild=self._must_renew(), must_verify=True)
 
     def renew_if_damaged(self) -> None:
-        """Build a damaged database anew, for what has to read it before anything is verified."""
+        """Rebuild a damaged database, for what has to read it before anything is verified."""
         if is_damaged(self.database):
             with self._publishing():
                 if self._must_renew():
-                    publish(self.store, self.database, is_anew=True)
+                    publish(self.store, self.database, must_rebuild=True)
 
     def _must_renew(self) -> bool:
         must_renew = is_damaged(self.database)
@@ -134,7 +134,7 @@ class Warehouse:
         return bool(self.losses()) or has_damage(self.root)
 
     def accept_losses(self) -> list[Loss]:
-        """Let go of what is lost, so that it may be asked for again; what that was."""
+        """Forget what is lost, so that it can be requested again; returns what it was."""
         with self._publishing():
             losses = read_losses(self.root)
             write_losses(self.root, [])
@@ -162,18 +162,18 @@ class Warehouse:
         return reader
 
     def n_parts(self) -> int:
-        """How many parts there are, in all tables: many make publishing anew and direct reading slow."""
+        """How many parts there are, in all tables: many make rebuilding and direct reading slow."""
         return sum(len(self.store.parts(table)) for table in TABLES)
 
     def n_unpublished(self) -> int:
-        """How many parts the next publishing takes in: all of them where it has to build anew."""
+        """How many parts the next publishing takes in: all of them where it has to rebuild."""
         published = what_is_published(self.database)
         standing = {table: self.store.standing(table) for table in TABLES}
         missing = None if published is None else missing_in(standing, published.parts)
         return sum(map(len, standing.values())) if missing is None else len(missing)
 
     def compact(self, *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S) -> Compaction:
-        """Publish, merge the small parts of every table, and build a wasteful database anew (`warehouse.space`).
+        """Publish, merge the small parts of every table, and rebuild a wasteful database (`warehouse.space`).
 
         Parts of `large_rows` and more stay as they are; replaced files are deleted by a compaction that comes more
         than `grace_s` seconds after theirs. What is read stays the same, and parts may be written meanwhile.
@@ -193,7 +193,7 @@ class Warehouse:
             tables = compact(self.store, known, large_rows=large_rows, grace_s=grace_s)
             is_rebuilt = times_larger_than_needed(self.database) > WASTEFUL
             if is_rebuilt:
-                publish(self.store, self.database, is_anew=True)
+                publish(self.store, self.database, must_rebuild=True)
             return Compaction(tuple(tables), is_rebuilt, before, self.database.stat().st_size)
 
     def responses_where(self, condition: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:

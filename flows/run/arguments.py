@@ -1,12 +1,12 @@
-"""What a person asked for on the command line."""
+"""The arguments that narrow the configuration."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line asks for beside the configuration file; None and () mean nothing was asked."""
+class Arguments:
+    """What the command line or a deployment gives beside the configuration file; None and () mean it was not given."""
 
     config: Path | None = None
     benchmark: str | None = None

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.nightly_schedule import stop_time
 from flows.run.warehouse_folder import warehouse_folder
 from tasks.benchmarks import benchmark_names, load_benchmark
@@ -62,25 +62,27 @@ EMBEDDED_DEFAULT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def load_job(asked: Asked) -> Job:
+def load_job(arguments: Arguments) -> Job:
     """The job of one run.
 
     Raises:
         UsageError: the configuration is missing, broken or impossible, or names what it does not have.
     """
-    file = config_file(asked.config)
-    document, where = _of_benchmark(*_document(file), asked.benchmark)
-    if asked.splits:
-        document = {**document, "dataset": {**(document.get("dataset") or {}), "splits": list(asked.splits)}}
-    if asked.trials is not None:
-        document = {**document, "trials": asked.trials}
-    caps = {name: getattr(asked, name) for name in ("max_usd", "max_tokens") if getattr(asked, name) is not None}
+    file = config_file(arguments.config)
+    document, where = _of_benchmark(*_document(file), arguments.benchmark)
+    if arguments.splits:
+        document = {**document, "dataset": {**(document.get("dataset") or {}), "splits": list(arguments.splits)}}
+    if arguments.trials is not None:
+        document = {**document, "trials": arguments.trials}
+    caps = {
+        name: getattr(arguments, name) for name in ("max_usd", "max_tokens") if getattr(arguments, name) is not None
+    }
     if caps:
         document = {**document, "limits": {**(document.get("limits") or {}), **caps}}
     settings = _settings(document, where)
-    models = _chosen(settings.models, asked.models)
-    judges = _chosen(settings.judges, asked.judges)
-    warehouse, source = warehouse_folder(asked.warehouse, settings.warehouse, file)
+    models = _chosen(settings.models, arguments.models)
+    judges = _chosen(settings.judges, arguments.judges)
+    warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
     now = datetime.now(UTC)
     job = Job(
         settings=settings.model_copy(
@@ -89,15 +91,15 @@ def load_job(asked: Asked) -> Job:
         warehouse=warehouse,
         warehouse_source=source,
         run_id=f"{now:%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}",
-        limit=asked.limit,
-        vintage=asked.vintage or BASE_VINTAGE,
-        named_models=asked.models or None,
-        named_judges=asked.judges or None,
-        named_tasks=asked.tasks or None,
-        named_trials=asked.trial_numbers or None,
-        night=asked.night,
-        stop_at=stop_time(asked.stop_at, now.astimezone()) if asked.stop_at else None,
-        is_quiet=asked.is_quiet,
+        limit=arguments.limit,
+        vintage=arguments.vintage or BASE_VINTAGE,
+        named_models=arguments.models or None,
+        named_judges=arguments.judges or None,
+        named_tasks=arguments.tasks or None,
+        named_trials=arguments.trial_numbers or None,
+        night=arguments.night,
+        stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
+        is_quiet=arguments.is_quiet,
     )
     if job.night == BASE_VINTAGE:
         raise UsageError(f"--night {BASE_VINTAGE}: is not a night but the base sampling; name a day")
@@ -135,7 +137,7 @@ def _refuse_impossible(job: Job, where: str) -> None:
         )
 
 
-def _of_benchmark(document: dict[str, Any], where: str, asked: str | None) -> tuple[dict[str, Any], str]:
+def _of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> tuple[dict[str, Any], str]:
     """The document with what a benchmark has of its own in the place of what all have, and without the others' own."""
     common = {key: value for key, value in document.items() if key != _OWN}
     own = _own_settings(document, common, where)
@@ -143,15 +145,15 @@ def _of_benchmark(document: dict[str, Any], where: str, asked: str | None) -> tu
     dataset = common.get("dataset")
     # Every benchmark has a sample, but a data set is one benchmark's.
     is_shared = not isinstance(dataset, dict) or dataset.get("source") == "sample"
-    if asked not in {None, configured} and not is_shared and "dataset" not in own.get(str(asked), {}):
+    if wanted not in {None, configured} and not is_shared and "dataset" not in own.get(str(wanted), {}):
         raise UsageError(
-            f"--benchmark {asked}: the data set of {where} is that of {configured}; name one of {asked} there under "
-            f"{_OWN}.{asked}.dataset, or in a configuration of its own"
+            f"--benchmark {wanted}: the data set of {where} is that of {configured}; name one of {wanted} there under "
+            f"{_OWN}.{wanted}.dataset, or in a configuration of its own"
         )
-    chosen = asked or configured
-    if asked is not None:
-        load_benchmark(asked)  # a name that is mistyped is the mistake, and not what is missing of it
-    named = {} if asked is None and chosen not in own else {"benchmark": chosen}
+    chosen = wanted or configured
+    if wanted is not None:
+        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
+    named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
     return {**common, **own.get(chosen, {}), **named}, where
 
 

@@ -35,7 +35,7 @@ _UNANSWERED = "no Prefect server answers at {url}; run again, or start one of yo
 
 @dataclass(frozen=True)
 class OwnServer:
-    """Where a server of this user answers, what it wants to be told, and its process if it was started here."""
+    """Where a server of this user answers, what it requires, and its process if it was started here."""
 
     url: str
     secret: str = field(repr=False)
@@ -104,7 +104,7 @@ def lasting_server(port: int, settings: Mapping[str, str]) -> OwnServer:
         except UsageError:
             if not _is_locked(file):
                 raise
-            # Only who has the port takes the lock, so it is no stranger who would be told the secret, and obeyed.
+            # Only who has the port takes the lock, so it is no stranger who would get the secret, and be obeyed.
             if not (secret := _read(file)):
                 raise PipelineError(
                     f"--port {port}: its server is being started by another command; run again"

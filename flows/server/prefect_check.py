@@ -30,7 +30,7 @@ print(json.dumps({"url": api.url, "auth": auth, "key": key}))
 
 
 def check_server() -> tuple[bool | None, str]:
-    """Whether it is well guarded and reachable (None: it cannot be told), and what to say about it."""
+    """Whether it is well guarded and reachable ((None: unknown)), and what to say about it."""
     try:
         settings = _settings()
     except UsageError as error:
@@ -59,7 +59,7 @@ def _asked(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
 
 
 def _secret(settings: dict[str, str | None]) -> dict[str, str]:
-    """The header with which Prefect's clients tell their secret."""
+    """The header with which Prefect's clients send their secret."""
     if auth := settings["auth"]:
         return {"Authorization": f"Basic {b64encode(auth.encode()).decode()}"}
     return {"Authorization": f"Bearer {settings['key']}"} if settings["key"] else {}

@@ -1,4 +1,4 @@
-"""What in a night is worth an alert: pure rules on figures that other stages computed."""
+"""What in a night is worth an alert: pure functions of figures that other stages computed."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass

@@ -11,7 +11,7 @@ Row = Mapping[str, Any]
 ANY_FIELD = ""
 """Stands for every field, in the vocabularies of a benchmark whose labels are the same in all."""
 
-CUTS = (
+BREAKDOWNS = (
     "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 )  # fmt: skip
@@ -31,13 +31,13 @@ class Benchmark:
         invariants: the checks on its tasks and criteria, each with its bounds (`expectations/README.md`).
         gradings: the judge template of each grading, `binary` or `ternary`; the first one is what is done by default.
         vocabularies: for each field (or `ANY_FIELD`) and kind of label, what the label may be. Kinds are `category` of
-            criteria, `decision_type` and `economic_pathway` of tasks, and those of `cuts`.
+            criteria, `decision_type` and `economic_pathway` of tasks, and those of `breakdowns`.
         severities: each weight class's lowest and highest weight.
         hard_splits: by field, the split of the data set that holds its own choice of hard tasks.
-        common_cuts: those of `CUTS` whose labels its tasks and rubrics have.
-        cuts: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
+        common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
+        breakdowns: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
         figure_sources: figure of the report -> where the benchmark's own paper shows the like; stands behind "See".
-        evidence_template: the template that asks for the evidence in a part of an answer that is too long for a judge;
+        evidence_template: the template that asks for the evidence in a chunk of an answer that is too long for a judge;
             None: answers are judged whole, and one that is too long is a failure (`context_length`).
         graded_rows: makes a reader of graded rows in the benchmark's own shape, which turns each into rows that imports
             know (none where it says nothing); rows in the imports' shape pass as they are.
@@ -56,8 +56,8 @@ class Benchmark:
     severities: Mapping[str, tuple[float, float]]
     vocabularies: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     hard_splits: Mapping[str, str] = field(default_factory=dict)
-    common_cuts: tuple[str, ...] = CUTS
-    cuts: Mapping[str, str] = field(default_factory=dict)
+    common_breakdowns: tuple[str, ...] = BREAKDOWNS
+    breakdowns: Mapping[str, str] = field(default_factory=dict)
     figure_sources: Mapping[str, str] = field(default_factory=dict)
     id_columns: tuple[str, ...] = ()
     evidence_template: str | None = None
@@ -74,10 +74,10 @@ class Benchmark:
             raise ValueError("of `scores`, each has a name of its own and one is primary")
         if not self.gradings or not set(self.gradings) <= set(GRADINGS):
             raise ValueError(f"`gradings` has a template for one or more of {', '.join(GRADINGS)}")
-        if unknown := set(self.common_cuts) - set(CUTS):
-            raise ValueError(f"`common_cuts`: {unknown.pop()} is none of {', '.join(CUTS)}")
-        if taken := set(self.cuts) & {"all", *CUTS}:
-            raise ValueError(f"`cuts`: every benchmark has {taken.pop()}; give the kind another name")
+        if unknown := set(self.common_breakdowns) - set(BREAKDOWNS):
+            raise ValueError(f"`common_breakdowns`: {unknown.pop()} is none of {', '.join(BREAKDOWNS)}")
+        if taken := set(self.breakdowns) & {"all", *BREAKDOWNS}:
+            raise ValueError(f"`breakdowns`: every benchmark has {taken.pop()}; give the kind another name")
 
     def missing_columns(self, present: set[str]) -> list[str]:
         """The declared columns that a data set lacks, in their declared order."""
@@ -94,6 +94,6 @@ class Benchmark:
         return next(score for score in self.scores if score.is_primary)
 
     @property
-    def part_score(self) -> ScoreDefinition:
-        """The score for parts of a rubric: one that a part of negative weights alone has too, else the primary one."""
+    def criteria_score(self) -> ScoreDefinition:
+        """The score of some of a rubric's criteria: one that negative weights alone have too, else the primary one."""
         return next((score for score in self.scores if score.denominator_negative), self.primary_score)

@@ -162,8 +162,8 @@ BENCHMARK = Benchmark(
     default_dataset_id="openai/healthbench",
     severities={},
     vocabularies={ANY_FIELD: {"category": AXES}},
-    common_cuts=("category", "turns", "subset"),
-    cuts={
+    common_breakdowns=("category", "turns", "subset"),
+    breakdowns={
         "theme": "Theme",
         "physician_agreed_category": "Category that physicians agreed on",
         "level": "Level of criteria",

@@ -188,8 +188,8 @@ BENCHMARK = Benchmark(
     default_dataset_id="ScaleAI/researchrubrics",
     severities=SEVERITIES,
     vocabularies={ANY_FIELD: {"category": AXES, **LEVELS}},
-    common_cuts=("category", "severity", "subset"),
-    cuts={
+    common_breakdowns=("category", "severity", "subset"),
+    breakdowns={
         "domain": "Domain",
         "conceptual_breadth": "Conceptual breadth",
         "logical_nesting": "Logical nesting",

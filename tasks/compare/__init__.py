@@ -1,15 +1,28 @@
 """Compare: two models, judges, templates, runs, vintages or revisions, paired by task.
 
-A question (`series.py`) becomes pairs of series that differ in nothing but what is compared (`names.py`, `pairs.py`),
+A question (`model_run.py`) becomes pairs of model runs that differ only in what is compared (`names.py`, `pairs.py`),
 these become differences with what can be said about them (`differences.py`), and a difference is taken apart into the
 criteria that flipped (`flips.py`).
 """
 
 from tasks.compare.differences import ALPHA, Answer, Difference, compare, short
 from tasks.compare.flips import Flip, Flips, flips_of, with_explanations
-from tasks.compare.series import KINDS, Kind, Pair, Question, Series, Side
+from tasks.compare.model_run import KINDS, Kind, ModelRun, Pair, Question, Side
 
 __all__ = [
-    "ALPHA", "KINDS", "Answer", "Difference", "Flip", "Flips", "Kind", "Pair", "Question", "Series", "Side", "compare",
-    "flips_of", "short", "with_explanations",
+    "ALPHA",
+    "KINDS",
+    "Answer",
+    "Difference",
+    "Flip",
+    "Flips",
+    "Kind",
+    "ModelRun",
+    "Pair",
+    "Question",
+    "Side",
+    "compare",
+    "flips_of",
+    "short",
+    "with_explanations",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The differences between paired series: task by task, with what can be said about their mean."""
+"""The differences between paired model runs: task by task, with what can be said about their mean."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import sql
+from tasks.compare.model_run import Kind, Pair, Question, Side
 from tasks.compare.pairs import pairs
-from tasks.compare.series import Kind, Pair, Question, Side
 from tasks.rules.comparison import PairedDifference, holm, paired_difference, smallest_detectable, task_differences
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics import FEW_OTHERS, SMALL
@@ -87,7 +87,7 @@ def compare(reader: Reader, question: Question) -> Answer:
         for split in values:
             difference = _difference(question, pair, split, values[split], answered[split])
             if difference is None:
-                empty.append(f"{split}: no task is complete for both {told(kind, pair)}.")
+                empty.append(f"{split}: no task is complete for both {sides_in_words(kind, pair)}.")
             else:
                 differences.append(difference)
     if not differences:
@@ -95,8 +95,8 @@ def compare(reader: Reader, question: Question) -> Answer:
     return Answer(kind, question.score, tuple(_corrected(differences)), (*notes, *empty))
 
 
-def told(kind: Kind, pair: Pair) -> str:
-    """The two sides in words, as short as they can be told apart."""
+def sides_in_words(kind: Kind, pair: Pair) -> str:
+    """The two sides in words, as short as is unambiguous."""
     first, second = short(kind, pair.first), short(kind, pair.second)
     return f"{first} and {second}"
 
@@ -112,13 +112,13 @@ _BySplit = dict[str, dict[int, dict[str, float | None]]]
 def _values(
     reader: Reader, question: Question, found: Iterable[Pair]
 ) -> tuple[_BySplit, dict[str, dict[int, frozenset[str]]]]:
-    """By split and series: the value of every wanted task, and which of them were answered."""
-    series = {side.series.model_run_id for pair in found for side in (pair.first, pair.second)}
+    """By split and model run: the value of every wanted task, and which of them were answered."""
+    model_runs = {side.model_run.model_run_id for pair in found for side in (pair.first, pair.second)}
     parameters = {
         "benchmark": question.benchmark,
         "is_hard": question.is_hard,
         "splits": list(question.splits),
-        "model_runs": sorted(series),
+        "model_runs": sorted(model_runs),
         "score": question.score,
     }
     values: _BySplit = {}
@@ -155,7 +155,7 @@ def _difference(
     answered: Mapping[int, frozenset[str]],
 ) -> Difference | None:
     """None where no task is complete on both sides."""
-    first_id, second_id = pair.first.series.model_run_id, pair.second.series.model_run_id
+    first_id, second_id = pair.first.model_run.model_run_id, pair.second.model_run.model_run_id
     first, second = values.get(first_id, {}), values.get(second_id, {})
     wanted = [task for task in first if task in second and pair.first.counts(task) and pair.second.counts(task)]
     tasks = tuple(

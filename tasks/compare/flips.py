@@ -6,7 +6,7 @@ from typing import Any
 
 import sql
 from tasks.compare.differences import Difference
-from tasks.compare.series import Pair
+from tasks.compare.model_run import Pair
 from warehouse import Reader
 
 
@@ -87,7 +87,7 @@ def flips_of(reader: Reader, score: str, differences: Iterable[Difference]) -> l
     cells_of: dict[tuple[int, int], list[_Cell]] = {}
     found = []
     for difference in differences:
-        ids = (difference.pair.first.series.model_run_id, difference.pair.second.series.model_run_id)
+        ids = (difference.pair.first.model_run.model_run_id, difference.pair.second.model_run.model_run_id)
         if ids not in cells_of:
             # Differences of one pair follow each other; the cells of more than one are not kept.
             parameters = {"first": ids[0], "second": ids[1], "score": score}
@@ -155,7 +155,7 @@ def with_explanations(reader: Reader, pair: Pair, flips: Sequence[Flip]) -> list
     """The same flips, with the judge's reasons on both sides."""
     if not flips:
         return []
-    model_run_ids = (pair.first.series.model_run_id, pair.second.series.model_run_id)
+    model_run_ids = (pair.first.model_run.model_run_id, pair.second.model_run.model_run_id)
     cells = [
         {"side": side, "model_run_id": model_run_ids[side], "task_id": flip.task_id, "criterion_id": criterion_id}
         for flip in flips

@@ -14,14 +14,14 @@ from warehouse import Reader, Warehouse
 
 EVERY = "all"
 """Asks for the rows of all vintages."""
-_PARTS = {"category", "severity"}
-"""Cuts of every rubric; others are cuts of the tasks, or labels that tell themselves."""
+_OF_RUBRICS = {"category", "severity"}
+"""Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a cut, and
-    which tasks.
+    """Which leaderboard: a vintage (None: the latest of each model; `all`), a score (None: the fitting one), a
+    breakdown, and which tasks.
 
     `selection` is the id of a hard selection, or its beginning, or `latest`; `is_hard` the latest of each field.
     """  # noqa: D205 - what is chosen from takes two lines
@@ -38,8 +38,8 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
     """The chosen leaderboard on the job's data-set revision.
 
     Raises:
-        UsageError: the benchmark has no such score or cut, the warehouse no such selection; with `must_know`, a label
-            asked for has no row at all.
+        UsageError: the benchmark has no such score or breakdown, the warehouse no such selection; with `must_know`, a
+            label asked for has no row at all.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     _refuse_other_benchmarks(benchmark, choice)
@@ -49,36 +49,36 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
         "judges": list(job.named_judges or ()),
         "vintage": choice.vintage,
     }
-    board = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
+    data_set = {"benchmark": benchmark.name, "revision": data.revision, "bar": job.settings.coverage.min}
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:
-            score = _score(benchmark, choice, is_of_part=False)
-            found = _on_selection(reader, choice.selection, given | {"score": score}, board)
+            score = _score(benchmark, choice, is_of_criteria=False)
+            found = _on_selection(reader, choice.selection, given | {"score": score}, data_set)
         elif choice.is_severity:
-            asked = {**given, **board, "is_hard": choice.is_hard}
+            asked = {**given, **data_set, "is_hard": choice.is_hard}
             found = Table(*reader.table(sql.read("questions/severity"), asked))
         else:
-            found = _ranked(reader, benchmark, choice, given | board)
+            found = _ranked(reader, benchmark, choice, given | data_set)
         if must_know and not found.rows:
-            _refuse_unknown(reader, given, board)
+            _refuse_unknown(reader, given, data_set)
         return found
 
 
 def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
     """Refuse what is asked about other benchmarks than this."""
-    common = (cut for cut in benchmark.common_cuts if cut != "severity" or benchmark.severities)
-    cuts = [*common, *benchmark.cuts]
-    if choice.by is not None and choice.by not in cuts:
-        raise UsageError(f"--by {choice.by}: {benchmark.name} has {', '.join(cuts)}")
+    common = (breakdown for breakdown in benchmark.common_breakdowns if breakdown != "severity" or benchmark.severities)
+    breakdowns = [*common, *benchmark.breakdowns]
+    if choice.by is not None and choice.by not in breakdowns:
+        raise UsageError(f"--by {choice.by}: {benchmark.name} has {', '.join(breakdowns)}")
     if choice.is_severity and not benchmark.severities:
         raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
 
 
 def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping[str, Any]) -> Table:
-    cut = choice.by or "all"
-    is_of_part = cut in _PARTS or _is_of_criteria(reader, cut, given)
-    score = _score(benchmark, choice, is_of_part=is_of_part)
-    asked = {**given, "score": score, "breakdown": cut, "is_hard": choice.is_hard}
+    breakdown = choice.by or "all"
+    is_of_criteria = breakdown in _OF_RUBRICS or _is_of_criteria(reader, breakdown, given)
+    score = _score(benchmark, choice, is_of_criteria=is_of_criteria)
+    asked = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
     columns, rows = reader.table(sql.read("questions/leaderboard"), asked)
     at = columns.index("label")
     if choice.by is None:
@@ -86,26 +86,26 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     return Table([*columns[:at], choice.by, *columns[at + 1 :]], rows)
 
 
-def _is_of_criteria(reader: Reader, cut: str, given: Mapping[str, Any]) -> bool:
-    """Whether the labels of a cut are those of criteria."""
+def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:
+    """Whether the labels of a breakdown are those of criteria."""
     query = "select count(*) from criterion_labels where benchmark = ? and dataset_revision = ? and kind = ?"
-    return bool(reader.value(query, [given["benchmark"], given["revision"], cut]))
+    return bool(reader.value(query, [given["benchmark"], given["revision"], breakdown]))
 
 
-def _score(benchmark: Benchmark, choice: Choice, *, is_of_part: bool) -> str:
-    """The score that was asked for; else the main one, or for a part of the rubric one that every part has."""
+def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str:
+    """The score that was asked for; else the main one, or for some criteria of a rubric one that any of them have."""
     names = [definition.score_name for definition in benchmark.scores]
-    fitting = (benchmark.part_score if is_of_part else benchmark.primary_score).score_name
+    fitting = (benchmark.criteria_score if is_of_criteria else benchmark.primary_score).score_name
     if (choice.score or fitting) not in names:
         raise UsageError(f"--score {choice.score}: {benchmark.name} has {', '.join(names)}")
     return choice.score or fitting
 
 
-def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: Mapping[str, Any]) -> Table:
+def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
     from tasks.hard_subset.selection_scores import scores_on
 
-    key = {name: board[name] for name in ("benchmark", "revision")}
+    key = {name: data_set[name] for name in ("benchmark", "revision")}
     known = [row["selection_id"] for row in reader.rows(sql.read("questions/selections"), key)]
     chosen = [name for name in known if name.startswith(asked)]
     if asked == "latest":
@@ -113,12 +113,12 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], board: M
     if not chosen or (len(chosen) > 1 and asked != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")
-    records = scores_on(reader, {**given, "selections": chosen}, board["bar"])
+    records = scores_on(reader, {**given, "selections": chosen}, data_set["bar"])
     named = [record | {"score_name": given["score"], "selections": chosen} for record in records]
     return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
 
 
-def _refuse_unknown(reader: Reader, given: Mapping[str, Any], board: Mapping[str, Any]) -> None:
+def _refuse_unknown(reader: Reader, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> None:
     """Tell a label that the data set's leaderboards do not know from one that has no row yet."""
     vintages = [given["vintage"]] if given["vintage"] not in {None, EVERY} else []
     of_data_set = "from leaderboard where benchmark = ? and dataset_revision = ?"
@@ -126,7 +126,7 @@ def _refuse_unknown(reader: Reader, given: Mapping[str, Any], board: Mapping[str
         "split": given["splits"], "model": given["models"], "judge": given["judges"], "vintage": vintages
     }.items():  # fmt: skip
         rows = reader.rows(
-            f"select distinct {column} {of_data_set} order by all", [board["benchmark"], board["revision"]]
+            f"select distinct {column} {of_data_set} order by all", [data_set["benchmark"], data_set["revision"]]
         )
         known = [row[column] for row in rows]
         unknown = [label for label in labels if label not in known]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 import sql
-from tasks.compare.series import COLUMN_OF, KINDS, Kind, Question, Series
+from tasks.compare.model_run import COLUMN_OF, KINDS, Kind, ModelRun, Question
 from tasks.rules.errors import UsageError
 from warehouse import Reader
 
@@ -15,13 +15,13 @@ _MOST_NAMED = 8
 Known = Mapping[Kind, Sequence[str]]
 
 
-def resolved(reader: Reader, question: Question, series: Iterable[Series]) -> tuple[Kind, tuple[str, ...]]:
+def resolved(reader: Reader, question: Question, model_runs: Iterable[ModelRun]) -> tuple[Kind, tuple[str, ...]]:
     """What is compared, and the full names of it.
 
     Raises:
         UsageError: a name is not known, or stands for several things, or for the same as another.
     """
-    known = _known(reader, question, series)
+    known = _known(reader, question, model_runs)
     kinds = (question.kind,) if question.kind else KINDS
     found = {kind: [_full_names(kind, name, known[kind]) for name in question.names] for kind in kinds}
     fitting = [kind for kind in kinds if all(found[kind])]
@@ -48,9 +48,9 @@ _PLURAL: dict[Kind, str] = {
 }  # fmt: skip
 
 
-def _known(reader: Reader, question: Question, series: Iterable[Series]) -> Known:
+def _known(reader: Reader, question: Question, model_runs: Iterable[ModelRun]) -> Known:
     known: dict[Kind, list[str]] = {kind: [] for kind in KINDS}
-    every = list(series)
+    every = list(model_runs)
     for kind, column in COLUMN_OF.items():
         known[kind] = sorted({getattr(each, column) for each in every})  # type: ignore[index]
     rows = reader.rows(sql.read("questions/diff_run_names"), {"benchmark": question.benchmark})
@@ -72,22 +72,22 @@ def _unfit(names: Sequence[str], found: Mapping[Kind, list[list[str]]], known: K
         if not any(full[place] for full in found.values()):
             return _unknown(name, {kind: known[kind] for kind in found})
     kinds_of = [next(kind for kind, full in found.items() if full[place]) for place in range(len(names))]
-    told = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
-    return f"{told}; what is compared is of one kind"
+    message = ", ".join(f"{name} is a {kind}" for name, kind in zip(names, kinds_of, strict=True))
+    return f"{message}; what is compared is of one kind"
 
 
 def _unknown(name: str, known: Known) -> str:
     kind_of = {each: kind for kind, names in reversed(list(known.items())) for each in names}
     nearest = get_close_matches(name, kind_of, n=3, cutoff=0.5)
-    told = f"{name}: there is no {_either(list(known))} of that name with verdicts"
+    message = f"{name}: there is no {_either(list(known))} of that name with verdicts"
     if nearest:
-        return f"{told}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
+        return f"{message}; nearest: {', '.join(f'{each} ({kind_of[each]})' for each in nearest)}"
     kind = next((kind for kind, names in known.items() if names), None)
     if kind is None:
-        return told
+        return message
     shown = list(known[kind])[:_MOST_NAMED]
     more = f" and {len(known[kind]) - len(shown)} more" if len(known[kind]) > len(shown) else ""
-    return f"{told}; {_PLURAL[kind]}: {', '.join(shown)}{more}"
+    return f"{message}; {_PLURAL[kind]}: {', '.join(shown)}{more}"
 
 
 def _either(kinds: Sequence[Kind]) -> str:

@@ -1,12 +1,12 @@
-"""Which series stand against each other: those that are equal in everything but what is compared."""
+"""Which model runs stand against each other: those that are equal in everything but what is compared."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from itertools import product
 
 import sql
+from tasks.compare.model_run import COLUMN_OF, Kind, ModelRun, Pair, Question, Side
 from tasks.compare.names import resolved
-from tasks.compare.series import COLUMN_OF, Kind, Pair, Question, Series, Side
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader
 
@@ -28,13 +28,13 @@ _Key = tuple[object, ...]
 
 
 def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[str]]:
-    """What is compared, the pairs of series, and what must be known about their choice.
+    """What is compared, the pairs of model runs, and what must be known about their choice.
 
     Raises:
         UsageError: the names do not say what to compare, or an option asks for what is not there.
-        PipelineError: no two series can be compared.
+        PipelineError: no two model runs can be compared.
     """
-    every = _series(reader, question)
+    every = _model_runs(reader, question)
     kind, names = resolved(reader, question, every)
     _refuse_options(question, kind, every)
     of_revision = [each for each in every if kind == "revision" or each.dataset_revision == question.revision]
@@ -50,15 +50,15 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     return kind, found, notes
 
 
-def _series(reader: Reader, question: Question) -> list[Series]:
-    names = [field.name for field in fields(Series)]
+def _model_runs(reader: Reader, question: Question) -> list[ModelRun]:
+    names = [field.name for field in fields(ModelRun)]
     rows = reader.rows(sql.read("questions/diff_model_runs"), {"benchmark": question.benchmark})
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {question.benchmark} yet; run `prbench run` first")
-    return [Series(**{name: row[name] for name in names}) for row in rows]
+    return [ModelRun(**{name: row[name] for name in names}) for row in rows]
 
 
-def _refuse_options(question: Question, kind: Kind, every: Sequence[Series]) -> None:
+def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -> None:
     narrowing = {
         "model": question.models,
         "judge": question.judges,
@@ -73,18 +73,18 @@ def _refuse_options(question: Question, kind: Kind, every: Sequence[Series]) -> 
             raise UsageError(f"--{option} {unknown[0]}: no verdict has it; there are {', '.join(known)}")
 
 
-def _is_asked_for(series: Series, question: Question) -> bool:
+def _is_asked_for(model_run: ModelRun, question: Question) -> bool:
     return (
-        (not question.models or series.model in question.models)
-        and (not question.judges or series.judge in question.judges)
-        and (not question.vintage or series.vintage == question.vintage)
+        (not question.models or model_run.model in question.models)
+        and (not question.judges or model_run.judge in question.judges)
+        and (not question.vintage or model_run.vintage == question.vintage)
     )
 
 
 def _sides(
-    reader: Reader, question: Question, kind: Kind, names: Sequence[str], every: Sequence[Series]
+    reader: Reader, question: Question, kind: Kind, names: Sequence[str], every: Sequence[ModelRun]
 ) -> dict[str, list[Side]]:
-    """The series of each name."""
+    """The model runs of each name."""
     if kind != "run":
         return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
     by_id = {each.model_run_id: each for each in every}
@@ -98,7 +98,7 @@ def _sides(
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
     of_first, of_second = _grouped(kind, first), _grouped(kind, second)
-    # The order of the series, not that of their keys.
+    # The order of the model runs, not that of their keys.
     return [
         pair
         for key, group in of_first.items()
@@ -110,7 +110,7 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[P
 def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
     groups: dict[_Key, list[Side]] = {}
     for side in sides:
-        key = tuple(getattr(side.series, name) for name in _IDENTITY if name not in _MAY_DIFFER[kind])
+        key = tuple(getattr(side.model_run, name) for name in _IDENTITY if name not in _MAY_DIFFER[kind])
         groups.setdefault(key, []).append(side)
     return groups
 
@@ -118,16 +118,19 @@ def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
 def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[Pair]:
     if kind == "run":
         # Two runs that worked on the same answers have no difference to show: a verdict is stored once.
-        return [Pair(a, b) for a, b in product(first, second) if a.series.model_run_id != b.series.model_run_id]
+        return [Pair(a, b) for a, b in product(first, second) if a.model_run.model_run_id != b.model_run.model_run_id]
     if kind != "judge":
         return [_latest(kind, first, second)]
     # With one template for both, the judges alone differ.
-    shared = {side.series.template_hash for side in first} & {side.series.template_hash for side in second}
+    shared = {side.model_run.template_hash for side in first} & {side.model_run.template_hash for side in second}
     if not shared:
         return [_latest(kind, first, second)]
-    templates = list(dict.fromkeys(side.series.template_hash for side in first if side.series.template_hash in shared))
+    used = (side.model_run.template_hash for side in first)
+    templates = list(dict.fromkeys(template for template in used if template in shared))
     return [
-        _latest(kind, *([side for side in sides if side.series.template_hash == template] for sides in (first, second)))
+        _latest(
+            kind, *([side for side in sides if side.model_run.template_hash == template] for sides in (first, second))
+        )
         for template in templates
     ]
 
@@ -139,21 +142,23 @@ def _latest(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> Pair:
         newest = max(sides, key=lambda side: _age(kind, side))
         chosen.append(newest)
         if len(sides) > 1:
-            notes.append(f"{newest.name} has {len(sides)} configurations; the latest counts ({_told(kind, newest)}).")
+            notes.append(
+                f"{newest.name} has {len(sides)} configurations; the latest counts ({_configuration_of(kind, newest)})."
+            )
     return Pair(chosen[0], chosen[1], tuple(notes))
 
 
-def _told(kind: Kind, side: Side) -> str:
+def _configuration_of(kind: Kind, side: Side) -> str:
     if kind == "model":
-        return side.series.model_config_hash[:12]
-    return f"{side.series.judge_config_hash[:12]}, template {side.series.template_hash[:12]}"
+        return side.model_run.model_config_hash[:12]
+    return f"{side.model_run.judge_config_hash[:12]}, template {side.model_run.template_hash[:12]}"
 
 
 def _age(kind: Kind, side: Side) -> tuple[object, ...]:
-    series = side.series
+    model_run = side.model_run
     if kind == "model":
-        return series.answered_at, series.model_config_hash
-    return series.judged_at, series.judge_config_hash, series.template_hash
+        return model_run.answered_at, model_run.model_config_hash
+    return model_run.judged_at, model_run.judge_config_hash, model_run.template_hash
 
 
 def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> str:
@@ -161,8 +166,8 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
     if absent:
         return f"nothing to compare: {absent[0]} has no verdict under these options"
     if kind == "run":
-        same = {side.series.model_run_id for side in sides[names[0]]}
-        if any(side.series.model_run_id in same for name in names[1:] for side in sides[name]):
+        same = {side.model_run.model_run_id for side in sides[names[0]]}
+        if any(side.model_run.model_run_id in same for name in names[1:] for side in sides[name]):
             return (
                 "nothing to compare: the runs worked on the same answers under the same judging, "
                 "and a verdict is stored once; runs differ where their vintages do"

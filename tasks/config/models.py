@@ -140,7 +140,7 @@ class Judge(Endpoint):
     supports it. `explanation_chars` bounds the explanation in that schema. In `mode: batch` the calls go out as
     provider batches, which cost less and may take a day.
     `context_tokens` is the judge's context, prompt and reply together; null: what LiteLLM knows, else what the judge
-    turns away as too long. A report that is longer is searched part by part, where the benchmark has a template for
+    turns away as too long. A report that is longer is searched chunk by chunk, where the benchmark has a template for
     that. It is no part of what a verdict is: one that is decided stays, however its report was read.
     """
 

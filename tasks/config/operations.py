@@ -51,7 +51,7 @@ class Nightly(Strict):
 
 
 class Drift(Strict):
-    """The control set: how many stored verdicts of each judge are judged anew every night.
+    """The control set: how many stored verdicts of each judge are judged again every night.
 
     Their agreement with the first verdicts has control limits that follow from earlier nights; `min_agreement` is a
     bar beside them, which also holds in the first nights.

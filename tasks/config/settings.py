@@ -133,7 +133,7 @@ class Settings(Strict):
 
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
     default). `majorities` name sets of at least three judges whose majority vote is a grader of its own.
-    `rubric_writer` is the model that words criteria anew for judges with `rubric: augmented`.
+    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`.
     """
 
     benchmark: str = "prbench"
@@ -193,7 +193,7 @@ class Job(Strict):
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
     and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
     `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
-    every model that is sampled anew each night; all others are of `vintage`. No call begins after `stop_at`.
+    every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
     `warehouse_source` says what chose the warehouse's folder, for people to read.
     `resolved` is the revision of the data set, which is looked up once, when the job is made.
     """

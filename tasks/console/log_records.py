@@ -23,5 +23,5 @@ def rewrite_log_records(mark: str, rewritten: Callable[[str], str]) -> None:
             record.msg, record.args, record.exc_info = "\n".join(filter(None, kept)), (), None
         return record
 
-    vars(guarded).update({**vars(make), mark: True})  # what it is told apart by stays known
+    vars(guarded).update({**vars(make), mark: True})  # what it is recognised by stays known
     logging.setLogRecordFactory(guarded)

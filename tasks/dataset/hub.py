@@ -64,7 +64,7 @@ def fetch(dataset_id: str, commit: str, file: str) -> Path:
     try:
         with _quiet():
             return Path(hf_hub_download(dataset_id, file, repo_type="dataset", revision=commit))
-    except Exception as error:  # whatever it is, it is told in one line and stays as the cause
+    except Exception as error:  # whatever it is, it is reported in one line and stays as the cause
         is_lost = isinstance(error, errors.EntryNotFoundError) and not isinstance(error, errors.LocalEntryNotFoundError)
         reason = f"there is no file {file}: correct `dataset.files`" if is_lost else _reason(error, commit)
         raise _failure(dataset_id, commit, reason) from error
@@ -76,7 +76,7 @@ def _ask_hub(dataset_id: str, revision: str) -> str:
 
     try:
         info = HfApi().dataset_info(dataset_id, revision=revision, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-    except Exception as error:  # whatever it is, it is told in one line and stays as the cause
+    except Exception as error:  # whatever it is, it is reported in one line and stays as the cause
         raise _failure(dataset_id, revision, _reason(error, revision)) from error
     if info.sha is None:
         raise _failure(dataset_id, revision, "the hub names no commit for it: check HF_ENDPOINT")
@@ -102,7 +102,7 @@ def _load_commit(dataset_id: str, commit: str) -> "DatasetDict":
     except DatasetNotFoundError as error:  # it exists, so it is the files that are refused
         reason = f"the hub refuses access to its files: {_GET_ACCESS}"
         raise _failure(dataset_id, commit, reason) from error
-    except Exception as error:  # whatever it is, it is told in one line and stays as the cause
+    except Exception as error:  # whatever it is, it is reported in one line and stays as the cause
         is_broken = isinstance(_root(error), ArrowInvalid)
         reason = _broken(dataset_id, commit) if is_broken else _reason(error, commit)
         raise _failure(dataset_id, commit, reason) from error

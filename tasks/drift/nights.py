@@ -1,4 +1,4 @@
-"""Judging the control set anew in a night."""
+"""Judging the control set again in a night."""
 
 import asyncio
 from collections import Counter
@@ -64,7 +64,7 @@ async def judge_control_set(job: Job) -> StageReport:
     for each in missing:
         warehouse.write("control_verdicts", _lost_rows(job, scope, each))
     await asyncio.to_thread(_see, job, scope, warehouse)
-    _tell(job, report, missing)
+    _report_missing(job, report, missing)
     return report
 
 
@@ -127,7 +127,7 @@ def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
     warehouse.publish()
 
 
-def _tell(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
+def _report_missing(job: Job, report: StageReport, missing: Iterable[_Missing]) -> None:
     if report.rows:
         report.notes.append(f"{report.rows} verdicts of the control set judged again")
     elif report.skipped == 0 and missing:

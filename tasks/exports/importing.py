@@ -6,8 +6,8 @@ from typing import Any
 
 from tasks.config.settings import Job
 from tasks.exports.exporting import NOT_EXPORTED
-from tasks.exports.manifest import Exported, read_manifest, verify
-from tasks.maintain.manifests import Damaged
+from tasks.exports.file_list import Exported, read_file_list, verify
+from tasks.maintain.file_lists import Damaged
 from tasks.run.stage_report import StageReport
 from warehouse import Reader, Warehouse
 from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
@@ -30,8 +30,8 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     Raises:
         Damaged: the folder is no whole export, or of a newer format.
     """
-    manifest = read_manifest(folder)
-    given = [table for table in manifest.tables if not table.is_derived]
+    file_list = read_file_list(folder)
+    given = [table for table in file_list.tables if not table.is_derived]
     verify(folder, given)
     report = StageReport("import")
     warehouse = Warehouse(job.warehouse)

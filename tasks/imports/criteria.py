@@ -14,7 +14,7 @@ from warehouse import Reader
 
 
 @dataclass(frozen=True)
-class Asked:
+class Wording:
     """A criterion in one of its wordings."""
 
     task_id: str
@@ -30,22 +30,22 @@ class Criteria:
     def __init__(self, reader: Reader, key: dict[str, str]) -> None:
         """Read them; `key` is the data set's."""
         self._revision = key["dataset_revision"]
-        self._by_id: dict[tuple[str, str], Asked] = {}
-        self._by_title: dict[tuple[str, str], list[Asked]] = defaultdict(list)
+        self._by_id: dict[tuple[str, str], Wording] = {}
+        self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
         rows = reader.rows(sql.read("questions/criteria_to_judge"), key)
         for row in rows:
             title = row.pop("title")
-            asked = Asked(**row)
-            self._by_id[asked.task_id, asked.criterion_id] = asked
-            if asked.rubric == ORIGINAL:
-                self._by_title[asked.task_id, title.strip()].append(asked)
+            wording = Wording(**row)
+            self._by_id[wording.task_id, wording.criterion_id] = wording
+            if wording.rubric == ORIGINAL:
+                self._by_title[wording.task_id, title.strip()].append(wording)
         self._tasks = {task_id for task_id, _ in self._by_id}
 
     def __bool__(self) -> bool:
         """Whether there is any."""
         return bool(self._by_id)
 
-    def of(self, where: str, given: Given) -> Asked:
+    def of(self, where: str, given: Given) -> Wording:
         """The criterion that a row is about: its `criterion` is an id or, word for word, the text of one.
 
         Where a task says the same several times, `category` (or `axis`) tells which is meant, or else `occurrence`: 1
@@ -63,7 +63,7 @@ class Criteria:
         for reading in readings(named):
             if (task_id, reading) in self._by_id:
                 return self._by_id[task_id, reading]
-        alike: Sequence[Asked] = next(filter(None, (self._by_title[task_id, r.strip()] for r in readings(named))), ())
+        alike: Sequence[Wording] = next(filter(None, (self._by_title[task_id, r.strip()] for r in readings(named))), ())
         found = _meant(where, given, alike)
         if not found:
             raise NotHere(f"{where}: task {task_id} has no criterion {named[:80]!r}")
@@ -75,16 +75,16 @@ class Criteria:
         return found[0]
 
 
-def _meant(where: str, given: Given, alike: Sequence[Asked]) -> Sequence[Asked]:
+def _meant(where: str, given: Given, alike: Sequence[Wording]) -> Sequence[Wording]:
     """Those of criteria with the same words that a row can mean."""
     category = next((text for name in ("category", "axis") if (text := as_text(given.get(name)))), None)
     if len(alike) < 2:
         return alike
-    of_category = [asked for asked in alike if asked.category == category] if not is_blank(category) else []
+    of_category = [wording for wording in alike if wording.category == category] if not is_blank(category) else []
     if len(of_category) == 1:
         return of_category
     if given.get("occurrence") in {None, ""}:
         return of_category or alike
-    # It counts all with these words, and tells them apart where a category is none of theirs.
+    # It counts all with these words, and distinguishes them where a category is none of theirs.
     occurrence = number_of(where, given, "occurrence")
     return alike[occurrence - 1 : occurrence]

@@ -47,7 +47,7 @@ def offer_of(
     source: Path, model: str | None, pattern: str | None, benchmark: Benchmark, *, skip_other: bool,
     tasks: Collection[str],
 ) -> Offer:  # fmt: skip
-    """What a file or a folder offers; `benchmark` knows its own shape of rows, `tasks` tells apart ways to read a name.
+    """What a file or a folder offers; `benchmark` knows its own shape of rows, `tasks` decides how a name is read.
 
     Raises:
         UsageError: there is nothing of that name, or an option does not go with it.
@@ -102,7 +102,7 @@ def _of_folder(folder: Path, pattern: Pattern, model: str | None, *, skip_other:
         more = f", and {len(others) - 1} more," if others[1:] else ""
         raise ImportRefused(
             f"{others[0]}{more}: not a document ({', '.join(SUFFIXES)}) named like {pattern.text}; give "
-            "--pattern, list the files in a manifest, or skip other files with --skip-other"
+            "--pattern, list the files in a table with a column `file`, or skip other files with --skip-other"
         )
     if not rows:
         raise ImportRefused(f"{folder}: contains no document ({', '.join(SUFFIXES)}) named like {pattern.text}")
@@ -119,7 +119,9 @@ def _named(folder: Path, file: Path, pattern: Pattern, tasks: Collection[str]) -
     known = [reading for reading in readings if reading["task"] in tasks] or readings
     if len(known) > 1:
         said = " or ".join(f"task {reading['task']!r}" for reading in known[:2])
-        raise ImportRefused(f"{file}: its name fits {said}; use a manifest, or a pattern with folders")
+        raise ImportRefused(
+            f"{file}: its name fits {said}; list it in a table with a column `file`, or use a pattern with folders"
+        )
     return known[0] if known else None
 
 

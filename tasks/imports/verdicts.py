@@ -11,7 +11,7 @@ from tasks.benchmarks.rows import as_number, as_text
 from tasks.config.models import ORIGINAL
 from tasks.config.settings import Job
 from tasks.imports.answers import Answers
-from tasks.imports.criteria import Asked, Criteria
+from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import (
     Given,
     ImportRefused,
@@ -72,8 +72,8 @@ def import_verdicts(
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
     rows: dict[str, dict[str, Any]] = {}
-    for (where, row), asked in placed:
-        made = _verdict_row(job, benchmark, batch, where, row, key | answers.of(where, row, asked.task_id), asked)
+    for (where, row), wording in placed:
+        made = _verdict_row(job, benchmark, batch, where, row, key | answers.of(where, row, wording.task_id), wording)
         for known in filter(None, (stored.get(made["verdict_id"]), rows.get(made["verdict_id"]))):
             about = f"judge {made['judge']}, value {known['value']:g}, {origin_of(known, batch)}"
             refuse_conflict(where, "verdict", made["value"], known["value"], about)
@@ -87,16 +87,16 @@ def import_verdicts(
 
 
 def _verdict_row(
-    job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: dict[str, Any], asked: Asked
+    job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: dict[str, Any], wording: Wording
 ) -> dict[str, Any]:
     judge = as_text(given.get("judge")) or IMPORTED
     judge_trial = number_of(where, given, "judge_trial")
     grading = _grading(where, given, benchmark)
     value = _value(f"{where}, {response['model']} on {_shortened(as_text(given.get('criterion')))!r}", given, grading)
-    # Verdicts on another wording of the rubric are a series of their own.
-    config_hash = IMPORTED if asked.rubric == ORIGINAL else f"{IMPORTED} {asked.rubric}"
+    # Verdicts on another wording of the rubric count under a judge configuration of their own.
+    config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
-        response["response_id"], response["text"], asked.criterion_id, asked.content_hash, judge, config_hash,
+        response["response_id"], response["text"], wording.criterion_id, wording.content_hash, judge, config_hash,
         IMPORTED, grading, judge_trial,
     )  # fmt: skip
     copied = ("benchmark", "dataset_revision", "response_id", "task_id", "model", "trial", "vintage")
@@ -104,8 +104,8 @@ def _verdict_row(
         **{name: response[name] for name in copied},
         **NO_CALL,
         "verdict_id": identity,
-        "criterion_id": asked.criterion_id,
-        "criterion_hash": asked.content_hash,
+        "criterion_id": wording.criterion_id,
+        "criterion_hash": wording.content_hash,
         "judge": judge,
         "judge_config_hash": config_hash,
         "template_hash": IMPORTED,

@@ -56,7 +56,7 @@ class ContextFit:
         Raises:
             NoRoom: request and template leave almost none.
         """
-        around = evidence_prompt(self.evidence_template, messages, "", text="", part=1, n_parts=1, round_=round_)
+        around = evidence_prompt(self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_)
         most = self.window.beside(around) - step_tokens
         if most < _FEWEST_TOKENS:
             raise NoRoom(f"beside the request there is no room for a chunk of the answer ({most} tokens)")

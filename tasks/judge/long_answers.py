@@ -99,7 +99,7 @@ class LongAnswer:
         """
         prompt = evidence_prompt(
             self.fit.evidence_template, self.messages, pending.criterion["title"],
-            text=chunk.text, part=chunk.number, n_parts=chunk.n_chunks, round_=chunk.round_,
+            text=chunk.text, number=chunk.number, n_chunks=chunk.n_chunks, round_=chunk.round_,
         )  # fmt: skip
         priority = (*self.priority, chunk.round_, chunk.number)
         question = evidence_question(self.judge.judging)

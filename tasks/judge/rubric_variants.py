@@ -37,31 +37,31 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
-        owed = {
+        missing = {
             rubric: unworded_criteria(scope, reader, rubric, retry_failed=retry_failed)
             for rubric in wanted_rubrics(job)
         }
-        conversations = conversations_of(reader, scope, (row["task_id"] for row in owed.get(AUGMENTED, ())))
+        conversations = conversations_of(reader, scope, (row["task_id"] for row in missing.get(AUGMENTED, ())))
     for rubric, by_rule in _BY_RULE.items():
-        rows = [_row(job, scope, rubric, found, by_rule(found["title"]), NO_CALL) for found in owed.get(rubric, ())]
+        rows = [_row(job, scope, rubric, found, by_rule(found["title"]), NO_CALL) for found in missing.get(rubric, ())]
         warehouse.write("criterion_variants", rows)
         report.rows += len(rows)
-    if owed.get(AUGMENTED):
+    if missing.get(AUGMENTED):
         await asyncio.to_thread(warm_up)
-        with progress(report.stage, {AUGMENTED: len(owed[AUGMENTED])}, is_quiet=job.is_quiet):
+        with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
-                await _augment(job, scope, context, owed[AUGMENTED], conversations, report)
+                await _augment(job, scope, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
     report.is_below_bar = bool(report.failures)
-    report.notes.append(f"{report.rows} criteria rewritten ({', '.join(owed) or 'no judge needs it'})")
+    report.notes.append(f"{report.rows} criteria rewritten ({', '.join(missing) or 'no judge needs it'})")
     return report
 
 
 async def _augment(
-    job: Job, scope: Scope, context: RunContext, owed: Sequence[Criterion], conversations: Mapping[str, Conversation],
-    report: StageReport,
+    job: Job, scope: Scope, context: RunContext, missing: Sequence[Criterion],
+    conversations: Mapping[str, Conversation], report: StageReport,
 ) -> None:  # fmt: skip
     writer_model = job.settings.rubric_writer
     assert writer_model is not None
@@ -87,7 +87,7 @@ async def _augment(
             advance(report.stage, AUGMENTED, succeeded=title is not None)
 
         async with asyncio.TaskGroup() as group:
-            for place, criterion in enumerate(owed):
+            for place, criterion in enumerate(missing):
                 group.create_task(one(place, criterion))
 
 

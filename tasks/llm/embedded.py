@@ -61,7 +61,7 @@ def api_base() -> str:
 
 
 def api_key() -> str:
-    """What the server wants to be told: it answers this process alone, no other user of the machine and no web page."""
+    """The server's settings: it answers this process alone, no other user of the machine and no web page."""
     return _SECRET
 
 

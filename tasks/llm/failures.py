@@ -1,4 +1,4 @@
-"""How failed calls are told apart: the state that is stored, and what follows for the model."""
+"""How failed calls are distinguished: the state that is stored, and what follows for the model."""
 
 import email.utils
 import math

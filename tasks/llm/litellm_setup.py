@@ -48,7 +48,7 @@ def make_known(name: str) -> None:
     """Give a model that LiteLLM's table lacks an entry without prices.
 
     For a model without one, LiteLLM tries all its rules for names, several times in every call. Only once a name:
-    LiteLLM makes an entry longer, and its look-ups slower, when it is told of it again.
+    LiteLLM makes an entry longer, and its look-ups slower, when it is registered again.
     """
     library = litellm()
     provider, _, bare = name.partition("/")

@@ -1,4 +1,4 @@
-"""What a call to a model comes back with, and how its outcomes are told apart."""
+"""What a call to a model comes back with, and how its outcomes are distinguished."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -88,8 +88,8 @@ def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:
 
 def _finish_reason(choice: Any, body: Body) -> Any:
     """Why a completion ended: LiteLLM's name for it, but where that is `stop`, the provider's own word, if any."""
-    told = getattr(choice, "finish_reason", None)
-    return body.finish_reason if told == "stop" and body.is_completion else told
+    reason = getattr(choice, "finish_reason", None)
+    return body.finish_reason if reason == "stop" and body.is_completion else reason
 
 
 def _kept(text: str) -> tuple[str, str | None, str | None]:

@@ -3,7 +3,7 @@
 Once in the life of a warehouse for each version of the parser (`rules/rereading.py`), by the next command that writes.
 Rows are compared with the raw replies in the ledger. One that came of another reading is replaced where it stands, with
 the status that it should have had: failures are retried as usual. A verdict on an answer whose text changes belongs to
-no answer any more and is removed, so that the next `judge` makes it anew.
+no answer any more and is removed, so that the next `judge` makes it again.
 
 A kill at any instant is made good by the next command: what a table needs follows from the ledger and from tables that
 are changed after it, and that all is done is noted last.
@@ -48,7 +48,7 @@ class _Found:
     n_rows: dict[str, int] = field(default_factory=dict)
     n_without_reply: int = 0
     n_on_other_answers: int = 0
-    spent: list[tuple[str, int]] = field(default_factory=list)
+    used: list[tuple[str, int]] = field(default_factory=list)
 
     def change(self, table_name: str, row: Row, other: Row | None) -> None:
         """Note what takes the place of a row."""
@@ -103,8 +103,8 @@ def _reread(job: Job, warehouse: Warehouse) -> None:
         _on_other_answers(found, stored)
     for name in ("control_set", "control_verdicts", "verdicts", "evidence", "responses"):
         warehouse.rewrite(name, found.changes[name])
-    _spend(job, found)
-    _tell(found, n_changed)
+    _mark_used(job, found)
+    _log_result(found, n_changed)
 
 
 def _omitting(job: Job) -> frozenset[str]:
@@ -151,7 +151,7 @@ def _answers(work: _Work, found: _Found, omitting: frozenset[str]) -> None:
         )
         found.change("responses", row, other)
         if not text:
-            found.spent += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
+            found.used += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
 
 
 def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, omitting: frozenset[str]) -> None:
@@ -173,7 +173,7 @@ def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, o
             calls = {reply.call_key for reply in work.replies[row["call"]]}
             if again["status"] == PARSE_ERROR and not parts and len(calls) > 1:
                 # It was asked for once more already. Where it was not, the first reply stays, and that is what comes.
-                found.spent += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
+                found.used += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
 
 
 def _again(row: Row, replies: JudgeReplies, has_lost: bool, has_failed: bool) -> Row | None:
@@ -225,15 +225,15 @@ def _on_other_answers(found: _Found, stored: StoredRows) -> None:
             found.n_on_other_answers += name == "verdicts"
 
 
-def _spend(job: Job, found: _Found) -> None:
+def _mark_used(job: Job, found: _Found) -> None:
     """Note that the replies behind new failures answer no later call."""
-    if found.spent:
+    if found.used:
         ledger = Ledger(job.warehouse / LEDGER)
-        ledger.spend(found.spent)
+        ledger.mark_used(found.used)
         ledger.close()
 
 
-def _tell(found: _Found, n_changed: Mapping[str, int]) -> None:
+def _log_result(found: _Found, n_changed: Mapping[str, int]) -> None:
     n_verdicts = found.n_rows["verdicts"] + found.n_rows["control_verdicts"]
     n_other = n_changed["verdicts"] + n_changed["control_verdicts"]
     if not n_verdicts + found.n_rows["answers"]:

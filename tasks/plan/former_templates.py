@@ -37,18 +37,18 @@ def judged_before(reader: Reader, scope: Scope, judging: Judging) -> str:
     return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept beside the new ones"
 
 
-async def tell_of_templates(job: Job) -> list[str]:
+async def former_template_notices(job: Job) -> list[str]:
     """A line for each judge whose verdicts are made again because its template is another one."""
 
     def lines() -> list[str]:
         with Warehouse(job.warehouse).reader() as reader:
             scope = open_scope(job, reader)
-            told = {
+            notices = {
                 judging.judge.label: judged_before(reader, scope, judging)
                 for judging in judgings(job, scope.benchmark)
                 if judging.judge_trial == 1
             }
-        return [f"{label}: {line}" for label, line in told.items() if line]
+        return [f"{label}: {line}" for label, line in notices.items() if line]
 
     return await asyncio.to_thread(lines)
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from tasks.config.settings import Job
 from tasks.report.assets import CHARTS_SCRIPT, copy_assets
+from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.rendering import figures_of, render
-from tasks.report.shelf import REVISION, benchmarks_of, write_shelf
 from tasks.report.site import Site
 from warehouse import Warehouse
 
@@ -58,7 +58,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
             site.write(f"{page.name}.html", html)
         site.write(REVISION, edition.revision)
         written = Written(site.folder / "index.html", site.finish())
-        write_shelf(folder, reader, name)
+        write_benchmark_index(folder, reader, name)
         return written
 
 
@@ -75,6 +75,7 @@ def _common(edition: Edition) -> Mapping[str, Any]:
     """What every page says."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
+    narrowed = f", of it {edition.narrowed_to} alone" if edition.narrowed_to else ""
     return {
         "heading": edition.benchmark.title,
         "pages": (*PAGES, *NAVIGATED),
@@ -83,5 +84,5 @@ def _common(edition: Edition) -> Mapping[str, Any]:
         "main": edition.main,
         "charts_script": CHARTS_SCRIPT,
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
-        "footer": f"Data set {edition.revision}{f', of it {edition.part} alone' if edition.part else ''}.{state}",
+        "footer": f"Data set {edition.revision}{narrowed}.{state}",
     }

@@ -11,7 +11,7 @@ from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config.settings import Job
-from tasks.report.figures import Cut
+from tasks.report.figures import Breakdown
 from tasks.report.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run.missing_work import judgings
@@ -42,7 +42,7 @@ class Edition:
         expectations = all_expectations(self.benchmark.invariants)
         return {
             "score": self.benchmark.primary_score.score_name,
-            "label_score": self.benchmark.part_score.score_name,
+            "label_score": self.benchmark.criteria_score.score_name,
             **self.given_members,
             "selections": [each["selection_id"] for each in self.selections],
             "own_hard_splits": [each["split"] for each in self.selections],
@@ -66,7 +66,7 @@ class Edition:
         return tuple(self.reader.rows(filled("selections", self.given_members)))
 
     @cached_property
-    def part(self) -> str:
+    def narrowed_to(self) -> str:
         """The splits whose tasks alone the report is of, for a sentence; empty where it is of all tasks."""
         splits = self.job.settings.dataset.splits
         (left_out,) = self.reader.rows(filled("left_out", self.given_members)) if splits else ({"n_tasks": 0},)
@@ -78,16 +78,16 @@ class Edition:
         return {row["kind"] for row in self._kinds}
 
     @cached_property
-    def own_cuts(self) -> tuple[Cut, ...]:
+    def own_breakdowns(self) -> tuple[Breakdown, ...]:
         """Of the kinds that the benchmark alone has those of which there is a label, in its order."""
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
-        titles = self.benchmark.cuts
-        return tuple(Cut(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
+        titles = self.benchmark.breakdowns
+        return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
 
     @cached_property
     def category_title(self) -> str | None:
         """What the benchmark calls the categories of criteria, where it says so."""
-        found = (self.benchmark.cuts.get(row["kind"]) for row in self._kinds if row["is_category"])
+        found = (self.benchmark.breakdowns.get(row["kind"]) for row in self._kinds if row["is_category"])
         return next(found, None)
 
     @cached_property
@@ -169,7 +169,7 @@ def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:
 def _labelled(
     rows: Sequence[Mapping[str, Any]], label: str, name: str, parts: Iterable[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Rows with a label each: the name, and of the parts as many as it takes to tell rows of one name apart."""
+    """Rows with a label each: the name, and of the parts as many as it takes to distinguish rows of one name."""
     labelled = [dict(row) | {label: row[name]} for row in rows]
     for part, shape in parts:
         counts = Counter(row[label] for row in labelled)
@@ -182,7 +182,7 @@ def _labelled(
 
 
 def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
-    """The rows with a number behind a label that is taken: what tells one apart may be the name of another."""
+    """The rows with a number behind a label that is taken: what distinguishes one may be the name of another."""
     taken: set[str] = set()
     for row in rows:
         own = row[label]

@@ -42,8 +42,8 @@ INTERVAL = (
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One chart of a figure, with the heading that tells it from the others beside it."""
+class Plot:
+    """One chart of a figure, with the heading that distinguishes it from the others beside it."""
 
     title: str
     chart: alt.TopLevelMixin
@@ -51,7 +51,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A question with its answer: `sql/report/<name>.sql` gives the rows, `panels` draws them, `columns` lists them.
+    """A question with its answer: `sql/report/<name>.sql` gives the rows, `plots` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
@@ -59,14 +59,14 @@ class Figure:
         says: how it is to be read, in a sentence or two; `$score` and the like stand for what a benchmark's scores are
             called (`wording.words`), and where its paper shows the same is added (`Benchmark.figure_sources`).
         columns: the table of numbers.
-        panels: the charts; none for a figure that is a table only.
+        plots: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
         is_table: whether the table is what is looked at first, and not folded away below the charts.
         query: the file below `sql/report/` where it is not the figure's own, but serves several.
         given: what such a query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
         notes: sentences about these very rows, below the charts.
-        cut: the kind of label that it is about; it is left out where the data has none of this kind.
+        breakdown: the kind of label that it is about; it is left out where the data has none of this kind.
         is_optional: whether it is left out where it has no rows.
         reach: what it is of, where that is not the report's tasks.
     """
@@ -75,20 +75,20 @@ class Figure:
     title: str
     says: str
     columns: tuple[Column, ...]
-    panels: Callable[[Rows], Sequence[Panel]] | None = None
+    plots: Callable[[Rows], Sequence[Plot]] | None = None
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
     query: str = ""
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None
-    cut: str = ""
+    breakdown: str = ""
     is_optional: bool = False
     reach: Reach = "tasks"
 
 
 @dataclass(frozen=True)
-class Cut:
+class Breakdown:
     """A kind of label that the data has: its name and title, and whether criteria carry it, or else tasks."""
 
     kind: str
@@ -100,7 +100,7 @@ class Cut:
 class Page:
     """A page: its file's name, its title, one sentence of what it is about, and its figures.
 
-    `n_chosen` is how many models its charts show at first, where all of them at once could not be told apart.
+    `n_chosen` is how many models its charts show at first, where all of them at once could not be distinguished.
     `template` is for a page that has more to say than its figures; `has_judging` is false for one on which a judge is
     not to be chosen. `own` makes a figure for each kind of label that the benchmark alone has, which stand last.
     """
@@ -112,4 +112,4 @@ class Page:
     n_chosen: int | None = None
     template: str = "figures.html"
     has_judging: bool = True
-    own: Callable[[Cut], Figure] | None = None
+    own: Callable[[Breakdown], Figure] | None = None

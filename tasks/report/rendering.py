@@ -41,7 +41,7 @@ class Drawn:
     says: str
     query: str
     n_rows: int
-    panels: Sequence[tuple[str, Markup]]
+    plots: Sequence[tuple[str, Markup]]
     notes: Sequence[str]
     n_listed: int
     table: Markup
@@ -74,15 +74,17 @@ def as_json(value: Any) -> Markup:
 
 def figures_of(page: Page, edition: Edition, site: Site) -> list[Drawn]:
     """Draw the figures of a page that the edition has something for."""
-    own = [page.own(cut) for cut in edition.own_cuts] if page.own else []
-    figures = [_titled(figure, edition) for figure in page.figures if not figure.cut or figure.cut in edition.kinds]
+    own = [page.own(breakdown) for breakdown in edition.own_breakdowns] if page.own else []
+    figures = [
+        _titled(figure, edition) for figure in page.figures if not figure.breakdown or figure.breakdown in edition.kinds
+    ]
     found = [drawn(figure, edition, site) for figure in (*figures, *own)]
     return [each for each in found if each is not None]
 
 
 def _titled(figure: Figure, edition: Edition) -> Figure:
     """A figure, with what the benchmark calls its categories where it is about them."""
-    title = edition.category_title if figure.cut == "category" else None
+    title = edition.category_title if figure.breakdown == "category" else None
     return replace(figure, title=f"{figure.title} ({title})") if title else figure
 
 
@@ -92,7 +94,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     None where the figure is left out, since it has no rows; in a report of some splits one that is pooled over all
     tasks only says that it is not there.
     """
-    if edition.part and figure.reach == "pooled":
+    if edition.narrowed_to and figure.reach == "pooled":
         return None if figure.is_optional else _pooled(figure, edition)
     query = edition.asked(figure.query or figure.name, figure.given)
     columns, values = edition.reader.table(query)
@@ -101,29 +103,29 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
         return None
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
-    panels, notes = _charts(figure, rows)
-    if edition.part and figure.reach == "warehouse":
-        notes.append(f"This is of the whole warehouse, and not of {edition.part} alone.")
+    plots, notes = _charts(figure, rows)
+    if edition.narrowed_to and figure.reach == "warehouse":
+        notes.append(f"This is of the whole warehouse, and not of {edition.narrowed_to} alone.")
     listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
-        figure, _says(figure, edition.benchmark), query, len(rows), panels, notes, len(listed),
+        figure, _says(figure, edition.benchmark), query, len(rows), plots, notes, len(listed),
         table(figure.name, figure.columns, listed) if rows else Markup(""),
         any(_is_marked(value) for row in rows for value in row.values()),
     )  # fmt: skip
 
 
 def _pooled(figure: Figure, edition: Edition) -> Drawn:
-    empty = f"Measured over all splits at once, and this report is of {edition.part} alone."
+    empty = f"Measured over all splits at once, and this report is of {edition.narrowed_to} alone."
     return Drawn(
         replace(figure, empty=empty), _says(figure, edition.benchmark), "", 0, [], [], 0, Markup("")
     )  # fmt: skip
 
 
 def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[str]]:
-    """A figure's charts, each with its title, and what is to be said of them; one without a value is only named."""
+    """A figure's charts, each with its title, and the notes on them; one without a value is only named."""
     if not rows:
         return [], []
-    charts = [(panel.title, specification(panel.chart)) for panel in (figure.panels(rows) if figure.panels else [])]
+    charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
     notes = list(figure.notes(rows)) if figure.notes else []
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
         notes.append(f"Not drawn, since nothing in it has a value: {', '.join(blank)}.")

@@ -1,4 +1,4 @@
-"""How a benchmark's scores are told: by a name that reads in a sentence, and by their formula."""
+"""How a benchmark's scores are named: by a name that reads in a sentence, and by their formula."""
 
 from tasks.benchmarks.base import Benchmark
 from tasks.rules.records import ScoreDefinition
@@ -6,8 +6,8 @@ from tasks.rules.records import ScoreDefinition
 
 def score_word(score_name: str) -> str:
     """A score's name as it stands in a sentence or at an axis."""
-    told = score_name.replace("_", " ")
-    return told if told.endswith("score") else f"{told} score"
+    name = score_name.replace("_", " ")
+    return name if name.endswith("score") else f"{name} score"
 
 
 def formula(score: ScoreDefinition) -> str:
@@ -21,8 +21,8 @@ def _sum(*terms: tuple[float, str]) -> str:
     """Terms that are not 0, each with its sign, in parentheses where they are several."""
     shown = [(factor, name) for factor, name in terms if factor]
     parts = [f"{'−' if factor < 0 else '+'} {_times(abs(factor))}{name}" for factor, name in shown]
-    told = " ".join(parts).removeprefix("+ ")
-    return f"({told})" if len(shown) > 1 else told
+    text = " ".join(parts).removeprefix("+ ")
+    return f"({text})" if len(shown) > 1 else text
 
 
 def _times(factor: float) -> str:
@@ -31,12 +31,12 @@ def _times(factor: float) -> str:
 
 def words(benchmark: Benchmark) -> dict[str, str]:
     """What the sentences below figures say of a benchmark, by the name that stands for it there."""
-    primary, part = benchmark.primary_score, benchmark.part_score
+    primary, of_criteria = benchmark.primary_score, benchmark.criteria_score
     return {
         "score": score_word(primary.score_name),
         "formula": formula(primary),
-        "part_score": score_word(part.score_name),
-        "part_formula": formula(part),
+        "criteria_score": score_word(of_criteria.score_name),
+        "criteria_formula": formula(of_criteria),
         "explained": _explained(benchmark),
     }
 

@@ -1,4 +1,4 @@
-"""Cutting a long text into parts that fit, so that nothing of it is dropped or appears twice."""
+"""Cutting a long text into chunks that fit, so that nothing of it is dropped or appears twice."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,25 +17,25 @@ class NoRoom(ValueError):
 
 
 def cut(text: str, most: int, size_of: Callable[[str], int]) -> list[str]:
-    """Cut a text into parts of at most `most`, as `size_of` measures them; joined they are exactly the text.
+    """Cut a text into chunks of at most `most`, as `size_of` measures them; joined they are exactly the text.
 
-    Parts end where a paragraph does. A paragraph that is too large by itself is cut where a sentence or line ends, a
-    sentence between words, a word between characters. A piece is measured once and a part once more, since the size of
+    Chunks end where a paragraph does. A paragraph that is too large by itself is cut where a sentence or line ends, a
+    sentence between words, a word between characters. A piece is measured once and a chunk once more, since the size of
     a text need not be the sum of the sizes of its pieces.
 
     Raises:
         NoRoom: a single character is larger than that.
     """
-    parts: list[str] = []
+    chunks: list[str] = []
     pending: list[str] = []
     total = 0
     for piece, size in _pieces(text, most, size_of, 0):
         if pending and total + size > most:
-            parts += _joined(pending, most, size_of)
+            chunks += _joined(pending, most, size_of)
             pending, total = [], 0
         pending.append(piece)
         total += size
-    return parts + list(_joined(pending, most, size_of))
+    return chunks + list(_joined(pending, most, size_of))
 
 
 def _pieces(text: str, most: int, size_of: Callable[[str], int], level: int) -> Iterator[tuple[str, int]]:
@@ -58,7 +58,7 @@ def _split(text: str, level: int) -> Iterator[str]:
 
 
 def _joined(pieces: Sequence[str], most: int, size_of: Callable[[str], int]) -> Iterator[str]:
-    """The pieces as one part, or as more if they are larger together than one by one."""
+    """The pieces as one chunk, or as more if they are larger together than one by one."""
     text = "".join(pieces)
     if len(pieces) < 2 or size_of(text) <= most:
         if text:

@@ -22,7 +22,7 @@ class PairedDifference:
     """How much the second model scores above the first on the tasks that both have, in the unit of the scores.
 
     The mean difference is None for no task. Interval and `smallest_detectable` are None where fewer tasks than
-    `FEWEST_OTHERS` differ, since those cannot tell how much tasks vary, and so is the p-value. Interval and p-value are
+    `FEWEST_OTHERS` differ, since those do not show how much tasks vary, and so is the p-value. Interval and p-value are
     of one statistic: the 95 % interval leaves 0 out exactly if p is at most 0.05. Where nearly all tasks change by one
     and the same amount, there is no interval and the p-value is that of the sign test.
 

@@ -2,7 +2,7 @@
 
 
 class PipelineError(Exception):
-    """A failure that is told to the user in one line; the process exits with `exit_code`."""
+    """A failure that the user sees as one line; the process exits with `exit_code`."""
 
     exit_code = 1
 

@@ -1,4 +1,4 @@
-"""Evidence: what is asked of a part of a long report, how the answer is read, and what the last call is shown of it."""
+"""Evidence: what is asked about a chunk of a long report, how the reply is read, and what of it the last call shows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ PLACES = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")
 REMINDER = 'Reply again with only the JSON object: {"evidence": ["...", "..."]}, or {"evidence": []} for nothing.'
 _MOST_STATEMENTS = 100
 _MOST_STATEMENT_CHARS = 2_000
-"""Far beyond what a part holds on one criterion; what they keep away is a reply that never ends."""
+"""Far beyond what a chunk holds on one criterion; the bounds prevent a reply that never ends."""
 
 _IN_REPORT = "Part {part} of {n_parts} of the report"
 _IN_NOTES = (
@@ -27,14 +27,14 @@ _SHOWN = (
 )
 _NOTHING = "nothing found"
 WORDING = (REMINDER, _IN_REPORT, _IN_NOTES, _SHOWN, _NOTHING)
-"""The words that a judge reads beside the templates; they are part of what a verdict is."""
+"""The words that a judge reads beside the templates; they are part of what a verdict is, so they still say *part*."""
 
 
 def evidence_prompt(
-    template: str, messages: Sequence[Message], criterion: str, *, text: str, part: int, n_parts: int, round_: int
+    template: str, messages: Sequence[Message], criterion: str, *, text: str, number: int, n_chunks: int, round_: int
 ) -> str:
-    """What asks for the evidence in a part: of the report in round 1, of the notes on it in later ones."""
-    place = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=part, n_parts=n_parts)
+    """What asks for the evidence in a chunk: of the report in round 1, of the notes on it in later ones."""
+    place = (_IN_REPORT if round_ == 1 else _IN_NOTES).format(part=number, n_parts=n_chunks)
     return prompt_on(template, messages, criterion, more={"<<place>>": place, "<<part>>": text})
 
 
@@ -63,16 +63,16 @@ def parse_evidence(reply: str, *, omits_think_tag: bool = False) -> tuple[str, .
     return tuple(storable(text.strip()) for text in found if not is_blank(text))
 
 
-def shown(found: Sequence[Sequence[str]], n_parts: int, round_: int, *, is_indented: bool = False) -> str:
-    """What the last call reads in the place of a report of so many parts: what a round found, part by part.
+def shown(found: Sequence[Sequence[str]], n_chunks: int, round_: int, *, is_indented: bool = False) -> str:
+    """What the last call reads in the place of a report of so many chunks: what a round found, chunk by chunk.
 
-    With `is_indented` further lines of a quotation stand back, so that none of them looks like the name of a part.
+    With `is_indented` further lines of a quotation stand back, so that none of them looks like the name of a chunk.
     """
     named = "Part" if round_ == 1 else "Notes"
     if is_indented:
-        found = [["\n  ".join(text.splitlines()) for text in of_part] for of_part in found]
+        found = [["\n  ".join(text.splitlines()) for text in of_chunk] for of_chunk in found]
     listed = [
-        f"{named} {number} of {len(found)}:" + ("".join(f"\n- {text}" for text in of_part) or f" {_NOTHING}")
-        for number, of_part in enumerate(found, start=1)
+        f"{named} {number} of {len(found)}:" + ("".join(f"\n- {text}" for text in of_chunk) or f" {_NOTHING}")
+        for number, of_chunk in enumerate(found, start=1)
     ]
-    return "\n\n".join([_SHOWN.format(n_parts=n_parts), *listed])
+    return "\n\n".join([_SHOWN.format(n_parts=n_chunks), *listed])

@@ -1,7 +1,7 @@
 """What a judge is sent: a template filled in, and in it quoted text that cannot pass for ours.
 
 Where a template has `<<marker>>`, each message of the conversation stands between lines with a marker: a number made
-from the quoted texts, and made anew with a counter until none of them holds it. So no text can end its own quotation or
+from the quoted texts, and again with a counter until none of them holds it. So no text can end its own quotation or
 begin a turn. The marker depends on the conversation alone, so that the prompts on all criteria of one answer begin
 alike (the provider's prompt cache); the criterion, which comes last, has a marker of its own, `<<criterion_marker>>`.
 """
@@ -14,7 +14,7 @@ from tasks.rules.identity import digest
 
 MARKER, CRITERION_MARKER = "<<marker>>", "<<criterion_marker>>"
 _DIGITS = 16
-"""Digits alone: tokenizers make equally many tokens of any such number, so a prompt's length can be told beforehand."""
+"""Digits alone: tokenizers make equally many tokens of any such number, so a prompt's length is known beforehand."""
 
 
 def is_marked(template: str) -> bool:

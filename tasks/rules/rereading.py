@@ -49,7 +49,7 @@ class JudgeReplies:
     def of(
         cls, texts: Sequence[str], as_verdict: Callable[[str], Verdict], as_evidence: Callable[[str], Evidence]
     ) -> "JudgeReplies":
-        """Read replies, oldest first; each is a decision, evidence on a part of a long answer, or neither."""
+        """Read replies, oldest first; each is a decision, evidence on a chunk of a long answer, or neither."""
         verdicts: list[Verdict] = []
         evidence: list[Evidence] = []
         cause = None

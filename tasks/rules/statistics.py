@@ -2,7 +2,7 @@
 
 On each side the interval is the wider of two: the studentised bootstrap (bootstrap-t; Efron and Tibshirani, "An
 Introduction to the Bootstrap", 1993, section 12.5), which knows about skewed figures, and Student's t with the degrees
-of freedom that the tasks have that differ. README.md tells why.
+of freedom that the tasks have that differ. README.md explains why.
 """
 
 import math
@@ -66,7 +66,7 @@ def mean_intervals(
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
         level: nominal coverage.
         drawn: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-            of a whole board; made from `resamples` and `seed` when absent. A resample without any task of a figure
+            of a whole task set; made from `resamples` and `seed` when absent. A resample without any task of a figure
             is left out for it.
 
     Returns:

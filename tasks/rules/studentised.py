@@ -116,7 +116,7 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     """
     moved, squares = excess.T @ weights.T, (excess**2).T @ weights.T
     if (denominators == 1.0).all():
-        # All tasks count alike, and a column of a wider board's draws need not sum to the number of tasks.
+        # All tasks count alike, and a column of a larger task set's draws need not sum to the number of tasks.
         total = crossed = squared = np.broadcast_to(weights.sum(axis=1), moved.shape)
         crossed = moved
     else:

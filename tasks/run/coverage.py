@@ -26,8 +26,8 @@ class Covered:
     failures: Counter[str] = field(default_factory=Counter)
 
     @property
-    def series(self) -> str:
-        """The model, with its vintage where that tells something."""
+    def model_name(self) -> str:
+        """The model, with its vintage where it is not the base vintage."""
         return self.model if self.vintage == BASE_VINTAGE else f"{self.model} of {self.vintage}"
 
     @property

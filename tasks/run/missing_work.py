@@ -39,7 +39,7 @@ class Scope:
 class Judging:
     """A judge with everything that makes its verdicts its own.
 
-    With `evidence_template`, answers that are too long for the judge are searched for evidence part by part; without,
+    With `evidence_template`, answers that are too long for the judge are searched for evidence chunk by chunk; without,
     they are a failure (`context_length`).
     """
 
@@ -121,7 +121,7 @@ def hash_of_template(template: str, benchmark: Benchmark) -> str:
 
 
 def _evidence_template(template: str, benchmark: Benchmark) -> str | None:
-    """The template for the parts of a long answer, as it goes with a judge's template; None where answers are whole."""
+    """The template for the chunks of a long answer that goes with a judge's template; None where answers stay whole."""
     name = benchmark.evidence_template
     return None if name is None else load_evidence_template(name, template)
 

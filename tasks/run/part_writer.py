@@ -91,7 +91,7 @@ class PartWriter:
         self._warehouse.write(self._table_name, self._rows)
         # Only now: rows that could not be written are tried again when the block ends.
         self._rows = []
-        self._ledger.spend(self._paid)
+        self._ledger.mark_used(self._paid)
         self._paid = []
 
     def __enter__(self) -> Self:

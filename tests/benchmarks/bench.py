@@ -1,4 +1,4 @@
-"""What the speed modules share: a warehouse that is owed verdicts, the judge stage without Prefect, bare clients."""
+"""What the speed modules share: a warehouse with missing verdicts, the judge stage without Prefect, bare clients."""
 
 import asyncio
 import itertools
@@ -49,7 +49,7 @@ def texts_of(number: int, n_words: int) -> tuple[str, str, list[str]]:
 def owing_job(
     folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], n_words: int = 300
 ) -> Job:
-    """A job on a fresh warehouse in which about so many verdicts are owed to one judge."""
+    """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
     job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits))
     revision = job.data.revision
@@ -122,8 +122,8 @@ def _peak_mb() -> float:
 
 async def judge_all(job: Job) -> Figures:
     """The judge stage as `flows/stages.py` runs it, without Prefect; the first calls only warm it up."""
-    ((judging, owed),) = plan_verdicts(job, retry_failed=False)
-    ids = [each.response_id for each in owed]
+    ((judging, missing),) = plan_verdicts(job, retry_failed=False)
+    ids = [each.response_id for each in missing]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
     async with open_run_context(job):
         await asyncio.to_thread(warm_up_libraries)

@@ -40,8 +40,8 @@ async def _measured(job: Job, order: str, n_responses: int) -> tuple[int, int, i
 
 
 async def _staged(job: Job) -> None:
-    ((judging, owed),) = plan_verdicts(job, retry_failed=False)
-    ids = [each.response_id for each in owed]
+    ((judging, missing),) = plan_verdicts(job, retry_failed=False)
+    ids = [each.response_id for each in missing]
     await judge_responses(job, judging, ids, retry_failed=False)
 
 

@@ -116,8 +116,8 @@ def rerun(folder: Path, n_models: int, run_id: str) -> list[tuple[str, float]]:
     def stages() -> list[StageReport]:
         timed("ingest, check, assemble", lambda: prepared(job))
         cells = timed("missing answers", lambda: plan_samples(job, retry_failed=False))
-        owed = timed("missing verdicts", lambda: plan_verdicts(job, retry_failed=False))
-        assert not any([*cells.values(), *(found for _, found in owed)]), "something is missing"
+        missing = timed("missing verdicts", lambda: plan_verdicts(job, retry_failed=False))
+        assert not any([*cells.values(), *(found for _, found in missing)]), "something is missing"
         asyncio.run(_nothing_to_call(job))
         timed("aggregate", lambda: aggregate(job))
         timed("select the hard subset", lambda: select_hard(job, must_select=False))

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from flows.cli.main import main
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks import benchmarks
 from tasks.aggregate import aggregate
@@ -75,7 +75,7 @@ def evaluated(folder: Path) -> World:
             "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
         }
         (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-        job = load_job(Asked(config=folder / "prbench.yaml", warehouse=folder / "warehouse", is_quiet=True))
+        job = load_job(Arguments(config=folder / "prbench.yaml", warehouse=folder / "warehouse", is_quiet=True))
         prepared(job)
         sampled(job)
         judged(job)

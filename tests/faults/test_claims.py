@@ -41,7 +41,7 @@ async def main(folder, api_base, run_id, number, concurrency):
         question = [{"role": "user", "content": f"question {place}"}]
         reply = await gateway.complete(Call(target, question, f"cell {place}", priority=(place,)))
         if reply.status != "ok":
-            ledger.spend(reply.paid)
+            ledger.mark_used(reply.paid)
         return reply.status, reply.text
 
     warm_up()

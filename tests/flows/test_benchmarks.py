@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from flows.cli.main import main
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
@@ -28,7 +28,7 @@ TWIN = """
 from dataclasses import replace
 from tasks.benchmarks.prbench import BENCHMARK as PRBENCH
 
-BENCHMARK = replace(PRBENCH, name="twin", title="A twin of PRBench", cuts={"mood": "Mood"},
+BENCHMARK = replace(PRBENCH, name="twin", title="A twin of PRBench", breakdowns={"mood": "Mood"},
     gradings={"ternary": "researchrubrics_ternary_v1", "binary": "binary_v1"})
 """
 COMMANDS = (
@@ -62,7 +62,9 @@ class World:
 
     def fill(self, name: str) -> Job:
         """Put made-up results of a benchmark in the warehouse."""
-        job = load_job(Asked(config=self.folder / "prbench.yaml", benchmark=name, warehouse=self.folder / "warehouse"))
+        job = load_job(
+            Arguments(config=self.folder / "prbench.yaml", benchmark=name, warehouse=self.folder / "warehouse")
+        )
         revision = job.data.revision
         for table_name, rows in small_world(seed=len(name)).items():
             Warehouse(job.warehouse).write(table_name, [_of(name, revision, row) for row in rows])
@@ -162,7 +164,7 @@ def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, argume
 
 
 @pytest.mark.parametrize(
-    ("name", "cuts"),
+    ("name", "breakdowns"),
     [
         (
             "prbench",
@@ -172,15 +174,17 @@ def test_what_a_benchmark_does_not_have_is_told_in_one_line(world: World, argume
         ("researchrubrics", "category, severity, subset, domain, conceptual_breadth, logical_nesting, exploration, "),
     ],
 )
-def test_a_cut_that_there_is_not_is_answered_with_those_of_the_benchmark(tmp_path: Path, name: str, cuts: str) -> None:
+def test_an_unknown_breakdown_is_answered_with_those_of_the_benchmark(
+    tmp_path: Path, name: str, breakdowns: str
+) -> None:
     config = tmp_path / "prbench.yaml"
     config.write_text(f"benchmark: {name}\ndataset: {{source: sample}}", encoding="utf-8")
-    job = load_job(Asked(config=config, warehouse=tmp_path / "warehouse"))
-    with pytest.raises(UsageError, match=f"^--by bogus: {name} has {cuts}"):
+    job = load_job(Arguments(config=config, warehouse=tmp_path / "warehouse"))
+    with pytest.raises(UsageError, match=f"^--by bogus: {name} has {breakdowns}"):
         leaderboard(job, Choice(by="bogus"))
 
 
-def test_a_cut_that_a_benchmark_declares_is_one_to_ask_for(world: World) -> None:
+def test_a_breakdown_that_a_benchmark_declares_is_one_to_ask_for(world: World) -> None:
     assert world.run("leaderboard", "--benchmark", "twin", "--by", "mood") == "No model has a verdict here yet.\n"
 
 
@@ -211,7 +215,7 @@ def test_one_benchmark_is_shown_whole(world: World) -> None:
 
 
 def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: World) -> None:
-    jobs = {name: load_job(Asked(config=world.folder / "prbench.yaml", benchmark=name)) for name in (None, "twin")}
+    jobs = {name: load_job(Arguments(config=world.folder / "prbench.yaml", benchmark=name)) for name in (None, "twin")}
 
     assert ("prbench", 0.99) == (jobs[None].settings.benchmark, jobs[None].settings.coverage.min)
     assert ("twin", 0.5) == (jobs["twin"].settings.benchmark, jobs["twin"].settings.coverage.min)
@@ -231,17 +235,17 @@ def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: Worl
 def test_a_mistake_in_what_another_benchmark_has_is_found_at_once(tmp_path: Path, own: Any, said: str | None) -> None:
     (tmp_path / "x.yaml").write_text(yaml.safe_dump({"dataset": {"source": "sample"}, "benchmarks": own}))
     if said is None:
-        assert load_job(Asked(config=tmp_path / "x.yaml")).settings.benchmark == "prbench"
+        assert load_job(Arguments(config=tmp_path / "x.yaml")).settings.benchmark == "prbench"
         return
     with pytest.raises(UsageError) as refused:
-        load_job(Asked(config=tmp_path / "x.yaml"))
+        load_job(Arguments(config=tmp_path / "x.yaml"))
     assert f"x.yaml: {said}" in str(refused.value)
 
 
 def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_text("dataset: {source: sample}")
     for name in ("prbench", "researchrubrics", "healthbench"):
-        source = source_of(load_job(Asked(config=tmp_path / "x.yaml", benchmark=name)))
+        source = source_of(load_job(Arguments(config=tmp_path / "x.yaml", benchmark=name)))
         benchmark = load_benchmark(name)
         tasks = [benchmark.parse_row(row) for row in source.rows("sample")]
         assert len(tasks) == {"prbench": 8, "researchrubrics": 2, "healthbench": 3}[name]
@@ -254,8 +258,12 @@ def test_the_sample_is_that_of_the_benchmark_that_is_asked_for(tmp_path: Path) -
         ("a2", "BENCHMARK = 3", "a2.py: BENCHMARK is not a Benchmark with the name 'a2'"),
         ("a3", TWIN, "a3.py: BENCHMARK is not a Benchmark with the name 'a3'"),
         ("a4", TWIN.replace("ternary", "stars", 1), "`gradings` has a template for one or more of"),
-        ("a5", TWIN.replace("mood", "topic"), "`cuts`: every benchmark has topic; give the kind another name"),
-        ("a6", TWIN.replace("cuts=", "scores=PRBENCH.scores[:1] * 2, cuts="), "each has a name of its own and"),
+        ("a5", TWIN.replace("mood", "topic"), "`breakdowns`: every benchmark has topic; give the kind another name"),
+        (
+            "a6",
+            TWIN.replace("breakdowns=", "scores=PRBENCH.scores[:1] * 2, breakdowns="),
+            "each has a name of its own and",
+        ),
         ("rows", TWIN, "rows.py: there is a rows already; give it another name"),
         ("prbench", TWIN, "prbench.py: there is a prbench already; give it another name"),
     ],

@@ -13,7 +13,7 @@ from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.test_cookbook import small_world
 from warehouse import Warehouse
 
-CUTS = (
+BREAKDOWNS = (
     "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 )  # fmt: skip
@@ -139,17 +139,19 @@ def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(
     assert "Some intervals are missing" not in shown
 
 
-@pytest.mark.parametrize("cut", CUTS)
-def test_every_cut_is_shown_with_its_label_behind_the_split(asked: Asked, cut: str) -> None:
-    rows = asked.json("leaderboard", "--by", cut, "--judge", "a-judge")
+@pytest.mark.parametrize("breakdown", BREAKDOWNS)
+def test_every_breakdown_is_shown_with_its_label_behind_the_split(asked: Asked, breakdown: str) -> None:
+    rows = asked.json("leaderboard", "--by", breakdown, "--judge", "a-judge")
     kept = {"decision_type", "economic_pathway"}  # no task of this world has such a label
 
-    assert bool(rows) == (cut not in kept)
-    assert all(list(row)[:2] == ["split", cut] for row in rows)
-    assert {row["score_name"] for row in rows} <= {"min_normalized" if cut in {"category", "severity"} else "score"}
+    assert bool(rows) == (breakdown not in kept)
+    assert all(list(row)[:2] == ["split", breakdown] for row in rows)
+    assert {row["score_name"] for row in rows} <= {
+        "min_normalized" if breakdown in {"category", "severity"} else "score"
+    }
 
 
-def test_hard_and_full_are_a_cut(asked: Asked) -> None:
+def test_hard_and_full_are_a_breakdown(asked: Asked) -> None:
     rows = asked.json("leaderboard", "--by", "subset", "--judge", "a-judge", "--model", "ada")
 
     assert [("full", 12), ("hard", 6)] == [(row["subset"], row["n_tasks_wanted"]) for row in rows]

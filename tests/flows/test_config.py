@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.rules.errors import UsageError
 
@@ -15,7 +15,7 @@ def _refusal(tmp_path: Path, text: str) -> str:
     file = tmp_path / "night.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError) as refused:
-        load_job(Asked(config=file))
+        load_job(Arguments(config=file))
     line = str(refused.value)
     assert "\n" not in line
     return line.removeprefix(str(file)).removeprefix(": ")
@@ -25,7 +25,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
     file = tmp_path / "night.yaml"
     file.write_text("trials: 1", encoding="utf-8")
     with pytest.raises(UsageError, match="helathbench"):
-        load_job(Asked(config=file, benchmark="helathbench"))
+        load_job(Arguments(config=file, benchmark="helathbench"))
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,10 @@ def test_a_file_that_says_nothing_usable_is_refused(tmp_path: Path, text: str, s
 def test_token_limits_are_no_secrets(tmp_path: Path) -> None:
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\n" + MODEL % ", params: {max_tokens: 5, max_completion_tokens: 6}")
-    assert load_job(Asked(config=file)).settings.models[0].parameters == {"max_tokens": 5, "max_completion_tokens": 6}
+    assert load_job(Arguments(config=file)).settings.models[0].parameters == {
+        "max_tokens": 5,
+        "max_completion_tokens": 6,
+    }
 
 
 def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path) -> None:
@@ -122,7 +125,7 @@ def test_doctor_names_the_headers_whose_values_stand_in_the_file(tmp_path: Path)
     file = tmp_path / "night.yaml"
     headers = ", headers: {X-Team: planted-blue, X-Gate: '${GATE}', X-Zone: 'eu-${ZONE}'}"
     file.write_text("dataset: {source: sample}\n" + MODEL % headers)
-    findings = examine(load_job(Asked(config=file, warehouse=tmp_path / "data")))
+    findings = examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))
     (found,) = [finding for finding in findings if finding.subject.startswith("headers")]
     assert (found.subject, found.is_ok) == ("headers of openai/x", None)
     assert found.detail.startswith("literal values: X-Team, X-Zone; ")
@@ -134,13 +137,13 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path) -> N
 
     file = tmp_path / "night.yaml"
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
-    found = {each.subject: each for each in examine(load_job(Asked(config=file)))}["model bedrock/amazon.nova-lite"]
+    found = {each.subject: each for each in examine(load_job(Arguments(config=file)))}["model bedrock/amazon.nova-lite"]
     assert (found.is_ok, found.detail) == (False, "boto3 is not installed; run `uv pip install boto3`")
 
 
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    job = load_job(Asked())
+    job = load_job(Arguments())
     assert [model.name for model in (*job.settings.models, *job.settings.judges)] == [
         "embedded/smollm2-135m-instruct",
         "embedded/smollm2-135m-instruct",
@@ -174,8 +177,8 @@ class Places:
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"dataset: {{source: sample}}\n{text}", encoding="utf-8")
 
-    def chosen(self, **asked: Path) -> tuple[Path, str]:
-        job = load_job(Asked(**asked))  # type: ignore[arg-type]
+    def chosen(self, **arguments: Path) -> tuple[Path, str]:
+        job = load_job(Arguments(**arguments))  # type: ignore[arg-type]
         return job.warehouse.relative_to(self.folder), job.warehouse_source
 
 
@@ -218,7 +221,7 @@ def test_absolute_folders_and_folders_of_the_user_are_taken_as_they_are(
 
 def test_a_configured_report_folder_is_beside_the_configuration_file(places: Places) -> None:
     places.configure("report: {folder: pages}")
-    assert load_job(Asked(config=places.file)).report_folder == places.folder / "sub" / "pages"
+    assert load_job(Arguments(config=places.file)).report_folder == places.folder / "sub" / "pages"
 
 
 @pytest.mark.parametrize("folder", ["notes.txt", "notes.txt/data"])
@@ -241,7 +244,7 @@ def test_doctor_and_status_name_the_folder_of_the_data_and_what_chose_it(
     from warehouse import Warehouse
 
     monkeypatch.setenv("PRBENCH_WAREHOUSE", "elsewhere")
-    job = load_job(Asked())
+    job = load_job(Arguments())
     ingest(job)
     Warehouse(job.warehouse).publish()
     (found,) = [finding.detail for finding in examine(job) if finding.subject == "data folder"]

@@ -9,7 +9,7 @@ import pytest
 
 from flows.execution import refuse_unknown_models
 from flows.nightly import as_night, run_night
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.run_record import run_row
 from tasks.config.settings import Job
@@ -79,4 +79,4 @@ def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 
 def test_the_pinned_sampling_is_no_night() -> None:
     with pytest.raises(UsageError, match="--night base: is not a night but the base sampling"):
-        load_job(Asked(night="base"))
+        load_job(Arguments(night="base"))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from flows.cli.main import cli
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tests.flows.conftest import PROJECT, Command
 
@@ -68,7 +68,7 @@ def test_every_command_has_help_with_an_example_and_is_in_no_document_under_anot
 
 
 def test_the_example_configuration_is_one(tmp_path: pytest.TempPathFactory) -> None:
-    job = load_job(Asked(config=PROJECT / "prbench.example.yaml"))
+    job = load_job(Arguments(config=PROJECT / "prbench.example.yaml"))
     assert [model.label for model in job.settings.models] == ["gpt-5-high"]
     assert yaml.safe_load((PROJECT / "prbench.example.yaml").read_text())["benchmark"] == "prbench"
 

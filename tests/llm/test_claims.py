@@ -154,7 +154,7 @@ def test_two_runs_with_the_same_calls_make_each_once_also_those_that_fail_for_go
         async def one(call: Call) -> str:
             reply = await gateway.complete(call)
             if reply.status != "ok":
-                ledger.spend(reply.paid)  # as when the failed row is on disk
+                ledger.mark_used(reply.paid)  # as when the failed row is on disk
             return reply.status
 
         # One after the other, so that the failed rows of one run are there before the other comes to them.

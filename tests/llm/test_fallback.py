@@ -86,7 +86,7 @@ def test_a_failed_row_that_is_tried_again_is_tried_in_full(calling: Calling, ser
 
     async def work(gateway: Gateway, ledger: Ledger) -> None:
         reply = await gateway.complete(call)
-        ledger.spend(list(reply.paid))
+        ledger.mark_used(list(reply.paid))
 
     calling.inside(work)
     assert temperatures(server) == [1, 1, 0]

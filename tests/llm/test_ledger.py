@@ -35,7 +35,7 @@ def stored(folder: Path, columns: str = "*") -> list[tuple[Any, ...]]:
 
 def spend(calling: Calling, reply: Reply) -> None:
     async def work(_: Gateway, ledger: Ledger) -> None:
-        ledger.spend(list(reply.paid))
+        ledger.mark_used(list(reply.paid))
 
     calling.inside(work)
 

@@ -50,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         await asyncio.gather(*(ledger.record(entry(number)) for number in range(N_CALLS)))
         submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
         await Submissions(ledger).submitted(submission, "batch-1")
-        ledger.spend([("a failed one", 3)])
+        ledger.mark_used([("a failed one", 3)])
         ledger.close()
 
     asyncio.run(fill())

@@ -101,7 +101,7 @@ def world(calling: Calling, serve: Serve) -> Any:
         for call in calls:
             await gateway.complete(call)
         refused = await gateway.complete(call_to(server, "refuse this"))
-        ledger.spend(refused.paid)
+        ledger.mark_used(refused.paid)
         submissions = Submissions(ledger)
         await submissions.submitted(await submissions.begin("an endpoint", []), "batch-1")
 

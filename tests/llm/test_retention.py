@@ -47,7 +47,7 @@ def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, i
     async def write() -> None:
         ledger = Ledger(folder)
         await asyncio.gather(*map(ledger.record, entries))
-        ledger.spend(spent)
+        ledger.mark_used(spent)
         ledger.close()
 
     asyncio.run(write())

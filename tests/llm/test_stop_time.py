@@ -1,4 +1,4 @@
-"""A stop time: no call begins after it, those that wait are told at once, what is under way comes to its end."""
+"""A stop time: no call begins after it, those that wait fail at once, what is under way comes to its end."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ def limiter_until(stop_at_s: float, concurrency: int = 1) -> Limiter:
 
 async def refused_at_s(asked: "asyncio.Task[object]") -> float:
     """When a task was told that the time is up."""
-    with pytest.raises(TimeIsUp, match=r"^no call begins after \d\d:\d\d UTC, as asked$"):
+    with pytest.raises(TimeIsUp, match=r"^no call begins after the stop time, \d\d:\d\d UTC$"):
         await asked
     return time.time()
 

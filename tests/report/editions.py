@@ -51,5 +51,5 @@ def check_sources(figure: Figure, edition: Edition, folder: Path) -> None:
     assert as_csv(columns, rows) == written
     assert len(list(csv.reader(io.StringIO(written)))) == 1 + len(rows)
     assert {column.name for column in figure.columns} <= set(columns)
-    for panel in figure.panels(rows) if figure.panels else []:
-        panel.chart.to_dict()  # raises where it is no valid chart
+    for plot in figure.plots(rows) if figure.plots else []:
+        plot.chart.to_dict()  # raises where it is no valid chart

@@ -41,7 +41,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Series:
+class Sampling:
     """A model in one vintage, with the label and configuration under which its rows are stored."""
 
     who: Contender
@@ -62,18 +62,20 @@ class Series:
         return start if self.night else start + timedelta(hours=19)
 
 
-def response_rows(series: Series, asked: Sequence[Asked], revision: str, taint: Taint) -> Iterator[tuple[Asked, Row]]:
-    """The answers of a series, each with its task: in two trials, of the imported model in one."""
-    is_import = series.who is OUTSIDER
+def response_rows(
+    sampling: Sampling, asked: Sequence[Asked], revision: str, taint: Taint
+) -> Iterator[tuple[Asked, Row]]:
+    """The answers of a sampling, each with its task: in two trials, of the imported model in one."""
+    is_import = sampling.who is OUTSIDER
     for each in asked:
         for trial in TRIALS[:1] if is_import else TRIALS:
-            yield each, _response(series, each, trial, revision, taint)
+            yield each, _response(sampling, each, trial, revision, taint)
 
 
-def _response(series: Series, each: Asked, trial: int, revision: str, taint: Taint) -> Row:
-    who, task, is_import = series.who, each.task, series.who is OUTSIDER
-    dice = random.Random(f"answer {who.label} {each.number} {trial} {series.night}")
-    met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, series.night)]
+def _response(sampling: Sampling, each: Asked, trial: int, revision: str, taint: Taint) -> Row:
+    who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
+    dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
+    met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, sampling.night)]
     text = taint(answer(each.matter, met, who.style, dice))
     status, error = _fate(who, each.number, trial)
     prompt, completion = sum(tokens_of(turn.prompt or "") for turn in task.conversation), tokens_of(text)
@@ -83,22 +85,22 @@ def _response(series: Series, each: Asked, trial: int, revision: str, taint: Tai
         "prompt_tokens": prompt, "cached_tokens": prompt // 3, "completion_tokens": completion, "cost_usd": cost,
         "reasoning_tokens": 3 * completion if who.style == 4 else 0, "latency_s": 1.5 + completion / 90,
         "input_usd_per_mtok": prices[0], "output_usd_per_mtok": prices[1], "attempts": 1 + (dice.random() < 0.04),
-        "price_table": "configuration" if prices[0] is not None else None, "served_model": series.label,
+        "price_table": "configuration" if prices[0] is not None else None, "served_model": sampling.label,
         "finish_reason": "length" if status == "truncated" else taint("stop"),
     }  # fmt: skip
     return row(
         "responses",
         response_id=response_id(
-            "prbench", revision, task.task_id, task.conversation_id, series.label, series.config_hash, trial,
-            series.vintage,
+            "prbench", revision, task.task_id, task.conversation_id, sampling.label, sampling.config_hash, trial,
+            sampling.vintage,
         ),
-        dataset_revision=revision, task_id=task.task_id, conversation_id=task.conversation_id, model=series.label,
-        model_config_hash=series.config_hash, trial=trial, vintage=series.vintage, status=status,
+        dataset_revision=revision, task_id=task.task_id, conversation_id=task.conversation_id, model=sampling.label,
+        model_config_hash=sampling.config_hash, trial=trial, vintage=sampling.vintage, status=status,
         source="imported" if is_import else "sampled", import_batch="batch-of-answers" if is_import else None,
         text=text if status == "ok" else None, chars_alnum=count_alphanumeric(text) if status == "ok" else None,
         error=None if error is None else taint(error), degraded=dice.random() < 0.01 and not is_import,
-        run_id=IMPORT_RUN if is_import else series.run_id,
-        created_at=series.at + timedelta(seconds=40 * each.number + trial), **{"attempts": 0, **called},
+        run_id=IMPORT_RUN if is_import else sampling.run_id,
+        created_at=sampling.at + timedelta(seconds=40 * each.number + trial), **{"attempts": 0, **called},
     )  # fmt: skip
 
 
@@ -132,12 +134,14 @@ class Grader:
         return bool(self.columns["judge_config_hash"] == IMPORTED)
 
 
-def verdict_rows(grader: Grader, series: Series, answered: Iterable[tuple[Asked, Row]], taint: Taint) -> Iterator[Row]:
+def verdict_rows(
+    grader: Grader, sampling: Sampling, answered: Iterable[tuple[Asked, Row]], taint: Taint
+) -> Iterator[Row]:
     """A grader's decisions on every criterion of the answers that are there."""
     for each, response in answered:
         if response["status"] == "ok" and not _is_missing(grader, response, each.number):
             for criterion in each.task.criteria:
-                yield _verdict(grader, series, each, response, criterion, taint)
+                yield _verdict(grader, sampling, each, response, criterion, taint)
 
 
 def _is_missing(grader: Grader, response: Row, number: int) -> bool:
@@ -146,12 +150,12 @@ def _is_missing(grader: Grader, response: Row, number: int) -> bool:
     return not grader.is_import and lost == (response["model"], number, response["trial"])
 
 
-def _verdict(grader: Grader, series: Series, each: Asked, response: Row, criterion: Criterion, taint: Taint) -> Row:
-    cell = f"{grader.name} {grader.columns['judge_trial']} {series.who.label} {series.night}"
+def _verdict(grader: Grader, sampling: Sampling, each: Asked, response: Row, criterion: Criterion, taint: Taint) -> Row:
+    cell = f"{grader.name} {grader.columns['judge_trial']} {sampling.who.label} {sampling.night}"
     dice = random.Random(f"{cell} {each.number} {response['trial']} {criterion.position}")
-    truth = is_met(series.who, each.number, each.task.field or "", criterion, response["trial"], series.night)
-    met = decides(grader.name, truth, dice, series.night)
-    failed = _failed(grader, series, each.number, response["trial"], criterion.position)
+    truth = is_met(sampling.who, each.number, each.task.field or "", criterion, response["trial"], sampling.night)
+    met = decides(grader.name, truth, dice, sampling.night)
+    failed = _failed(grader, sampling, each.number, response["trial"], criterion.position)
     said = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
     tokens = tokens_of(response["text"]) + 400
     called = {} if grader.is_import else {
@@ -171,17 +175,17 @@ def _verdict(grader: Grader, series: Series, each: Asked, response: Row, criteri
         explanation=None if failed else taint(said), error=taint(CAUSES[failed]) if failed else None,
         source="imported" if grader.is_import else "judged",
         import_batch="batch-of-labels" if grader.is_import else None,
-        run_id=IMPORT_RUN if grader.is_import else series.run_id,
+        run_id=IMPORT_RUN if grader.is_import else sampling.run_id,
         created_at=response["created_at"] + timedelta(seconds=5 + criterion.position),
         **{name: response[name] for name in shared}, **grader.columns, **{"attempts": 0 if grader.is_import else 1},
         **called,
     )  # fmt: skip
 
 
-def _failed(grader: Grader, series: Series, number: int, trial: int, position: int) -> str | None:
+def _failed(grader: Grader, sampling: Sampling, number: int, trial: int, position: int) -> str | None:
     """The cause of a verdict that failed: of one answer the first criteria, each for another cause."""
     cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
-    is_there = grader.columns["judge_trial"] == 1 and series.vintage == BASE_VINTAGE and not grader.is_import
-    if is_there and (series.who.label, number, trial) == cell and position < len(CAUSES):
+    is_there = grader.columns["judge_trial"] == 1 and sampling.vintage == BASE_VINTAGE and not grader.is_import
+    if is_there and (sampling.who.label, number, trial) == cell and position < len(CAUSES):
         return list(CAUSES)[position]
     return None

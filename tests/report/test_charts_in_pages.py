@@ -11,17 +11,17 @@ from tests.report.contenders import JUDGES, PEOPLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 
-_TITLES = "[...document.querySelectorAll('#{} .panel:not([hidden]) figcaption')].map((each) => each.textContent)"
+_TITLES = "[...document.querySelectorAll('#{} .plot:not([hidden]) figcaption')].map((each) => each.textContent)"
 _LEGENDS = """
-    [...document.querySelectorAll('#categories .panel:not([hidden]) .role-legend')].map((legend) => {
+    [...document.querySelectorAll('#categories .plot:not([hidden]) .role-legend')].map((legend) => {
       const texts = [...legend.querySelectorAll('.role-legend-label text')].map((each) => each.textContent);
       const signs = [...legend.querySelectorAll('.role-legend-symbol path')];
       return Object.fromEntries(texts.map((text, i) => [text, getComputedStyle(signs[i]).stroke]));
     })
 """
 _NAMES = """
-    [...document.querySelectorAll('#length_score .panel:not([hidden])')].map((panel) =>
-      [...panel.querySelectorAll('.mark-text.role-mark text')].filter((each) => each.textContent)
+    [...document.querySelectorAll('#length_score .plot:not([hidden])')].map((plot) =>
+      [...plot.querySelectorAll('.mark-text.role-mark text')].filter((each) => each.textContent)
         .map((each) => each.getBoundingClientRect()).map((box) => [box.left, box.right, box.top, box.bottom]))
 """
 
@@ -31,7 +31,7 @@ def test_each_judge_has_charts_of_its_own_and_only_the_chosen_one_is_shown(brows
         visit.open("categories.html")
         first = visit.value(_TITLES.format("topics"))
         visit.page.get_by_role("combobox", name="Judge").select_option("all judges")
-        visit.page.locator(f"#topics .panel:has-text('{PEOPLE}') svg").first.wait_for()
+        visit.page.locator(f"#topics .plot:has-text('{PEOPLE}') svg").first.wait_for()
 
         assert first == [f"{split}, judged by {JUDGES[0]}" for split in ("finance", "legal")]
         assert set(visit.value(_TITLES.format("topics"))) == {
@@ -47,9 +47,9 @@ def test_without_a_model_a_figure_says_that_nothing_is_chosen(browser: Browser, 
         visit.open("categories.html")
         visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
-        visit.page.locator("#topics .panel").first.wait_for(state="hidden")
+        visit.page.locator("#topics .plot").first.wait_for(state="hidden")
 
-        said = visit.value("getComputedStyle(document.querySelector('#topics .panels'), '::after').content")
+        said = visit.value("getComputedStyle(document.querySelector('#topics .plots'), '::after').content")
         assert said == '"Nothing of what is chosen."'
         assert visit.faults == []
 

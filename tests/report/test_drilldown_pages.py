@@ -317,4 +317,4 @@ def test_a_report_that_was_renewed_under_an_open_page_is_noticed(
     with visiting(browser, site) as visit:
         visit.open("verdicts.html")
 
-        assert "load the page again" in visit.page.get_by_role("alert").inner_text()
+        assert "reload the page" in visit.page.get_by_role("alert").inner_text()

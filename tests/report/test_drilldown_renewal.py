@@ -9,8 +9,8 @@ import pytest
 
 from tasks.config.settings import Job
 from tasks.report.addresses import criterion_key, entry_key, task_address, task_key
-from tasks.report.drilldown import chunks
-from tasks.report.drilldown.chunks import Renewed
+from tasks.report.drilldown import task_files
+from tasks.report.drilldown.task_files import Renewed
 from tests.report.drilled import answered, data, drill, files, store, tiny_job
 
 pytestmark = pytest.mark.slow
@@ -52,8 +52,8 @@ def test_a_second_build_makes_nothing_and_touches_no_file(job: Job, built: tuple
 
     second = drill(job, site)
 
-    assert Renewed(n_files=3, n_made=9, n_parts=9) == first
-    assert Renewed(n_files=0, n_made=0, n_parts=9) == second
+    assert Renewed(n_files=3, n_made=9, n_sections=9) == first
+    assert Renewed(n_files=0, n_made=0, n_sections=9) == second
     assert before == {path: path.stat().st_mtime_ns for path in (site / "data").iterdir()}
 
 
@@ -66,7 +66,7 @@ def test_a_night_of_one_model_makes_the_parts_of_that_model_alone(tmp_path: Path
     drill(job, tmp_path / "afresh")
 
     # The sampling before the night stays, to be compared with: of the first two tasks there is one part more.
-    assert Renewed(n_files=2, n_made=2, n_parts=11) == renewed
+    assert Renewed(n_files=2, n_made=2, n_sections=11) == renewed
     assert files(tmp_path / "afresh") == files(site)
 
 
@@ -78,7 +78,7 @@ def test_a_verdict_that_comes_later_renews_its_own_part_and_no_other(tmp_path: P
     drill(job, site)
     store(job, {"verdicts": [rows["verdicts"][2]]})
 
-    assert Renewed(n_files=1, n_made=1, n_parts=9) == drill(job, site)
+    assert Renewed(n_files=1, n_made=1, n_sections=9) == drill(job, site)
 
 
 def test_a_task_more_changes_no_name_and_no_file_of_the_others(tmp_path: Path) -> None:
@@ -111,23 +111,23 @@ def test_a_part_that_somebody_changed_is_not_believed(job: Job, site: Path) -> N
     path.write_text("\n".join(lines))
     assert path.read_bytes() != whole
 
-    assert Renewed(n_files=1, n_made=1, n_parts=9) == drill(job, site)
+    assert Renewed(n_files=1, n_made=1, n_sections=9) == drill(job, site)
     assert path.read_bytes() == whole
 
 
 def test_another_version_of_the_program_or_its_libraries_makes_all_again(
     job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = chunks.version
-    chunks._program.cache_clear()
-    monkeypatch.setattr(chunks, "version", lambda name: "99" if name == "pyromark" else given(name))
+    given = task_files.version
+    task_files._program.cache_clear()
+    monkeypatch.setattr(task_files, "version", lambda name: "99" if name == "pyromark" else given(name))
     try:
         assert drill(job, site).n_made == 9
     finally:
-        chunks._program.cache_clear()
+        task_files._program.cache_clear()
 
 
-def test_an_entry_that_becomes_one_to_compare_with_keeps_its_parts(job: Job, site: Path) -> None:
+def test_an_entry_that_becomes_one_to_compare_with_keeps_its_sections(job: Job, site: Path) -> None:
     renewed = drill(job.model_copy(update={"named_models": ("m1",)}), site)
     with_one = data(site)
 
@@ -161,6 +161,6 @@ def test_tasks_that_nobody_has_answered_yet_can_be_read(tmp_path: Path) -> None:
     renewed = drill(tiny_job(tmp_path, ("t1",), models=()), tmp_path / "site")
     held = data(tmp_path / "site")
 
-    assert Renewed(n_files=1, n_made=1, n_parts=1) == renewed
+    assert Renewed(n_files=1, n_made=1, n_sections=1) == renewed
     assert ([], [], None) == tuple(held["index"][name] for name in ("entries", "judgings", "main"))
     assert [{"role": "user", "content": "Why t1?"}] == held[f"task-{task_key('t1')}"]["task"]["conversation"]

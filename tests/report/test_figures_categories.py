@@ -16,7 +16,7 @@ from tests.builders import admitted, at, criterion, response, verdict
 from tests.report.contenders import JUDGES
 from tests.report.editions import check_sources, edition_of, rows_of
 from tests.report.evaluated import Evaluated, Row
-from tests.stages.cuts_oracle import severity_rows
+from tests.stages.breakdowns_oracle import severity_rows
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
@@ -162,11 +162,11 @@ def test_no_chart_shows_two_judges_or_two_splits_or_a_hard_split_beside_its_full
     name: str, edition: Edition
 ) -> None:
     rows = rows_of(FIGURES[name], edition)
-    panels = FIGURES[name].panels(rows)  # type: ignore[misc]
+    plots = FIGURES[name].plots(rows)  # type: ignore[misc]
 
-    charted = [specification(panel.chart)["data"]["values"] for panel in panels]
+    charted = [specification(plot.chart)["data"]["values"] for plot in plots]
     assert all(len({each["judging"] for each in values}) == 1 for values in charted)
-    titles = [panel.title for panel in panels]
+    titles = [plot.title for plot in plots]
     assert len(titles) == len(set(titles))
     assert not [title for title in titles if "_hard" in title]
     for split in ("finance", "legal"):
@@ -178,7 +178,7 @@ def test_no_chart_shows_two_judges_or_two_splits_or_a_hard_split_beside_its_full
 def test_where_only_a_hard_split_is_evaluated_the_charts_show_it(edition: Edition) -> None:
     rows = [each for each in rows_of(FIGURES["topics"], edition) if each["split"] == "finance_hard"]
 
-    assert {"finance_hard"} == {panel.title.split(",")[0] for panel in FIGURES["topics"].panels(rows)}  # type: ignore[misc]
+    assert {"finance_hard"} == {plot.title.split(",")[0] for plot in FIGURES["topics"].plots(rows)}  # type: ignore[misc]
     assert rows == FIGURES["topics"].listed(rows)  # type: ignore[misc]
 
 
@@ -249,8 +249,8 @@ def test_a_criterion_of_an_unknown_severity_is_listed_last_and_is_no_mistake(tmp
     assert [(each["severity"], each["is_detrimental"]) for each in rows] == [
         ("critically important", False), ("critically detrimental", True), ("nice to have", None),
     ]  # fmt: skip
-    panels = FIGURES["severities"].panels(rows)  # type: ignore[misc]
-    assert ["Criteria met, finance", "Mistakes made, finance"] == [panel.title for panel in panels]
+    plots = FIGURES["severities"].plots(rows)  # type: ignore[misc]
+    assert ["Criteria met, finance", "Mistakes made, finance"] == [plot.title for plot in plots]
 
 
 def test_a_mean_below_0_stands_unclipped_beside_the_0_and_no_other_does(tmp_path: Path) -> None:

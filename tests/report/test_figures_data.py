@@ -21,7 +21,7 @@ from tasks.report.site import Site
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, row
 from tests.report.attacks import ATTACKS
 from tests.report.editions import check_sources, edition_of, rows_of
-from tests.stages.cuts_oracle import severity_rows
+from tests.stages.breakdowns_oracle import severity_rows
 from warehouse import Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
@@ -148,8 +148,8 @@ def test_a_task_with_several_labels_counts_under_each_and_one_without_any_is_tol
         ("finance", "Procedure, Forum & Jurisdiction", 1, 0.5),
         ("finance_hard", "Compliance", 1, 1.0), ("finance_hard", "Procedure, Forum & Jurisdiction", 1, 1.0),
     ]  # fmt: skip
-    (panel,) = FIGURES["task_decision_types"].panels(rows)  # type: ignore[misc]
-    assert "finance" == panel.title
+    (plot,) = FIGURES["task_decision_types"].plots(rows)  # type: ignore[misc]
+    assert "finance" == plot.title
 
 
 def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) -> None:
@@ -163,8 +163,8 @@ def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) ->
     assert [(each["weight"], each["n_criteria"], each["share"]) for each in rows] == [
         (-3.0, 1, 0.25), (10.0, 2, 0.5), (None, 1, 0.25),
     ]  # fmt: skip
-    (panel,) = FIGURES["weights"].panels(rows)  # type: ignore[misc]
-    bars = specification(panel.chart)["data"]["values"]
+    (plot,) = FIGURES["weights"].plots(rows)  # type: ignore[misc]
+    bars = specification(plot.chart)["data"]["values"]
     assert [(each["number"], each["share"]) for each in bars if each["share"]] == [(-3, 0.25), (10, 0.5)]
     assert [each["number"] for each in bars] == list(range(-3, 11)), "a weight that nothing has leaves a gap"
 
@@ -173,9 +173,9 @@ def test_a_weight_that_is_no_number_is_counted_and_has_no_bar(tmp_path: Path) ->
 def test_an_odd_number_gets_a_bar_of_its_own(odd: float, tmp_path: Path) -> None:
     edition = edition_of(tmp_path, admitted(["t1"]) | {"criteria": [criterion("t1", 0, 2.0), criterion("t1", 1, odd)]})
 
-    (panel,) = FIGURES["weights"].panels(rows_of(FIGURES["weights"], edition))  # type: ignore[misc]
+    (plot,) = FIGURES["weights"].plots(rows_of(FIGURES["weights"], edition))  # type: ignore[misc]
 
-    shares = {each["number"]: each["share"] for each in specification(panel.chart)["data"]["values"]}
+    shares = {each["number"]: each["share"] for each in specification(plot.chart)["data"]["values"]}
     assert {number for number, share in shares.items() if share} == {2, odd}
 
 

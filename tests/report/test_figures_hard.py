@@ -131,8 +131,8 @@ def test_around_the_border_are_the_last_inside_and_the_first_outside() -> None:
 def test_a_field_without_a_known_border_has_no_chart_of_it(small: Edition) -> None:
     rows = rows_of(FIGURES["hard_tasks"], small)
 
-    assert ["Finance"] == [panel.title for panel in FIGURES["hard_border"].panels(rows)]  # type: ignore[misc]
-    assert ["Finance"] == [panel.title for panel in FIGURES["hard_tasks"].panels(rows)]  # type: ignore[misc]
+    assert ["Finance"] == [plot.title for plot in FIGURES["hard_border"].plots(rows)]  # type: ignore[misc]
+    assert ["Finance"] == [plot.title for plot in FIGURES["hard_tasks"].plots(rows)]  # type: ignore[misc]
 
 
 def test_of_each_topic_the_selected_share_is_told(small: Edition) -> None:
@@ -192,7 +192,7 @@ def test_a_model_is_ranked_by_its_own_answers_to_the_selected_tasks_under_one_ju
 def test_a_chart_of_the_board_has_one_judge(edition: Edition) -> None:
     rows = rows_of(FIGURES["hard_leaderboard"], edition)
 
-    panels = FIGURES["hard_leaderboard"].panels(rows)  # type: ignore[misc]
+    plots = FIGURES["hard_leaderboard"].plots(rows)  # type: ignore[misc]
 
-    assert len(panels) == len({(each["split"], each["judging"]) for each in rows}) == 2 * 4
-    assert len({panel.title for panel in panels}) == len(panels)
+    assert len(plots) == len({(each["split"], each["judging"]) for each in rows}) == 2 * 4
+    assert len({plot.title for plot in plots}) == len(plots)

@@ -13,7 +13,7 @@ import pytest
 from tasks.config.settings import Job
 from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
-from tasks.report.figures import Panel
+from tasks.report.figures import Plot
 from tasks.report.pages.history import HISTORY as PAGE
 from tests.builders import at, row
 from tests.report.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT
@@ -151,9 +151,9 @@ def test_the_table_lists_the_last_samplings_of_each_model(plain: Rows) -> None:
 
 
 def test_a_model_that_was_sampled_once_is_in_no_chart(plain: Rows) -> None:
-    (panel,) = FIGURES["history"].panels(plain)  # type: ignore[misc]
+    (plot,) = FIGURES["history"].plots(plain)  # type: ignore[misc]
 
-    assert {each["label"] for each in _drawn(panel)} == {"ada"}
+    assert {each["label"] for each in _drawn(plot)} == {"ada"}
 
 
 @pytest.fixture(scope="module")
@@ -195,17 +195,17 @@ def test_each_point_is_the_mean_of_its_own_night_under_its_own_judge(edition: Ed
 
 
 def test_a_chart_has_one_split_and_one_judge_and_only_models_with_a_history(edition: Edition) -> None:
-    panels = FIGURES["history"].panels(rows_of(FIGURES["history"], edition))  # type: ignore[misc]
+    plots = FIGURES["history"].plots(rows_of(FIGURES["history"], edition))  # type: ignore[misc]
 
-    assert len(panels) == 4 * 2
-    for panel in panels:
-        assert {each["label"] for each in _drawn(panel)} == {"elm-chat", "fir-flash"}
-        assert len({(*each["judging"],) for each in _drawn(panel)}) == 1
+    assert len(plots) == 4 * 2
+    for plot in plots:
+        assert {each["label"] for each in _drawn(plot)} == {"elm-chat", "fir-flash"}
+        assert len({(*each["judging"],) for each in _drawn(plot)}) == 1
 
 
-def _drawn(panel: Panel) -> Rows:
+def _drawn(plot: Plot) -> Rows:
     """The rows of a chart."""
-    rows: Rows = specification(panel.chart)["data"]["values"]
+    rows: Rows = specification(plot.chart)["data"]["values"]
     return rows
 
 

@@ -109,4 +109,4 @@ def test_a_control_set_of_another_template_is_another_line(tmp_path: Path) -> No
         ("a-judge set set-one", 1.0), ("a-judge set set-two", 0.0),
     ]  # fmt: skip
     assert all(each["lower_limit"] is None and each["min_agreement"] is None for each in rows)
-    assert len(FIGURES["judge_drift"].panels(rows)) == 2  # type: ignore[misc]
+    assert len(FIGURES["judge_drift"].plots(rows)) == 2  # type: ignore[misc]

@@ -183,8 +183,8 @@ def test_who_has_no_known_price_is_named_and_is_in_no_chart_of_cost(edition: Edi
     assert all(model in note for model in UNPRICED)
     drawn = [
         each
-        for panel in FIGURES["costs"].panels(rows)  # type: ignore[misc]
-        for each in specification(panel.chart)["data"]["values"]
+        for plot in FIGURES["costs"].plots(rows)  # type: ignore[misc]
+        for each in specification(plot.chart)["data"]["values"]
     ]
     assert {each["model"] for each in drawn} == {each["model"] for each in rows} - UNPRICED
     assert all(each["answer_usd"] > 0 for each in drawn)
@@ -300,8 +300,8 @@ def test_a_cost_that_is_partly_unknown_is_the_mean_of_what_is_known_and_no_sum(t
     }  # fmt: skip
     assert [note.endswith(f"{name}.") for note, name in zip(notes, ("odd", "free"), strict=False)] == [True, True]
     assert notes[2].startswith("The cost of dear ")
-    panels = FIGURES["costs"].panels(list(rows.values()))  # type: ignore[misc]
-    assert ["dear"] == [each["model"] for each in specification(panels[0].chart)["data"]["values"]]
+    plots = FIGURES["costs"].plots(list(rows.values()))  # type: ignore[misc]
+    assert ["dear"] == [each["model"] for each in specification(plots[0].chart)["data"]["values"]]
 
 
 def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_verdict_without_a_price_makes_no_judging_cheaper(tmp_path: Path) -> N
     assert (cost["answer_usd"], cost["judging_usd"], cost["task_usd"]) == (1.0, None, None)
     assert (judge["thousand_usd"], judge["cost_usd"], judge["n_unpriced"]) == (None, None, 2)
     assert judge["cached_share"] is None
-    assert FIGURES["judge_costs"].panels([judge]) == []  # type: ignore[misc]
+    assert FIGURES["judge_costs"].plots([judge]) == []  # type: ignore[misc]
 
 
 def test_an_earlier_sampling_and_another_judge_leave_the_fifths_as_they_are(tmp_path: Path) -> None:

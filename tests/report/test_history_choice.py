@@ -13,18 +13,16 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 def _titles(visit: Visit) -> list[str]:
     """The charts of the history that are shown."""
-    return visit.page.locator("#history .panel:visible figcaption").all_text_contents()
+    return visit.page.locator("#history .plot:visible figcaption").all_text_contents()
 
 
 def test_each_judge_has_charts_of_its_own_and_a_change_is_told_in_them(browser: Browser, world_site: Path) -> None:
     with visiting(browser, world_site) as visit:
         visit.open("history.html")
         strict = _titles(visit)
-        drawn = visit.page.locator("#history .panel:visible svg").first.text_content() or ""
+        drawn = visit.page.locator("#history .plot:visible svg").first.text_content() or ""
         visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
-        visit.page.wait_for_function(
-            "() => document.querySelectorAll('#history .panel:not([hidden]) svg').length === 4"
-        )
+        visit.page.wait_for_function("() => document.querySelectorAll('#history .plot:not([hidden]) svg').length === 4")
 
         splits = ("finance", "finance_hard", "legal", "legal_hard")
         assert strict == [f"{split}, judged by strict-judge" for split in splits]
@@ -41,7 +39,7 @@ def test_a_model_that_is_not_chosen_is_in_no_chart_and_no_row(browser: Browser, 
         visit.page.get_by_role("checkbox", name="elm-chat").check()
         visit.page.locator("#history summary").first.click()
         visit.page.wait_for_function(
-            "() => !document.querySelector('#history .panel:not([hidden]) svg').textContent.includes('fir-flash')"
+            "() => !document.querySelector('#history .plot:not([hidden]) svg').textContent.includes('fir-flash')"
         )
 
         rows = visit.page.locator("#history tbody tr:visible").all_inner_texts()

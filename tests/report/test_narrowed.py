@@ -139,7 +139,7 @@ def test_a_report_of_splits_that_hold_all_tasks_is_no_part(
 ) -> None:
     edition = open_edition(narrowed(world_job, *splits), reader)
 
-    assert edition.part == part
+    assert edition.narrowed_to == part
     assert [each.text for each in notices(edition) if each.text.startswith("This report is of")] == (
         [f"This report is of {part} alone. Own hard selections are in it if all their tasks are; what is measured over "
          "all splits at once is not."] if part else []

@@ -13,7 +13,7 @@ from tests.report.browser import DESKTOP, PHONE, Visit, visiting
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
-_CHARTS = "document.querySelectorAll('.panel:not([hidden]) .chart').length"
+_CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 
 
 def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:

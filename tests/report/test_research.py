@@ -154,7 +154,7 @@ def test_a_task_label_has_the_mean_compliance_of_its_tasks(kind: str, edition: E
             ]
             wanted[judge, label, model] = pytest.approx(fmean(values))
 
-    figure = CATEGORIES.own(next(cut for cut in edition.own_cuts if cut.kind == kind))  # type: ignore[misc]
+    figure = CATEGORIES.own(next(breakdown for breakdown in edition.own_breakdowns if breakdown.kind == kind))  # type: ignore[misc]
     rows = [each for each in rows_of(figure, edition) if each["judging"] in {*JUDGES, PERSON}]
     assert {(r["judging"], r["label"], r["model"]): r["mean_score"] for r in rows if r["n_tasks"]} == wanted
 
@@ -171,8 +171,8 @@ def test_labels_of_criteria_have_the_score_that_parts_without_positive_weights_h
                 values.append(sum(w * value for w, value in part) / sum(abs(w) for w, _ in part))
             wanted[judge, label, model] = pytest.approx(fmean(values))
 
-    (cut,) = [cut for cut in edition.own_cuts if cut.of_criteria]
-    rows = [each for each in rows_of(CATEGORIES.own(cut), edition) if each["judging"] in {*JUDGES, PERSON}]  # type: ignore[misc]
+    (breakdown,) = [breakdown for breakdown in edition.own_breakdowns if breakdown.of_criteria]
+    rows = [each for each in rows_of(CATEGORIES.own(breakdown), edition) if each["judging"] in {*JUDGES, PERSON}]  # type: ignore[misc]
     assert {(r["judging"], r["label"], r["model"]): r["mean_score"] for r in rows} == wanted
     assert {r["score_name"] for r in rows} == {"paper_score"}
 
@@ -244,7 +244,7 @@ def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(
     index = held["index"]
 
     assert index["field_title"] == "Domain"
-    assert [each["kind"] for each in index["cuts"]] == [
+    assert [each["kind"] for each in index["breakdowns"]] == [
         "conceptual_breadth", "logical_nesting", "exploration", "necessity",
     ]  # fmt: skip
     assert {each["kind"] for each in index["tasks"][0]["labels"]} == set(FAMILIES)

@@ -29,7 +29,7 @@ from tests.report.attacks import Taint
 from tests.report.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.report.data import Names, job_for, write_data
 from tests.report.operations import check_rows, control_rows
-from tests.report.results import Asked, Grader, Row, Series, response_rows, verdict_rows
+from tests.report.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
 from tests.report.runs import run_rows
 from warehouse import Warehouse
 
@@ -71,42 +71,42 @@ def _filled(
     job = with_revision(job)
     revision = job.data.revision
     made: dict[str, list[Row]] = {"responses": [], "verdicts": []}
-    for series in _series(job, names, nights):
-        answered = list(response_rows(series, asked, revision, taint))
+    for sampling in _samplings(job, names, nights):
+        answered = list(response_rows(sampling, asked, revision, taint))
         made["responses"] += [response for _, response in answered]
-        for grader, of_answers in _graded(job, names, series, answered):
-            made["verdicts"] += verdict_rows(grader, series, of_answers, taint)
+        for grader, of_answers in _graded(job, names, sampling, answered):
+            made["verdicts"] += verdict_rows(grader, sampling, of_answers, taint)
     # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
     _store(job, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
     ingest(job)
     return job, asked, made
 
 
-def _series(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Series]:
+def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampling]:
     hashes = model_hashes(job)
     for night in nights:
         vintage = names.nights.get(night, BASE_VINTAGE)
         for who in CONTENDERS:
             if who.is_nightly == (night != _PINNED):
                 label = names.labels[who.label]
-                yield Series(who, label, hashes[label], vintage, night)
+                yield Sampling(who, label, hashes[label], vintage, night)
         if night == _PINNED:
-            yield Series(OUTSIDER, names.labels[OUTSIDER.label], IMPORTED, vintage, night)
+            yield Sampling(OUTSIDER, names.labels[OUTSIDER.label], IMPORTED, vintage, night)
 
 
 def _graded(
-    job: Job, names: Names, series: Series, answered: list[tuple[Asked, Row]]
+    job: Job, names: Names, sampling: Sampling, answered: list[tuple[Asked, Row]]
 ) -> Iterator[tuple[Grader, list[tuple[Asked, Row]]]]:
-    """Who looked at which answers of a series: only the first judge at all of them."""
+    """Who looked at which answers of a sampling: only the first judge at all of them."""
     strict, mild = map(Grader.of_judging, JUDGES, judgings(job, BENCHMARK))
     first = [each for each in answered if each[1]["trial"] == 1]
     yield strict, answered
-    if series.night in (_PINNED, *NIGHTS[3:]):
+    if sampling.night in (_PINNED, *NIGHTS[3:]):
         yield mild, [each for each in answered if each[0].number % 3 == 0]
-    if series.who in (CONTENDERS[0], CONTENDERS[2]):
+    if sampling.who in (CONTENDERS[0], CONTENDERS[2]):
         again = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
         yield again, [each for each in first if each[0].number % 4 == 1]
-    if series.who in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
+    if sampling.who in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
         columns = {"judge": names.labels[PEOPLE], "judge_config_hash": IMPORTED, "template_hash": IMPORTED}
         people = Grader(PEOPLE, {**columns, "grading": "binary", "judge_trial": 1})
         yield people, [each for each in first if each[0].number % 5 == 0]

@@ -1,4 +1,4 @@
-"""Cutting a text: the parts are the text, each fits, and borders are kept as far as they can be."""
+"""Cutting a text: the chunks are the text, each fits, and borders are kept as far as they can be."""
 
 import time
 from itertools import pairwise
@@ -22,28 +22,28 @@ def more_together(text: str) -> int:
 
 
 @given(LETTERS, st.integers(4, 200))
-def test_the_parts_are_the_text_and_each_fits(text: str, most: int) -> None:
-    parts = cut(text, most, n_bytes)
+def test_the_chunks_are_the_text_and_each_fits(text: str, most: int) -> None:
+    chunks = cut(text, most, n_bytes)
 
-    assert text == "".join(parts)
-    assert all(0 < n_bytes(part) <= most for part in parts)
+    assert text == "".join(chunks)
+    assert all(0 < n_bytes(chunk) <= most for chunk in chunks)
 
 
 @given(LETTERS, st.integers(1, 200))
 def test_so_they_are_where_a_whole_is_larger_than_its_pieces(text: str, most: int) -> None:
-    parts = cut(text, most, more_together)
+    chunks = cut(text, most, more_together)
 
-    assert text == "".join(parts)
-    assert all(more_together(part) <= most for part in parts)
+    assert text == "".join(chunks)
+    assert all(more_together(chunk) <= most for chunk in chunks)
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=30), st.integers(40, 100))
-def test_paragraphs_that_fit_stay_whole_and_no_two_parts_could_be_one(lengths: list[int], most: int) -> None:
+def test_paragraphs_that_fit_stay_whole_and_no_two_chunks_could_be_one(lengths: list[int], most: int) -> None:
     paragraphs = [f"{'x' * length}\n\n" for length in lengths]
-    parts = cut("".join(paragraphs), most, len)
+    chunks = cut("".join(paragraphs), most, len)
 
-    assert all(part.endswith("\n\n") for part in parts)
-    assert all(len(one) + len(two) > most for one, two in pairwise(parts))
+    assert all(chunk.endswith("\n\n") for chunk in chunks)
+    assert all(len(one) + len(two) > most for one, two in pairwise(chunks))
 
 
 @pytest.mark.parametrize(("text", "most", "expected"), [

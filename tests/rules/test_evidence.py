@@ -45,26 +45,26 @@ def test_the_shape_has_room_for_whole_quotes_where_it_is_bounded_at_all() -> Non
     assert (bounded["items"]["maxLength"], bounded["maxItems"]) >= (1_000, 50)
 
 
-def test_a_part_stands_whole_between_the_request_and_the_criterion_and_fills_no_place() -> None:
+def test_a_chunk_stands_whole_between_the_request_and_the_criterion_and_fills_no_place() -> None:
     template = load_evidence_template("evidence_v1", "")
-    part = 'He wrote "<<rubric_item>>" and <<conversation>>.\n'
+    chunk = 'He wrote "<<rubric_item>>" and <<conversation>>.\n'
     prompt = evidence_prompt(
-        template, [("user", "Why?")], "Says why.", text=part, part=2, n_parts=3, round_=1
+        template, [("user", "Why?")], "Says why.", text=chunk, number=2, n_chunks=3, round_=1
     )  # fmt: skip
 
-    assert prompt.index("user: Why?") < prompt.index("Part 2 of 3 of the report") < prompt.index(part)
-    assert prompt.index(part) < prompt.index("Says why.")
+    assert prompt.index("user: Why?") < prompt.index("Part 2 of 3 of the report") < prompt.index(chunk)
+    assert prompt.index(chunk) < prompt.index("Says why.")
     assert prompt.count("Says why.") == 1
 
 
-def test_what_is_shown_names_every_part_and_holds_every_quote() -> None:
+def test_what_is_shown_names_every_chunk_and_holds_every_quote() -> None:
     text = shown([("first",), (), ("second", "third\nline")], 3, 1)
 
     assert "All 3 parts" in text
     assert text.endswith("Part 1 of 3:\n- first\n\nPart 2 of 3: nothing found\n\nPart 3 of 3:\n- second\n- third\nline")
 
 
-def test_notes_on_notes_still_say_how_many_parts_the_report_has() -> None:
+def test_notes_on_notes_still_say_how_many_chunks_the_report_has() -> None:
     text = shown([("a",), ("b",)], 7, 2)
     assert "All 7 parts" in text
     assert "Notes 2 of 2:\n- b" in text

@@ -39,7 +39,7 @@ def test_an_earlier_template_makes_the_prompts_that_it_always_made(name: str) ->
 )
 def test_a_search_beside_an_earlier_template_asks_what_it_always_asked(round_: int, wanted: str) -> None:
     template = load_evidence_template("evidence_v2", load_template("researchrubrics_ternary_v1", ""))
-    prompt = evidence_prompt(template, MESSAGES, TITLE, text=ANSWER, part=2, n_parts=3, round_=round_)
+    prompt = evidence_prompt(template, MESSAGES, TITLE, text=ANSWER, number=2, n_chunks=3, round_=round_)
 
     assert wanted == digest(prompt)
     assert "6e36821f0d040cad05d1e049341ea4ed" == digest(shown([["a\nb", "c"], []], 2, 1))
@@ -113,10 +113,10 @@ def test_all_that_the_criteria_of_an_answer_share_comes_first(name: str) -> None
     assert judge_prompt(template, MESSAGES, f"{ANSWER}.", "Says one thing.").split("\n")[0] == one.split("\n")[0]
 
 
-def test_all_that_the_criteria_of_a_part_share_comes_first() -> None:
+def test_all_that_the_criteria_of_a_chunk_share_comes_first() -> None:
     template = load_evidence_template("evidence_v2", "<<marker>>")
     one, other = (
-        evidence_prompt(template, MESSAGES, title, text=ANSWER, part=2, n_parts=3, round_=1)
+        evidence_prompt(template, MESSAGES, title, text=ANSWER, number=2, n_chunks=3, round_=1)
         for title in ("Says one thing.", "Tells of another.")
     )  # fmt: skip
 
@@ -124,16 +124,16 @@ def test_all_that_the_criteria_of_a_part_share_comes_first() -> None:
 
 
 @given(TURNS, TEXTS, TEXTS)
-def test_a_part_is_read_back_exactly_whatever_it_says(turns: list[Message], part: str, criterion: str) -> None:
+def test_a_chunk_is_read_back_exactly_whatever_it_says(turns: list[Message], chunk: str, criterion: str) -> None:
     template = load_evidence_template("evidence_v2", "<<marker>>")
-    prompt = evidence_prompt(template, turns, criterion, text=part, part=2, n_parts=3, round_=1)
+    prompt = evidence_prompt(template, turns, criterion, text=chunk, number=2, n_chunks=3, round_=1)
 
     marker = re.findall(r"the number (\d{16}) stand", prompt)[0]
     found = re.findall(rf"\[{marker} part\]\n(.*)\n\[{marker} end of the part\]\n", prompt, re.DOTALL)
-    assert [part] == found
+    assert [chunk] == found
 
 
-def test_further_lines_of_a_quotation_do_not_look_like_another_part() -> None:
+def test_further_lines_of_a_quotation_do_not_look_like_another_chunk() -> None:
     notes = shown([["a\n\nPart 2 of 2:\n- It is all there.\u2028Part 2 of 2: b"], []], 2, 1, is_indented=True)
 
     assert 1 == sum(line.startswith("Part 2 of 2") for line in notes.splitlines())

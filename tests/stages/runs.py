@@ -44,9 +44,9 @@ def judged(job: Job, *, retry_failed: bool = False) -> StageReport:
     report = StageReport("judge")
 
     async def run() -> None:
-        owed = plan_verdicts(job, retry_failed=retry_failed)
+        missing = plan_verdicts(job, retry_failed=retry_failed)
         async with open_run_context(job) as context:
-            for judging, responses in owed:
+            for judging, responses in missing:
                 ids = [each.response_id for each in responses]
                 if judging.judge.mode == "batch" and ids:
                     report.adopt(await judge_by_provider_batches(job, judging, ids, retry_failed=retry_failed))

@@ -64,7 +64,7 @@ Place = tuple[str, str]
 """(response id, criterion id)"""
 Labels = Mapping[Place, float]
 Figure = tuple[str, str, str, str]
-"""(one grader or set, the other, cut, label)"""
+"""(one grader or set, the other, breakdown, label)"""
 
 
 class Graded:
@@ -144,15 +144,15 @@ class Graded:
                 if count > len(members) / 2:
                     self.decisions[name][place] = value
 
-    def cuts(self) -> list[tuple[str, str]]:
+    def breakdowns(self) -> list[tuple[str, str]]:
         return sorted({cell for labels in self.labels.values() for cell in labels.items()})
 
-    def shared(self, names: tuple[str, ...], cut: str, label: str) -> dict[Place, list[float]]:
+    def shared(self, names: tuple[str, ...], breakdown: str, label: str) -> dict[Place, list[float]]:
         """What the graders decided wherever at least two of them did."""
         found = {}
         for place, labels in self.labels.items():
             values = [self.decisions[name][place] for name in names if place in self.decisions[name]]
-            if labels[cut] == label and len(values) >= 2:
+            if labels[breakdown] == label and len(values) >= 2:
                 found[place] = values
         return found
 
@@ -216,10 +216,10 @@ def figures(reader: Reader) -> dict[Figure, dict[str, Any]]:
 def wanted(graded: Graded) -> dict[Figure, tuple[list[int], list[int], list[str]]]:
     """The decisions of each pair, doubled so that they are whole, and the tasks that they are on."""
     found = {}
-    for (a, b), (cut, label) in itertools.product(PAIRS, graded.cuts()):
-        places = [place for place, values in graded.shared((a, b), cut, label).items() if len(values) == 2]
+    for (a, b), (breakdown, label) in itertools.product(PAIRS, graded.breakdowns()):
+        places = [place for place, values in graded.shared((a, b), breakdown, label).items() if len(values) == 2]
         if places:
-            found[a, b, cut, label] = (
+            found[a, b, breakdown, label] = (
                 [round(2 * graded.decisions[a][place]) for place in places],
                 [round(2 * graded.decisions[b][place]) for place in places],
                 [graded.task_of[place] for place in places],
@@ -240,15 +240,15 @@ def test_every_two_graders_are_compared_once_and_repetitions_with_each_other_alo
     assert [] == [(a, b) for a, b, _, _ in figures if not a < b]
 
 
-@pytest.mark.parametrize("cut", ["all", "category", "severity", "field", "model"])
+@pytest.mark.parametrize("breakdown", ["all", "category", "severity", "field", "model"])
 def test_agreement_is_that_of_scikit_learn(
-    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]], cut: str
+    figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]], breakdown: str
 ) -> None:
     different = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for key, (a, b, _) in wanted.items():
-            if key[2] != cut:
+            if key[2] != breakdown:
                 continue
             measures = {
                 "kappa": cohen_kappa_score(a, b),
@@ -380,9 +380,9 @@ def reliability_of(reader: Reader) -> dict[tuple[str, str, str], dict[str, Any]]
 
 def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, reader: Reader) -> None:
     actual, different = reliability_of(reader), []
-    cuts = [cell for cell in graded.cuts() if cell[0] in {"all", "category", "severity"}]
-    for (name, members), (cut, label) in itertools.product(SETS.items(), cuts):
-        shared = graded.shared(members, cut, label)
+    breakdowns = [cell for cell in graded.breakdowns() if cell[0] in {"all", "category", "severity"}]
+    for (name, members), (breakdown, label) in itertools.product(SETS.items(), breakdowns):
+        shared = graded.shared(members, breakdown, label)
         units = list(shared.values())
         expected = {
             "alpha": alpha_by_pairs(units),
@@ -391,9 +391,9 @@ def test_reliability_is_krippendorffs_alpha_by_its_definition(graded: Graded, re
             "n_tasks": len({graded.task_of[place] for place in shared}),
             "unanimous_share": sum(len(set(unit)) == 1 for unit in units) / len(units),
         }
-        found = actual.pop((name, cut, label))
+        found = actual.pop((name, breakdown, label))
         different += [
-            (name, cut, label, column, value, found[column])
+            (name, breakdown, label, column, value, found[column])
             for column, value in expected.items()
             if not are_close(value, found[column])
         ]
@@ -615,7 +615,7 @@ def test_answers_of_one_length_stand_in_one_quarter(published: Callable[[Rows], 
     assert 1 == reader.value("select count(*) from staging.agreement_figures where breakdown = 'length'")
 
 
-def test_a_pair_of_graders_has_one_row_and_its_cuts_have_theirs(reader: Reader) -> None:
+def test_a_pair_of_graders_has_one_row_and_its_breakdowns_have_theirs(reader: Reader) -> None:
     pairs = reader.rows("select grader_a, grader_b, kappa from judge_agreement order by all")
 
     assert pairs == reader.rows(

@@ -1,4 +1,4 @@
-"""Comparisons: what the names mean, and which series are paired with which."""
+"""Comparisons: what the names mean, and which model runs are paired with which."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -89,14 +89,14 @@ def test_models_are_compared_under_one_judging_and_in_one_vintage_only(sittings:
         with pytest.raises(PipelineError, match=r"nothing to compare: only-base and .* share no combination") as told:
             ask(sittings, "only-base", other)
         assert told.value.exit_code == 1
-    assert [d.pair.first.series.vintage for d in ask(sittings, "a", "b").differences] == ["base", "later"]
+    assert [d.pair.first.model_run.vintage for d in ask(sittings, "a", "b").differences] == ["base", "later"]
     [later] = ask(sittings, "a", "b", vintage="later").differences
     assert later.difference == pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK))))
 
 
 def test_of_a_model_that_was_configured_again_the_latest_answers_count(sittings: Reader) -> None:
     [found] = ask(sittings, "a", "twice").differences
-    assert found.pair.second.series.model_config_hash == "new"
+    assert found.pair.second.model_run.model_config_hash == "new"
     assert found.difference == 0
     assert any("twice has 2 configurations" in note for note in found.notes)
 
@@ -115,7 +115,7 @@ def test_judges_are_compared_on_the_same_answers_with_one_template_where_they_sh
     shared, human = answer.differences
     assert answer.kind == "judge"
     assert shared.difference == pytest.approx(float(mean(changes(ALL_MET, MIXED))))
-    assert shared.pair.second.series.template_hash == "shared"
+    assert shared.pair.second.model_run.template_hash == "shared"
     assert human.difference == pytest.approx(float(mean(changes(ALL_MET, WORSE_IN_RISK))))
     # All verdicts are on the same answers, and each side has its judge's own.
     of_shared, of_human = apart(reader, answer)
@@ -145,12 +145,12 @@ def test_templates_are_compared_by_the_beginning_of_their_hash(published: Fill) 
 def test_vintages_are_compared_model_by_model(sittings: Reader) -> None:
     answer = ask(sittings, "base", "later")
     assert answer.kind == "vintage"
-    assert {d.pair.first.series.model: d.difference for d in answer.differences} == {
+    assert {d.pair.first.model_run.model: d.difference for d in answer.differences} == {
         "a": pytest.approx(float(mean(changes(ALL_MET, MIXED)))),
         "b": pytest.approx(float(mean(changes(MIXED, WORSE_IN_RISK)))),
     }
     [of_b] = ask(sittings, "base", "later", models=("b",)).differences
-    assert of_b.pair.second.series.model == "b"
+    assert of_b.pair.second.model_run.model == "b"
 
 
 def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
@@ -160,7 +160,7 @@ def test_a_name_that_could_be_two_things_asks_for_of(published: Fill) -> None:
     )  # fmt: skip
     with pytest.raises(UsageError, match="base and later: could be model or vintage; say which with --of"):
         ask(reader, "base", "later")
-    assert ask(reader, "base", "later", kind="vintage").differences[0].pair.first.series.model == "base"
+    assert ask(reader, "base", "later", kind="vintage").differences[0].pair.first.model_run.model == "base"
 
 
 def test_a_name_in_full_is_meant_before_one_that_only_begins_so(sittings: Reader) -> None:

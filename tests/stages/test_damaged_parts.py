@@ -13,7 +13,7 @@ from tasks.aggregate import aggregate
 from tasks.config.settings import Job
 from tasks.imports import import_verdicts
 from tasks.maintain.backup import backup, restore
-from tasks.maintain.manifests import Damaged
+from tasks.maintain.file_lists import Damaged
 from tasks.run.stage_report import StageReport
 from tests.builders import job_on, write_jsonl
 from tests.faults.server import FaultServer

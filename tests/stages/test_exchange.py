@@ -57,13 +57,13 @@ def stored(job: Job, query: str) -> list[dict[str, Any]]:
         return reader.rows(query)
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
+def file_list_of(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
     return document
 
 
 def rewritten(folder: Path, **changes: Any) -> None:
-    (folder / "manifest.json").write_text(json.dumps(manifest_of(folder) | changes))
+    (folder / "manifest.json").write_text(json.dumps(file_list_of(folder) | changes))
 
 
 def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with_its_intervals(
@@ -87,7 +87,7 @@ def test_every_row_that_stands_comes_along_except_canaries_and_runs_that_go_on(
         assert stored(filled, query) == stored(empty, query)
     assert [{"canary": None}] == stored(empty, "select distinct canary from split_members")
     assert [{"run_id": "ended"}] == stored(empty, "select run_id from runs")
-    assert report.rows == sum(table["n_rows"] for table in manifest_of(exported)["tables"])
+    assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
 
 
 def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
@@ -112,7 +112,7 @@ def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(t
 
 def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_path: Path) -> None:
     export_tables(filled, tmp_path / "out", ["verdicts"], rows_a_file=100)
-    (table,) = manifest_of(tmp_path / "out")["tables"]
+    (table,) = file_list_of(tmp_path / "out")["tables"]
     ids = [each for file in table["files"] for each in pq.read_table(tmp_path / "out" / file["name"])["verdict_id"]]
 
     assert len(table["files"]) > 2
@@ -122,7 +122,7 @@ def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_
 
 def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, empty: Job, tmp_path: Path) -> None:
     export_tables(filled, tmp_path / "out", ["leaderboard", "task_rows"])
-    derived = {table["name"]: table["is_derived"] for table in manifest_of(tmp_path / "out")["tables"]}
+    derived = {table["name"]: table["is_derived"] for table in file_list_of(tmp_path / "out")["tables"]}
 
     assert {"leaderboard": True, "task_rows": False} == derived
     assert pq.read_table(tmp_path / "out" / "leaderboard.parquet").num_rows == len(stored(filled, LEADERBOARD))
@@ -148,7 +148,7 @@ def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
     warehouse.publish()
     export_tables(job, tmp_path / "own", benchmark="prbench")
 
-    assert ["prbench"] == manifest_of(tmp_path / "own")["benchmarks"]
+    assert ["prbench"] == file_list_of(tmp_path / "own")["benchmarks"]
     tasks = pq.read_table(tmp_path / "own" / "task_rows.parquet").to_pylist()
     assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
     assert {None} == {each["canary"] for each in pq.read_table(tmp_path / "own/split_members.parquet").to_pylist()}
@@ -221,7 +221,7 @@ def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
 def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -> None:
     table = pq.read_table(copy / "task_rows.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows.parquet")
-    tables = manifest_of(copy)["tables"]
+    tables = file_list_of(copy)["tables"]
     for each in tables:
         if each["name"] == "task_rows":
             each["columns"].pop("expert")
@@ -261,7 +261,7 @@ DAMAGE = {
     "a name that is no text": (
         lambda folder: rewritten(folder, tables=[
             table | {"files": [file | {"name": 5} for file in table["files"]]}
-            for table in manifest_of(folder)["tables"]
+            for table in file_list_of(folder)["tables"]
         ]), "is not a file of the export",
     ),
     "a newer format": (lambda folder: rewritten(folder, version=9), "is of version 9"),
@@ -271,7 +271,7 @@ DAMAGE = {
     "a path that leads out": (
         lambda folder: rewritten(folder, tables=[
             table | {"files": [file | {"name": f"../{file['name']}"} for file in table["files"]]}
-            for table in manifest_of(folder)["tables"]
+            for table in file_list_of(folder)["tables"]
         ]), "is not a file of the export",
     ),
 }  # fmt: skip

@@ -110,9 +110,7 @@ def test_a_folder_that_leads_out_of_itself_is_refused(
         ("nul\0.md", "leads out of"),
     ],
 )
-def test_a_manifest_names_files_of_its_folder_alone(
-    job: Job, folder: Path, secret: Path, name: str, reason: str
-) -> None:
+def test_a_table_names_files_of_its_folder_alone(job: Job, folder: Path, secret: Path, name: str, reason: str) -> None:
     (folder / "link.md").symlink_to(secret)
     (folder / "linked").symlink_to(secret.parent)
     (folder / "ada.md").mkdir()
@@ -120,8 +118,8 @@ def test_a_manifest_names_files_of_its_folder_alone(
     rows = [{"task": "t2", "model": "m", "file": "ada/t2.md"}]
     rows.append({"task": "t1", "model": "m", "file": name.format(secret=secret)})
     with pytest.raises(PipelineError) as caught:
-        import_responses(job, write_jsonl(folder / "manifest.jsonl", rows))
-    assert "manifest.jsonl: row 2: " in str(caught.value)
+        import_responses(job, write_jsonl(folder / "files.jsonl", rows))
+    assert "files.jsonl: row 2: " in str(caught.value)
     assert reason in str(caught.value)
     assert texts(job) == []
 
@@ -133,7 +131,7 @@ def test_what_stays_inside_is_taken_however_it_is_named(job: Job, folder: Path, 
         {"task": "t1", "model": "m", "file": "ada/../ada/t2.md"},
         {"task": "t2", "model": "m", "file": str(folder / "ada" / "t1.md")},
     ]
-    assert import_responses(job, write_jsonl(folder / "manifest.jsonl", rows)).rows == 2
+    assert import_responses(job, write_jsonl(folder / "files.jsonl", rows)).rows == 2
     # The folder itself is where the user says, by a link too.
     (tmp_path / "by-link").symlink_to(folder / "ada")
     assert import_responses(job, tmp_path / "by-link", "bell", skip_other=True).rows == 2

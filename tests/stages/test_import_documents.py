@@ -1,4 +1,4 @@
-"""Responses that are documents: named by a manifest, or by the names of a folder's files."""
+"""Responses that are documents: named in a table, or by the names of a folder's files."""
 
 import json
 import shutil
@@ -73,17 +73,17 @@ def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Pat
     assert "3 documents read with mammoth 1." in report.line
 
 
-def test_a_manifest_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
+def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
     write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
-    manifest = tmp_path / "lists" / "manifest.csv"
+    table = tmp_path / "lists" / "files.csv"
     rows = [
         "task,model,file,response,trial,vintage",
         "t1,x/y,more/a.md,,2,older",
         "t2,x/y,,In a row.,,",
         "t2,z,more/../b.md,,,",
     ]
-    manifest.write_text("\n".join(rows), encoding="utf-8")
-    import_responses(job, manifest)
+    table.write_text("\n".join(rows), encoding="utf-8")
+    import_responses(job, table)
 
     assert [
         ["x/y", "t1", 2, "older", "ok", "A."],
@@ -173,13 +173,13 @@ def test_two_files_for_one_place_are_refused_unless_they_say_the_same(job: Job, 
         import_responses(job, write(folder, ada__t2="B."))
 
 
-def test_a_manifest_is_another_batch_once_a_document_changes(job: Job, tmp_path: Path) -> None:
+def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Path) -> None:
     write(tmp_path, a="A.")
-    manifest = write_jsonl(tmp_path / "m.jsonl", [{"task": "t1", "model": "ada", "file": "a.md"}])
-    (batch,) = import_responses(job, manifest) and stored(job, "select import_batch from responses")
+    table = write_jsonl(tmp_path / "m.jsonl", [{"task": "t1", "model": "ada", "file": "a.md"}])
+    (batch,) = import_responses(job, table) and stored(job, "select import_batch from responses")
     retract(job, batch[0])
     write(tmp_path, a="B.")
-    import_responses(job, manifest)
+    import_responses(job, table)
     found = stored(job, "select import_batch, text from responses")
 
     assert [["B."]] == [row[1:] for row in found]

@@ -1,4 +1,4 @@
-"""Intervals of whole boards against the rules called on exact values, and what a changed verdict makes stale."""
+"""Intervals of whole task sets against the rules called on exact values, and what a changed verdict makes stale."""
 
 import shutil
 from collections import Counter
@@ -14,7 +14,7 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, METHOD, SMALL, draws, mean_intervals, ratio_intervals
 from tests.builders import admitted, criterion, job_on, response, verdict
-from tests.stages.cuts_oracle import BOARDS, EVERY_ROW, Key, Oracle, World, cuts_world, rows_of
+from tests.stages.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.warehouse.parts import forget_parts
 from warehouse import Reader, Warehouse
 
@@ -28,7 +28,7 @@ Table = dict[Key, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def oracle() -> Oracle:
-    return Oracle(cuts_world(seed=20260302, n_tasks=54))
+    return Oracle(breakdowns_world(seed=20260302, n_tasks=54))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def root(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def board_rows(root: Path) -> Table:
+def leaderboard_rows(root: Path) -> Table:
     with Warehouse(root).reader() as reader:
         return table_of(reader)
 
@@ -75,12 +75,12 @@ def published_rows(folder: Path) -> Table:
 
 
 def intervals_of(oracle: Oracle) -> Table:
-    """The ends of every figure's intervals, each label's figures in one call, from the draws of the whole board."""
+    """The ends of every figure's intervals, each label's figures in one call, from the draws of the whole task set."""
     found: Table = {}
-    for board in BOARDS:
-        places = {task: place for place, task in enumerate(oracle.tasks_on(board))}
+    for task_set in TASK_SETS:
+        places = {task: place for place, task in enumerate(oracle.tasks_on(task_set))}
         drawn = draws(len(places)).astype(np.float64)
-        keys = sorted((key for key in oracle.all_keys if key[0] == board), key=lambda key: key[2:4])
+        keys = sorted((key for key in oracle.all_keys if key[0] == task_set), key=lambda key: key[2:4])
         for _, run in groupby(keys, key=lambda key: key[2:4]):
             figures = list(run)
             values = np.full((len(places), len(figures)), np.nan)
@@ -113,13 +113,15 @@ def are_close(wanted: float | None, actual: float | None) -> bool:
     return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
 
 
-def test_every_interval_is_that_of_the_rules_on_the_draws_of_the_whole_board(wanted: Table, board_rows: Table) -> None:
-    assert sorted(wanted) == sorted(board_rows)
-    assert [] == differences(wanted, board_rows)
+def test_every_interval_is_that_of_the_rules_on_the_draws_of_the_whole_task_set(
+    wanted: Table, leaderboard_rows: Table
+) -> None:
+    assert sorted(wanted) == sorted(leaderboard_rows)
+    assert [] == differences(wanted, leaderboard_rows)
 
 
-def test_an_interval_holds_the_mean_and_the_share_that_it_is_of(board_rows: Table) -> None:
-    with_interval = [row for row in board_rows.values() if row["ci_low"] is not None]
+def test_an_interval_holds_the_mean_and_the_share_that_it_is_of(leaderboard_rows: Table) -> None:
+    with_interval = [row for row in leaderboard_rows.values() if row["ci_low"] is not None]
 
     assert len(with_interval) > 100
     assert [] == [
@@ -134,27 +136,27 @@ def test_an_interval_holds_the_mean_and_the_share_that_it_is_of(board_rows: Tabl
 
 
 def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_has_one(
-    oracle: Oracle, board_rows: Table
+    oracle: Oracle, leaderboard_rows: Table
 ) -> None:
-    n_others = {key: _n_others(oracle.task_values(key).values()) for key in board_rows}
+    n_others = {key: _n_others(oracle.task_values(key).values()) for key in leaderboard_rows}
     assert {True, False} == {number < FEWEST_OTHERS for number in n_others.values()}
     assert [] == [
         (key, row["n_tasks"], n_others[key])
-        for key, row in board_rows.items()
+        for key, row in leaderboard_rows.items()
         if (n_others[key] >= FEWEST_OTHERS) != (row["ci_low"] is not None)
     ]
 
 
 def test_a_figure_is_small_below_the_number_of_tasks_that_coverage_is_promised_for(
-    oracle: Oracle, board_rows: Table
+    oracle: Oracle, leaderboard_rows: Table
 ) -> None:
     assert [] == [
         key
-        for key, row in board_rows.items()
+        for key, row in leaderboard_rows.items()
         if row["n_tasks"]
         and row["is_small"] != (row["n_tasks"] < SMALL or _n_others(oracle.task_values(key).values()) < FEW_OTHERS)
     ]
-    assert [] == [key for key, row in board_rows.items() if not row["n_tasks"] and row["is_small"] is not None]
+    assert [] == [key for key, row in leaderboard_rows.items() if not row["n_tasks"] and row["is_small"] is not None]
 
 
 def _n_others(values: Iterable[Fraction]) -> int:
@@ -171,14 +173,14 @@ def test_aggregating_again_draws_nothing(copied: Path) -> None:
     assert before == sorted((copied / "parts").rglob("*.parquet"))
 
 
-def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied: Path, board_rows: Table) -> None:
+def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied: Path, leaderboard_rows: Table) -> None:
     (copied / "prbench.duckdb").unlink()
 
     assert [] == [
         (key, name)
         for key, row in published_rows(copied).items()
         for name in DRAWN
-        if row[name] != board_rows[key][name]
+        if row[name] != leaderboard_rows[key][name]
     ]
 
 
@@ -201,7 +203,7 @@ def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
 
 
 def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_that_is_drawn_again(
-    oracle: Oracle, copied: Path, board_rows: Table
+    oracle: Oracle, copied: Path, leaderboard_rows: Table
 ) -> None:
     world, verdict_row = decided_at_last(oracle.world)
     changed = Oracle(world)
@@ -209,12 +211,12 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
     Warehouse(copied).write("verdicts", [verdict_row])
     stale = published_rows(copied)
 
-    assert 0 < len(touched) < len(board_rows) / 2
+    assert 0 < len(touched) < len(leaderboard_rows) / 2
     assert [] == [
-        (key, name, row[name], board_rows[key][name])
+        (key, name, row[name], leaderboard_rows[key][name])
         for key, row in stale.items()
         for name in DRAWN
-        if row[name] != (None if key in touched else board_rows[key][name])
+        if row[name] != (None if key in touched else leaderboard_rows[key][name])
     ]
 
     report = aggregate(job_on("sample", copied))
@@ -226,11 +228,11 @@ def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_th
         (key, name)
         for key, row in fresh.items()
         for name in DRAWN
-        if key not in touched and row[name] != board_rows[key][name]
+        if key not in touched and row[name] != leaderboard_rows[key][name]
     ]
 
 
-def test_intervals_of_another_method_are_drawn_again(copied: Path, board_rows: Table) -> None:
+def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_rows: Table) -> None:
     warehouse = Warehouse(copied)
     with warehouse.reader() as reader:
         older = reader.rows("from intervals order by figure_id limit 7")
@@ -238,7 +240,7 @@ def test_intervals_of_another_method_are_drawn_again(copied: Path, board_rows: T
     report = aggregate(job_on("sample", copied))
 
     assert f" {len(older)} intervals computed" in report.line
-    assert [] == differences(board_rows, published_rows(copied))
+    assert [] == differences(leaderboard_rows, published_rows(copied))
 
 
 # small cases

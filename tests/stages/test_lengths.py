@@ -19,12 +19,12 @@ from warehouse import Reader, Warehouse
 TOLERANCE = 1e-9
 MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1,), "flat": (1,)}
 MEASURES = ("chars_alnum", "completion_tokens")
-BOARDS = {"finance": 24, "half": 12}
+TASK_SETS = {"finance": 24, "half": 12}
 """Split -> how many of the tasks it holds, from the first"""
 
 Rows = dict[str, list[dict[str, Any]]]
 Key = tuple[str, str | None, str, str]
-"""(board, model or None for the models of the board, score name, measure)"""
+"""(task set, model or None for the models of the task set, score name, measure)"""
 Lengths = dict[str, int | None]
 
 
@@ -37,7 +37,7 @@ class Answered:
         self.tables = admitted([*self.ids, "refused"])
         self.tables["split_members"] += [
             row("split_members", split="half", task_id=task, position=i)
-            for i, task in enumerate(self.ids[: BOARDS["half"]])
+            for i, task in enumerate(self.ids[: TASK_SETS["half"]])
         ]
         self.tables["refusals"] = [
             row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
@@ -81,10 +81,10 @@ class Answered:
             }
             self.lengths[task, model, trial] = lengths
 
-    def of_tasks(self, board: str, model: str, name: str, measure: str) -> list[tuple[Fraction, Fraction | None]]:
+    def of_tasks(self, task_set: str, model: str, name: str, measure: str) -> list[tuple[Fraction, Fraction | None]]:
         """(score, length) of each task that counts for the model; the length None where no trial has one."""
         found = []
-        for task in self.ids[: BOARDS[board]]:
+        for task in self.ids[: TASK_SETS[task_set]]:
             cells = [(task, model, trial) for trial in MODELS[model] if (task, model, trial) in self.values]
             if cells:
                 lengths = [length for cell in cells if (length := self.lengths[cell][measure]) is not None]
@@ -124,16 +124,16 @@ def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
 def wanted(answered: Answered) -> dict[Key, list[tuple[Fraction, Fraction]]]:
     """What is correlated, as (score, length)."""
     found: dict[Key, list[tuple[Fraction, Fraction]]] = defaultdict(list)
-    for board in BOARDS:
+    for task_set in TASK_SETS:
         for model in MODELS:
             for name in EQUATIONS:
                 for measure in MEASURES:
-                    pairs = answered.of_tasks(board, model, name, measure)
+                    pairs = answered.of_tasks(task_set, model, name, measure)
                     known = [(score, length) for score, length in pairs if length is not None]
-                    found[board, model, name, measure] = known
+                    found[task_set, model, name, measure] = known
                     if known:
                         means = mean([score for score, _ in pairs]), mean([length for _, length in known])
-                        found[board, None, name, measure].append(means)
+                        found[task_set, None, name, measure].append(means)
     return found
 
 
@@ -162,7 +162,7 @@ def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_com
     assert {0, 1, 2, 3} >= {n_complete(answered, task, "ada") for task in answered.ids} >= {2, 3}
     assert [] == [key for key, pairs in wanted.items() if key[1] and len({score for score, _ in pairs}) == len(pairs)]
     assert spearman(wanted["finance", "flat", "score", "completion_tokens"]) is None
-    assert len(wanted["finance", "flat", "score", "chars_alnum"]) < BOARDS["finance"]
+    assert len(wanted["finance", "flat", "score", "chars_alnum"]) < TASK_SETS["finance"]
     assert len(wanted["finance", None, "score", "chars_alnum"]) == len(MODELS)
 
 

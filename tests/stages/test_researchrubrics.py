@@ -201,7 +201,7 @@ def test_readings_of_a_verdict_are_told_apart_on_boards_and_compared_once(world:
         (row["judge"], row["grading"]) for row in rows
     }
     assert len(rows) == len({(row["judge"], row["grading"], row["judge_config_hash"]) for row in rows})
-    assert ["ternary"] == [each.pair.first.series.grading for each in compared.differences]
+    assert ["ternary"] == [each.pair.first.model_run.grading for each in compared.differences]
 
 
 def test_people_are_compared_with_each_wording_and_grading(reader: Reader) -> None:

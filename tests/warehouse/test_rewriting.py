@@ -43,7 +43,7 @@ def test_a_decided_row_can_become_a_failure_and_be_decided_again(filled: Warehou
     assert {"t1": 0.0, "t2": 1.0} == standing(filled)
     filled.compact(grace_s=0.0)
     filled.compact(grace_s=0.0)
-    filled.publish(is_anew=True)
+    filled.publish(must_rebuild=True)
     assert {"t1": 0.0, "t2": 1.0} == standing(filled)
 
 

@@ -133,7 +133,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_compared": (_INT, "Tasks of the other selection that this one could have held."),
     "n_shared": (_INT, "Tasks in both."),
     "jaccard": (_REAL, "Tasks in both / tasks in either."),
-    "figure_id": (_TEXT, "Hash of what a leaderboard figure is of: board, label, judging, model, score."),
+    "figure_id": (_TEXT, "Hash of what a leaderboard figure is of: task set, label, judging, model, score."),
     "basis": (_TEXT, "Fingerprint of the values that an interval was drawn from; changes when one of them does."),
     "method": (_TEXT, "How the interval or limit was drawn, with a version (tasks/rules/README.md)."),
     "ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
@@ -173,7 +173,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "alert_id": (_TEXT, "Hash of the run and of what the alert says."),
     "subject": (_TEXT, "Label of the model or judge that an alert is about; empty for the night itself."),
     "facts": (_TEXT, "The figures of an alert as a JSON object."),
-    "receiver": (_TEXT, "Who was told: kind and place among the configured ones (slack 2), or ping; no address."),
+    "receiver": (_TEXT, "Who got it: kind and place among the configured ones (slack 2), or ping; no address."),
     "n_alerts": (_INT, "Alerts in the message; 0 for a ping."),
     # runs
     "command": (_TEXT, "What was run."),
@@ -309,7 +309,7 @@ _TABLES = (
            "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
     _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
            "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
-    _table("control_set", "A verdict that is judged anew every night, with what it was at first; never changed.",
+    _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",
            "set_id verdict_id"),

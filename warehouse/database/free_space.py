@@ -1,7 +1,7 @@
 """How much of a database file holds nothing that is read.
 
 A file that is renewed from its last state keeps the places of rows that were replaced: after 30 rounds in which
-60,000 responses had each been replaced five times it was 72 MB large where one built anew has 11 MB.
+60,000 responses had each been replaced five times it was 72 MB large where one rebuilt has 11 MB.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from warehouse.database.reader import Reader
 from warehouse.parts.engine import quoted
 
 WASTEFUL = 1.5
-"""A file this many times larger than needed is worth being built anew."""
+"""A file this many times larger than needed is worth being rebuilt."""
 
 
 def times_larger_than_needed(database: Path) -> float:

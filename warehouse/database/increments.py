@@ -1,4 +1,4 @@
-"""What a published database lacks, and whether taking it in comes to the same as building anew from all parts."""
+"""What a published database lacks, and whether taking it in comes to the same as rebuilding from all parts."""
 
 from collections.abc import Sequence
 from pathlib import Path

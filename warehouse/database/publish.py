@@ -20,7 +20,7 @@ from warehouse.database.build import build
 from warehouse.database.increments import comes_to_the_same, gone_from, missing_in
 from warehouse.database.losses import add_losses, settle
 from warehouse.database.reader import Reader
-from warehouse.database.recovery import PARTS, VERIFIED, listing_of, restore_rows, set_aside_damaged, tell_missing
+from warehouse.database.recovery import PARTS, VERIFIED, listing_of, note_missing_parts, restore_rows, set_aside_damaged
 from warehouse.database.schema import STAMP
 from warehouse.files.atomic import sync
 from warehouse.files.damage import is_database_whole, note
@@ -77,12 +77,12 @@ class _Look:
         return self.missing
 
 
-def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_verify: bool = False) -> bool:
+def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, must_verify: bool = False) -> bool:
     """Bring `database` up to the parts of `store`; True if it was renewed, False if it was up to date.
 
-    With `is_anew` it is built from the parts alone also where adding to it would do. Every part is verified before it
-    is read, with `must_verify` all that stand. Damaged ones are set aside, and what they held is restored as far as the
-    last database has it; `warehouse.damage.take_notices` tells of it. The caller holds the publish lock.
+    With `must_rebuild` it is built from the parts alone also where adding to it would do. Every part is verified before
+    it is read, with `must_verify` all that stand. Damaged ones are set aside, and what they held is restored as far as
+    the last database has it; `warehouse.damage.take_notices` reports it. The caller holds the publish lock.
 
     Raises:
         WarehouseError: the database cannot be built; the published one stays as it is.
@@ -90,7 +90,7 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_ver
     listing = listing_of(store, database)
     spill = database.with_name(f".{database.name}.looking.tmp.spill")
     try:
-        look = _sound(store, database, listing, is_anew=is_anew, must_verify=must_verify)
+        look = _sound(store, database, listing, must_rebuild=must_rebuild, must_verify=must_verify)
         if look.missing == set():
             _keep_listed(store, look.everything, listing)
             return False
@@ -99,7 +99,7 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_ver
             look.standing, look.missing or set(), published.retracted if published else (), spill
         )
         if look.missing is not None and not is_copy:
-            look = _sound(store, database, listing, is_anew=True)
+            look = _sound(store, database, listing, must_rebuild=True)
         if look.gone:
             restore_rows(store, database, look.standing, look.gone)
             look = replace(look, standing={table: store.standing(table) for table in TABLES})
@@ -108,7 +108,7 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_ver
         _put_in_place(store, database, look, listing, is_copy=is_copy)
     except _DamagedCopy:
         note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
-        return publish(store, database, is_anew=True)
+        return publish(store, database, must_rebuild=True)
     except (duckdb.Error, OSError) as error:
         raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
     finally:
@@ -122,7 +122,7 @@ def publish(store: PartStore, database: Path, *, is_anew: bool = False, must_ver
 
 
 def _sound(
-    store: PartStore, database: Path, listing: Listing | None, *, is_anew: bool, must_verify: bool = False
+    store: PartStore, database: Path, listing: Listing | None, *, must_rebuild: bool, must_verify: bool = False
 ) -> _Look:
     """What is there, when everything that is damaged has been set aside."""
     set_aside: Names = set()
@@ -130,12 +130,12 @@ def _sound(
         standing = {table: store.standing(table) for table in TABLES}
         gone = gone_from(standing, set(listing.parts)) if listing else set()
         # Contracts or models that changed, and parts that went away, ask for a build from the parts alone.
-        published = None if is_anew or gone else what_is_published(database)
+        published = None if must_rebuild or gone else what_is_published(database)
         missing = None if published is None else missing_in(standing, published.parts)
         look = _Look(standing, published, missing, gone)
         damaged = set_aside_damaged(store, standing, look.everything if must_verify else look.read, listing)
         if not damaged:
-            tell_missing(store, gone, set_aside)
+            note_missing_parts(store, gone, set_aside)
             return look
         set_aside |= damaged
 
@@ -182,7 +182,7 @@ def _remove_leftovers(database: Path) -> None:
 
 
 def what_is_published(database: Path) -> Published | None:
-    """What a database holds; None where it must be built anew."""
+    """What a database holds; None where it must be rebuilt."""
     if not database.exists():
         return None
     which = _which(database)
@@ -205,7 +205,7 @@ def what_is_published(database: Path) -> Published | None:
 
 
 def is_damaged(database: Path) -> bool:
-    """Whether a published database is damaged; one that other code published is merely to be built anew."""
+    """Whether a published database is damaged; one that other code published is merely to be rebuilt."""
     if not database.exists() or is_database_whole(database):
         return False
     try:
@@ -216,7 +216,7 @@ def is_damaged(database: Path) -> bool:
 
 
 def _which(database: Path) -> tuple[Any, ...]:
-    """What tells one published file, for the code that runs, from another."""
+    """What distinguishes one published file, for the code that runs, from another."""
     status = database.stat()
     return stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 

@@ -46,7 +46,7 @@ class Reader:
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a query."""
-        with telling_damage(self._path):
+        with reporting_damage(self._path):
             cursor = self._connection.execute(query, parameters)
             return [column[0] for column in cursor.description or []], cursor.fetchall()
 
@@ -57,22 +57,22 @@ class Reader:
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """The first value of a query's first row; None where there is no row."""
-        with telling_damage(self._path):
+        with reporting_damage(self._path):
             row = self._connection.execute(query, parameters).fetchone()
             return row[0] if row else None
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
         """The columns of a query as NumPy arrays, by name."""
-        with telling_damage(self._path):
+        with reporting_damage(self._path):
             return dict(self._connection.execute(query, parameters).fetchnumpy())
 
     def frame(self, query: str, parameters: Parameters = None) -> Any:
         """The rows of a query as a pandas frame."""
-        with telling_damage(self._path):
+        with reporting_damage(self._path):
             return self._connection.execute(query, parameters).df()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._is_open:
             self._is_open = False
             self._connection.close()
@@ -88,7 +88,7 @@ class Reader:
 
 
 @contextlib.contextmanager
-def telling_damage(path: Path) -> Iterator[None]:
+def reporting_damage(path: Path) -> Iterator[None]:
     """Turn what DuckDB says of a damaged file into one line that says what to do."""
     try:
         yield
@@ -118,7 +118,7 @@ def _give_back(base: duckdb.DuckDBPyConnection) -> None:
     try:
         base.execute("detach published")
     except duckdb.Error:
-        # Whatever holds the file lets go of it with the database that it is attached to.
+        # Whatever holds the file closes it with the database that it is attached to.
         base.close()
         return
     _IDLE.append(base)

@@ -101,8 +101,8 @@ def rows_said(path: Path) -> int | None:
         return None
 
 
-def tell_missing(store: PartStore, gone: Names, set_aside: Names) -> None:
-    """Tell of parts that should be there and are not."""
+def note_missing_parts(store: PartStore, gone: Names, set_aside: Names) -> None:
+    """Note parts that should be there and are not."""
     missing = Counter(table for table, _ in gone - set_aside)
     for table_name, number in sorted(missing.items()):
         names = sorted(part for table, part in gone - set_aside if table == table_name)[:_MOST_NAMED]

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and small JSON files that tell when they have been damaged."""
+"""Files that appear whole or not at all, and small JSON files that show when they have been damaged."""
 
 import hashlib
 import json

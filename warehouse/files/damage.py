@@ -60,11 +60,11 @@ class Notice:
 
 
 _NOTICES: dict[Path, list[Notice]] = defaultdict(list)
-"""What this process found and nobody has told yet, by the warehouse's folder."""
+"""What this process found and nobody has reported yet, by the warehouse's folder."""
 
 
 def note(root: Path, line: str, *, is_mended: bool = False) -> None:
-    """Keep a line about damage until somebody tells it."""
+    """Keep a line about damage until somebody reports it."""
     _NOTICES[root.resolve()].append(Notice(line, is_mended))
 
 
@@ -74,7 +74,7 @@ def has_damage(root: Path) -> bool:
 
 
 def take_notices(root: Path | None = None) -> list[Notice]:
-    """What was found since the last look, in one warehouse or in all; it is the caller's to tell."""
+    """What was found since the last look, in one warehouse or in all; the caller reports it."""
     if root is not None:
         return _NOTICES.pop(root.resolve(), [])
     found = [notice for notices in _NOTICES.values() for notice in notices]

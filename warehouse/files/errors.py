@@ -2,7 +2,7 @@
 
 
 class WarehouseError(Exception):
-    """The warehouse cannot do what was asked; the message says what, where, and what to do."""
+    """The warehouse cannot do what was requested; the message says what, where, and what to do."""
 
 
 class WarehouseBusy(WarehouseError):

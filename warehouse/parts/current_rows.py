@@ -1,8 +1,8 @@
-"""Which of the rows with one key stands: the one rule that publishing, late parts and compaction share.
+"""Which of the rows with one key stands: the one definition that publishing, late parts and compaction share.
 
 The rows of a table are one sequence: parts in the order of their names, rows in the order of their part. Of a table
 that keeps the `latest`, the last part's row stands; of one that keeps `decided` rows, the first decided row, and
-without any the last failed one. Both rules are associative, so what stands of a contiguous run of parts can take the
+without any the last failed one. Both choices are associative, so what stands of a contiguous run of parts can take the
 run's place and nothing that is read changes. Rows of different imports do not give way to each other in a merged
 part, since one of the imports may be retracted later.
 """

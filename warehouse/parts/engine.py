@@ -19,7 +19,7 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             quieten(connection)
             connection.execute(f"set memory_limit = {quoted(_MEMORY)}")
             connection.execute(f"set temp_directory = {quoted(spill)}")
-            # The order of rows tells nothing, and keeping it costs a third of the time.
+            # The order of rows means nothing, and keeping it costs a third of the time.
             connection.execute("set preserve_insertion_order = false")
             yield connection
     finally:

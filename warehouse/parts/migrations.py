@@ -1,7 +1,7 @@
 """The version of a warehouse's files, and the steps that bring an older warehouse up to it.
 
 A step may be cut off at any instant and is then done again, so it must come to the same when it is done twice. The
-published database is no part of the version: it is built anew whenever the code that builds it has changed.
+published database is no part of the version: it is rebuilt whenever the code that builds it has changed.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ MIGRATIONS = (
     Migration(
         3,
         "Single responses may be removed, with their verdicts; the parts that should be there are listed "
-        "(parts/list.json); small files tell their own damage; warehouse.json names the parser that read the replies.",
+        "(parts/list.json); small files show their own damage; warehouse.json names the parser that read the replies.",
     ),
 )
 """All steps, in their order; version 1 has no file that says so."""
@@ -46,7 +46,7 @@ def version_of(root: Path) -> int | None:
     """The version of the warehouse in a folder; None where there is none yet.
 
     Raises:
-        WarehouseError: its version cannot be told.
+        WarehouseError: its version is unknown.
     """
     path = root / FILE
     try:
@@ -69,7 +69,7 @@ def _version_in(path: Path) -> int:
 
 
 def mend_version(root: Path) -> None:
-    """Write the file of a version anew where it is damaged and the version is known from elsewhere."""
+    """Rewrite the file of a version where it is damaged and the version is known from elsewhere."""
     try:
         _version_in(root / FILE)
     except FileNotFoundError:

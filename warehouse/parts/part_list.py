@@ -15,7 +15,7 @@ from warehouse.parts.loading import Names
 LIST = "list.json"
 _KINDS = ("benchmark", "model", "judge", "import_batch")
 Kind = tuple[str, str | None, str | None, str | None, str | None]
-"""A table and what tells kinds of its rows apart, as far as the table has it: benchmark, model, judge, import batch."""
+"""A table and what distinguishes kinds of its rows, where the table has it: benchmark, model, judge, import batch."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def read_list(parts_root: Path) -> Listing | None:
 
 
 def noted_version(parts_root: Path) -> int | None:
-    """The version of the warehouse by its list of parts; None where that cannot be told."""
+    """The version of the warehouse by its list of parts; None where it is unknown."""
     try:
         return int(read_sealed(parts_root / LIST)["version"])
     except (FileNotFoundError, Unsound, KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Removing single responses: what is on their rows is left out from then on, and their parts are written anew.
+"""Removing single responses: what is on their rows is left out from then on, and their parts are rewritten.
 
 A row in `removals` leaves out the response and all that rests on it, as far as it was made until that moment; what is
 made of the cell later stands. A text may be too large to be read, so the parts that hold it are rewritten at once.

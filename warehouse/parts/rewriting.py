@@ -1,9 +1,9 @@
-"""Changing rows that stand: parts that hold one are written anew without it or with another, and take their place.
+"""Changing rows that stand: parts that hold one are rewritten without it or with another, and take their place.
 
 Parts are immutable, and a decided row gives way to no later one; so a row that turns out to be wrong is replaced where
 it is. New parts are written beside the old ones and one rename of the manifest switches a table (as in compaction); a
 kill leaves all of it as it was or as it is to be. What is published does not know the new parts, so the next publishing
-builds anew.
+rebuilds.
 """
 
 import time

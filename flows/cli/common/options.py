@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flows.cli.common.help import OUTPUT, PLACE, SELECTION, GroupedOption
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
     from tasks.config.settings import Job
@@ -58,14 +58,14 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
         "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
 }  # fmt: skip
-_ARGUMENTS = {field.name for field in fields(Asked)}
+_ARGUMENTS = {field.name for field in fields(Arguments)}
 
 
 @dataclass(frozen=True)
 class Context:
     """What the shared options say: the job, and how to report on it."""
 
-    arguments: Asked
+    arguments: Arguments
     as_json: bool
     is_verbose: bool
 
@@ -92,7 +92,7 @@ def shared_options(
     def decorate(command: Function) -> Function:
         @wraps(command)
         def wrapped(as_json: bool = False, is_verbose: bool = False, **given: Any) -> Any:
-            arguments = Asked(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
+            arguments = Arguments(**{name: given.pop(name) for name in _ARGUMENTS & set(given)})
             return command(Context(arguments, as_json, is_verbose), **given)
 
         for name in reversed([*selection, *place, *output]):

@@ -25,7 +25,7 @@ def as_json(reader: Reader, answer: Answer, n_flips: int) -> dict[str, Any]:
 def _comparison(reader: Reader, answer: Answer, difference: Difference, flips: Flips, n_flips: int) -> dict[str, Any]:
     pair = difference.pair
     sides = {
-        place: {"name": side.name} | {k: v for k, v in asdict(side.series).items() if k != "model_run_id"}
+        place: {"name": side.name} | {k: v for k, v in asdict(side.model_run).items() if k != "model_run_id"}
         for place, side in (("first", pair.first), ("second", pair.second))
     }
     shown = with_explanations(reader, pair, flips.flips[:n_flips])

@@ -82,8 +82,8 @@ def notes_on(flips: Flips, difference: Difference) -> list[str]:
     return notes
 
 
-def telling(answer: Answer) -> list[str]:
-    """The attributes that tell the differences apart, or that differ between the sides beside what is compared."""
+def distinguishing(answer: Answer) -> list[str]:
+    """The attributes that distinguish the differences, or that differ between the sides beside what is compared."""
     own = _COLUMN_OF.get(answer.kind, answer.kind)
     pairs = [difference.pair for difference in answer.differences]
     return [
@@ -92,23 +92,23 @@ def telling(answer: Answer) -> list[str]:
         if name != own
         and (
             len({on_both(pair.first, pair.second, name) for pair in pairs}) > 1
-            or any(getattr(pair.first.series, name) != getattr(pair.second.series, name) for pair in pairs)
+            or any(getattr(pair.first.model_run, name) != getattr(pair.second.model_run, name) for pair in pairs)
         )
     ]
 
 
 def on_both(first: Side, second: Side, name: str) -> str:
     """An attribute of both sides, with an arrow if it differs."""
-    values = [str(getattr(side.series, name)) for side in (first, second)]
+    values = [str(getattr(side.model_run, name)) for side in (first, second)]
     if name in _HASHES:
         values = [value[:12] for value in values]
     return values[0] if values[0] == values[1] else " → ".join(values)
 
 
 def where_in(answer: Answer, difference: Difference) -> str:
-    """What tells a difference apart from the others, as the end of a phrase."""
+    """What distinguishes a difference from the others, as the end of a phrase."""
     pair = difference.pair
-    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in telling(answer))
+    return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
 
 
 def counted(number: int, singular: str, plural: str) -> str:

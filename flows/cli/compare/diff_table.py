@@ -9,13 +9,13 @@ from flows.cli.common.tables import show_table
 from flows.cli.compare.diff_sentence import (
     CONTEXT,
     counted,
+    distinguishing,
     figure,
     n_unequal,
     notes_on,
     on_both,
     p_value,
     sentence,
-    telling,
     where_in,
 )
 from tasks.compare import Answer, Difference, Flips, flips_of, short
@@ -66,7 +66,7 @@ def _own_notes(answer: Answer) -> Iterator[str]:
 
 
 def _table(answer: Answer) -> tuple[list[str], list[list[Any]]]:
-    context = telling(answer)
+    context = distinguishing(answer)
     tested = ["p", "p corrected"] if len(answer.differences) > 1 else ["p"]
     columns = [
         "first", "second", *(CONTEXT[name] for name in context), "split", "difference", _INTERVAL,

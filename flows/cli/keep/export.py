@@ -42,7 +42,7 @@ def export() -> None:
 def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write tables to a folder as Parquet files.
 
-    A manifest lists them with their contents' hashes. `prbench import warehouse` reads the folder.
+    `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads the folder.
     """
     from tasks.exports import export_tables as written
 

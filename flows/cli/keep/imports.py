@@ -55,7 +55,7 @@ def _refuse_options_before_command(here: click.Context) -> None:
 @import_.command("responses", epilog=examples(
     "prbench import responses answers.jsonl",
     "prbench import responses answers.json --as gpt-5-high",
-    "prbench import responses manifest.csv          rows with a column `file`",
+    "prbench import responses files.csv             rows with a column `file`",
     "prbench import responses reports/              files reports/MODEL/TASK.pdf",
     "prbench import responses reports/ --pattern '{task}/{model} run {trial}'",
     "prbench import responses reports/ --as gpt-5-high --skip-other",

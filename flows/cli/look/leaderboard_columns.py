@@ -15,7 +15,7 @@ BELOW_BAR, SMALL = "*", "°"
 def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
     """Titles and cells of the columns to show, and how many of the first ones are always needed."""
     records = table.records
-    shown = [name for name in _COLUMNS if name in table.columns and is_telling(name, records)]
+    shown = [name for name in _COLUMNS if name in table.columns and is_worth_showing(name, records)]
     # What the rows are broken down by stands behind the split.
     breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
     names = [*shown[:1], *breakdown, *shown[1:]]
@@ -34,13 +34,13 @@ def is_clipped(record: Record) -> bool:
     return any(a is not None and b is not None and a < b for a, b in zip(raw, shown, strict=True))
 
 
-def is_telling(name: str, records: Sequence[Record]) -> bool:
+def is_worth_showing(name: str, records: Sequence[Record]) -> bool:
     """Whether a column says something in these rows."""
     values = {r[name] for r in records}
     if name in {"cost_usd", "n_trials"}:
         return bool(values - {None, 1})
     if name in _OWNERS:
-        # A hash tells something where one label was configured in several ways.
+        # A hash is worth showing where one label was configured in several ways.
         owners = [(r[_OWNERS[name]], r[name]) for r in records]
         return len(set(owners)) > len({owner for owner, _ in owners})
     if name in {"judge", "judge_trial", "grading", "vintage"}:
@@ -126,7 +126,7 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
     "rank": lambda r: r["rank"],
     "model": lambda r: r["model"],
-    # What tells rows apart stands where a narrow terminal shows it.
+    # What distinguishes rows stands where a narrow terminal shows it.
     "judge": lambda r: r["judge"],
     "judge_trial": lambda r: r["judge_trial"],
     "grading": lambda r: r["grading"].replace("_", " "),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flows.cli.look.leaderboard_columns import BELOW_BAR, SMALL, Record, is_clipped, is_telling
+from flows.cli.look.leaderboard_columns import BELOW_BAR, SMALL, Record, is_clipped, is_worth_showing
 from tasks.config.settings import Job
 from tasks.llm.embedded import is_embedded
 
@@ -16,7 +16,7 @@ _NOT_COMPUTED = "Some intervals are missing: run `prbench aggregate`, which comp
 
 def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     """What must be known beside the figures, a line each."""
-    is_one_judge = not is_telling("judge", records)
+    is_one_judge = not is_worth_showing("judge", records)
     lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records}] if is_one_judge else []
     unjudged = [r for r in records if r.get("is_judged") is False]
     low = [r for r in records if r.get("is_below_bar") and r not in unjudged]

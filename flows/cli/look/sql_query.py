@@ -11,7 +11,7 @@ import duckdb
 
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.table import Table
-from warehouse.database.reader import telling_damage
+from warehouse.database.reader import reporting_damage
 
 MOST_COUNTED = 10_000
 """How many of the rows that are left out get counted: each has to be computed and fetched."""
@@ -85,7 +85,7 @@ def _opened(database: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
     if not database.exists():
         raise PipelineError(f"{database}: nothing is published here yet; run `prbench ingest` or `prbench run`")
     try:
-        with telling_damage(database), duckdb.connect(str(database), read_only=True) as connection:
+        with reporting_damage(database), duckdb.connect(str(database), read_only=True) as connection:
             connection.execute("set autoinstall_known_extensions = false")
             connection.execute("set autoload_known_extensions = false")
             # A query reads this database, and no file or address beside it.

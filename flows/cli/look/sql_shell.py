@@ -95,7 +95,7 @@ class SqlPrompt:
             is_cut = self._format == "table"
             table = run_sql(self._database, text, ROWS_SHOWN if is_cut else None)
             show(table.columns, table.rows, self._format)
-            _tell_what_is_missing(table)
+            _show_what_is_missing(table)
 
     def _do(self, command: str, name: str) -> None:
         if command == ".help":
@@ -138,7 +138,7 @@ def on_terminal() -> Iterator[None]:
         yield
 
 
-def _tell_what_is_missing(table: Table) -> None:
+def _show_what_is_missing(table: Table) -> None:
     if table.n_more:
         number = f"{table.n_more:,}" if table.n_more < MOST_COUNTED else f"at least {MOST_COUNTED:,}"
         click.echo(f"... {number} more rows; `.format csv` shows all, `prbench sql -o FILE QUERY` writes them")

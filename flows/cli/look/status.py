@@ -11,7 +11,7 @@ from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
 from flows.cli.common.output import in_words, show_json, show_rows
 from flows.cli.common.tables import show_table
-from flows.run.arguments import Asked
+from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
     from tasks.config.settings import Job
@@ -65,7 +65,7 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     return 0
 
 
-def _refuse_selection(given: Asked) -> None:
+def _refuse_selection(given: Arguments) -> None:
     """Refuse what would change nothing: spend, runs and disk space are those of the whole warehouse."""
     for option in EVALUATED:
         if getattr(given, f"{option}s" if option in {"split", "model", "judge"} else option):

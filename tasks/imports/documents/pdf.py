@@ -30,7 +30,7 @@ def pdf_to_markdown(file: Path) -> Converted:
     """The text of all pages in the order in which they draw it, with headings, lists, ruled tables and links.
 
     Raises:
-        DocumentRefused: the file is damaged, protected by a password, no PDF, or its text cannot be told.
+        DocumentRefused: the file is damaged, protected by a password, no PDF, or its text cannot be read.
     """
     import pdfplumber
     from pdfplumber.utils.exceptions import PdfminerException
@@ -48,7 +48,7 @@ def pdf_to_markdown(file: Path) -> Converted:
             found = list(_lines(page))
             n_without_text += not found
             lines += found
-            page.close()  # lets go of the page's letters
+            page.close()  # frees the page's letters
         text = markdown_of(lines)
         return Converted(text, len(pdf.pages), n_without_text, _n_unreadable(text))
 
@@ -135,13 +135,13 @@ def _is_in(word: Word, box: tuple[float, float, float, float]) -> bool:
 
 
 def _cleaned(text: str) -> str:
-    """A word with what is no character left out, and U+FFFD for what cannot be told."""
+    """A word with what is no character left out, and U+FFFD for what cannot be read."""
     text = _UNKNOWN.sub(lambda match: "•" if match[1] == _BULLET_CODE else "\ufffd", text)
     return _CONTROL.sub("", storable(text))
 
 
 def _n_unreadable(text: str) -> int:
-    """How many characters of a text could not be told.
+    """How many characters of a text could not be read.
 
     Raises:
         DocumentRefused: so many that the text says nothing.

@@ -85,7 +85,7 @@ class Batching:
             self._set_aside.count_as_used()
         if held_back:
             outcome.notes.append(f"{len(held_back)} calls were not submitted, since they could exceed the budget")
-            self._set_aside.spend_without_room(held_back)
+            self._set_aside.exhaust_without_room(held_back)
         return outcome
 
     async def _submit_when_there_is_room(

@@ -98,7 +98,7 @@ class Ledger:
         self._put(_Write(statements, loop, done))
         await done
 
-    def spend(self, paid: Sequence[tuple[str, int]]) -> None:
+    def mark_used(self, paid: Sequence[tuple[str, int]]) -> None:
         """Note that attempts up to these have become failed rows: they are no answer to a later call."""
         if paid:
             self._put(_Write(((SPENT, paid),)))
@@ -122,7 +122,7 @@ class Ledger:
         self._writes.put(write)
 
     def _write(self) -> None:
-        """Commit what came in, all at once, until told to stop."""
+        """Commit what came in, all at once, until it is stopped."""
         is_open = True
         while is_open:
             group = [self._writes.get()]
@@ -131,7 +131,7 @@ class Ledger:
                     group.append(self._writes.get_nowait())
             is_open = None not in group
             writes = [write for write in group if write is not None]
-            _tell(writes, self._commit(writes))
+            _resolve(writes, self._commit(writes))
 
     def _commit(self, writes: list[_Write]) -> PipelineError | None:
         if self._broken is None and writes:
@@ -148,7 +148,7 @@ class Ledger:
         return self._broken
 
 
-def _tell(writes: list[_Write], error: PipelineError | None) -> None:
+def _resolve(writes: list[_Write], error: PipelineError | None) -> None:
     """Wake those that wait for a commit, once for each event loop."""
     waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for write in writes:

@@ -46,7 +46,7 @@ class Record:
 
 
 def frames_of(log: Buffer, page_bytes: int = PAGE_BYTES) -> list[Frame]:
-    """The frames of a log since it was begun anew last, damaged ones among them; none after the last whole commit.
+    """The frames of a log since it was last started over, damaged ones among them; none after the last whole commit.
 
     Each frame is checked by the checksum of the one before it as it is stored, so a damaged one says nothing of others.
     """

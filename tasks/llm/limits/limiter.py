@@ -126,7 +126,7 @@ class Limiter:
             if not waiting.granted.done():
                 self.too_late += 1
                 stopped_at = datetime.fromtimestamp(self.stop_at_s or 0.0, UTC)
-                waiting.granted.set_exception(TimeIsUp(f"no call begins after {stopped_at:%H:%M} UTC, as asked"))
+                waiting.granted.set_exception(TimeIsUp(f"no call begins after the stop time, {stopped_at:%H:%M} UTC"))
 
     def _dispatch(self) -> None:
         """Admit all that may start, and look again when time will have changed something."""

@@ -51,7 +51,7 @@ class SetAside:
         finally:
             self._budget.when_settled.remove(has_room.set)
 
-    def spend_without_room(self, held_back: Sequence[Usage]) -> None:
+    def exhaust_without_room(self, held_back: Sequence[Usage]) -> None:
         """The budget is spent if it has no room, even later, for one of the calls that were held back."""
         for most in held_back:
             try:

@@ -1,4 +1,4 @@
-"""The HTTP clients of this process, told to ask the exchange that is under way; outside of one nothing is changed."""
+"""The HTTP clients of this process, made to ask the exchange that is under way; outside of one nothing is changed."""
 
 from collections.abc import AsyncIterator, Iterator
 from functools import cache

@@ -1,8 +1,8 @@
 """What HTTP clients may do while a call is made: they follow no redirect, and read no more than a bound.
 
 LiteLLM makes its clients itself, follows redirects with them and reads whatever comes; so do the libraries behind
-Prefect's notification blocks. Their classes are told once in a process (`clients`) to ask here first, while a call is
-made (`watching`).
+Prefect's notification blocks. Their classes are changed once in a process (`clients`) to ask here first, while a call
+is made (`watching`).
 """
 
 from collections.abc import Iterator

@@ -16,7 +16,7 @@ from pathlib import Path
 from tasks.config.settings import Job
 from tasks.llm.ledger.paths import files_to_read
 from tasks.maintain.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
-from tasks.maintain.manifests import Damaged
+from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.run_context import LEDGER
 from tasks.run.stage_report import StageReport

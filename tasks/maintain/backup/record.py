@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tasks.dataset.foreign_files import open_inside
-from tasks.maintain import manifests
-from tasks.maintain.manifests import Damaged, hash_of, is_inside
+from tasks.maintain import file_lists
+from tasks.maintain.file_lists import Damaged, hash_of, is_inside
 
 NAME = "backup.json"
 FORMAT = "prbench-backup"
@@ -41,7 +41,7 @@ class Record:
 
 def write_record(folder: Path, record: Record) -> None:
     """Make this the backup that the folder holds."""
-    manifests.write_manifest(folder / NAME, FORMAT, VERSION, asdict(record))
+    file_lists.write_file_list(folder / NAME, FORMAT, VERSION, asdict(record))
 
 
 def read_record(folder: Path) -> Record:
@@ -53,7 +53,7 @@ def read_record(folder: Path) -> Record:
     path = folder / NAME
     if not path.is_file():
         raise Damaged(f"{folder}: is not a complete backup, {NAME} is missing; `prbench backup` makes one")
-    document = manifests.read_manifest(path, FORMAT, VERSION)
+    document = file_lists.read_file_list(path, FORMAT, VERSION)
     try:
         record = Record(document["made_at"], tuple(Kept(**each) for each in document["files"]))
         is_sound = all(is_inside(kept.path) and is_inside(kept.stored_as) for kept in record.files)

@@ -6,7 +6,7 @@ from pathlib import Path
 from tasks.config.settings import Job
 from tasks.maintain.backup.record import NAME as RECORD
 from tasks.maintain.backup.record import Record, copied, read_record, write_record
-from tasks.maintain.manifests import Damaged
+from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.run_context import LEDGER
 from tasks.run.stage_report import StageReport
@@ -24,7 +24,7 @@ _NAMED = 3
 def restore(job: Job, folder: Path) -> StageReport:
     """Bring a backup into a warehouse folder that is empty or not there, and publish it.
 
-    A restore that was cut short is finished, or begun anew, by the same command.
+    A restore that was cut short is finished, or started over, by the same command.
 
     Raises:
         Damaged: the folder holds no whole backup, or files of it are not what was copied; nothing was restored.

@@ -69,7 +69,7 @@ const charts = {
 
   // The charts of a figure have one axis, over what is chosen of all of them.
   shareDomain(place, specification, columns) {
-    const values = [...place.closest(".panels").querySelectorAll(".chart > script")]
+    const values = [...place.closest(".plots").querySelectorAll(".chart > script")]
       .map((script) => JSON.parse(script.textContent))
       .filter((other) => String(other.usermeta?.domain) === String(columns))
       .flatMap((other) => other.data.values.filter((row) => this.isChosen(row)))
@@ -127,7 +127,7 @@ const charts = {
     const specification = this.specification(place);
     // A chart of which nothing is chosen, such as that of another judge, is not shown, and neither is one without values.
     const isEmpty = !this.showsAnything(specification);
-    place.closest(".panel")?.toggleAttribute("hidden", isEmpty);
+    place.closest(".plot")?.toggleAttribute("hidden", isEmpty);
     if (isEmpty) return;
     // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
@@ -142,7 +142,7 @@ const charts = {
     });
   },
 
-  // Draws anew; a later call ends an earlier one.
+  // Draws again; a later call ends an earlier one.
   async drawAll() {
     const turn = (this.turn = (this.turn ?? 0) + 1);
     this.views.splice(0).forEach((view) => view.finalize());

@@ -48,7 +48,7 @@ const prbench = {
   async list(name, index) {
     const content = await this.unpack(await this.load(name));
     if (index && content.order !== index.order) {
-      throw new Error("The report was built anew while this page was open: load the page again.");
+      throw new Error("The report was rebuilt while this page was open; reload the page.");
     }
     return content;
   },

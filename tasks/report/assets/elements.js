@@ -96,9 +96,9 @@ const filters = {
 };
 
 // Labels of kinds that only some benchmarks have: the index says which there are.
-const cuts = {
+const breakdowns = {
   offered: [],
-  name: (kind) => `cut-${kind}`,
+  name: (kind) => `breakdown-${kind}`,
 
   // Adds a filter for each kind to the form, before the words.
   offer(kinds, labels) {

@@ -15,7 +15,7 @@ const explorer = {
     filters.fill("split", tasks.flatMap((task) => task.splits ?? []));
     filters.name("field", this.index.field_title);
     filters.name("category", this.index.category_title);
-    cuts.offer(this.index.cuts.filter((cut) => !cut.of_criteria), tasks.flatMap((task) => task.labels));
+    breakdowns.offer(this.index.breakdowns.filter((breakdown) => !breakdown.of_criteria), tasks.flatMap((task) => task.labels));
     this.hasTopics = tasks.some((task) => task.topic);
     filters.restore();
     const { sort = "task", falls } = address.read();
@@ -29,7 +29,7 @@ const explorer = {
 
   wordsOf: (task) =>
     [task.task_id, task.topic, task.opening, ...(task.decision_types ?? []), ...(task.economic_pathways ?? []),
-      ...cuts.words(task.labels)].join(" ").toLowerCase(),
+      ...breakdowns.words(task.labels)].join(" ").toLowerCase(),
 
   // Takes the scores of the chosen judge, and draws the columns of the chosen models.
   async choose(isCurrent) {
@@ -87,7 +87,7 @@ const explorer = {
 
   matches(task, asked) {
     return (!asked.field || task.field === asked.field) && (!asked.topic || task.topic === asked.topic)
-      && (!asked.category || task.categories?.includes(asked.category)) && cuts.match(asked, task.labels)
+      && (!asked.category || task.categories?.includes(asked.category)) && breakdowns.match(asked, task.labels)
       && (!asked.split || task.splits?.includes(asked.split)) && (!asked.hard || task.is_hard === (asked.hard === "yes"))
       && asked.holdsWords(task.words);
   },
@@ -134,7 +134,7 @@ const explorer = {
 
   // The topic, and the labels of the benchmark's own kinds, each with its kind where one points at it.
   about(task) {
-    const labels = this.index.cuts.flatMap(({ kind, title }) => task.labels.filter((each) => each.kind === kind)
+    const labels = this.index.breakdowns.flatMap(({ kind, title }) => task.labels.filter((each) => each.kind === kind)
       .map(({ label }) => make("span", { title }, label)));
     return [task.topic, ...labels].filter(Boolean).flatMap((each, place) => (place ? [" · ", each] : [each]));
   },

@@ -7,8 +7,8 @@ const judged = {
     const cells = new Map();
     const of = (rows) => (rows ?? []).filter((row) => row.trial === side.trial);
     const name = ({ judging, position }) => `${judging} ${position}`;
-    of(side.part?.verdicts).forEach((verdict) => cells.set(name(verdict), verdict));
-    of(side.part?.grounds).forEach((grounds) => cells.set(name(grounds), { ...cells.get(name(grounds)), ...grounds }));
+    of(side.section?.verdicts).forEach((verdict) => cells.set(name(verdict), verdict));
+    of(side.section?.grounds).forEach((grounds) => cells.set(name(grounds), { ...cells.get(name(grounds)), ...grounds }));
     return cells;
   },
 
@@ -26,7 +26,7 @@ const judged = {
 
   differ: (one, other) => one.status in verdicts.values && other.status in verdicts.values && one.status !== other.status,
 
-  // What is to be known of a criterion: its verdicts, and whether A and B, or the judges, differ in them.
+  // What the page shows of a criterion: its verdicts, and whether A and B, or the judges, differ in them.
   look(criterion, sides, judges, asked) {
     const lines = judges.map((judging) => {
       const cells = sides.map((side) => this.verdict(side, judging, criterion.position));
@@ -46,7 +46,7 @@ const judged = {
     return new Set(found.filter((status) => status in verdicts.values)).size > 1;
   }),
 
-  // A verdict that is read anew from another one is told where that makes it another, or where one asks for it.
+  // A verdict that is read again from another one is shown where that makes it another, or on request.
   isTold({ judging, cells }, lines, criterion, asked) {
     if (!judging.reads || (asked.judging === judging.key && asked.criterion === criterion.key)) return true;
     const read = lines.find((line) => line.judging.key === judging.reads);
@@ -56,7 +56,7 @@ const judged = {
   isShown: (looked, show) =>
     ({ flips: looked.isFlip, disputes: looked.isDispute, failures: looked.isFailure })[show] ?? true,
 
-  drawCriteria(task, sides, { judgings, cuts: kinds }, asked) {
+  drawCriteria(task, sides, { judgings, breakdowns: kinds }, asked) {
     const judges = this.judges(sides, judgings);
     this.kinds = kinds;
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, asked));
@@ -135,7 +135,7 @@ const judged = {
   },
 
   drawPoints(sides, judgings) {
-    const of = (side, judging) => side.part?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
+    const of = (side, judging) => side.section?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
     const rows = judgings.map((judging) => ({ judging, found: sides.map((side) => of(side, judging)) }))
       .filter(({ found }) => found.some(Boolean));
     const titles = ["Score", "Points", "Decided"].concat(sides.length === 2 ? ["Score", "Points", "Decided", "B less A"] : []);

@@ -10,9 +10,9 @@ const page = {
     const files = await prbench.load(`task-${task.key}`);
     const chosen = this.choose(asked, files);
     const names = ["task", chosen.a, chosen.b].filter((name) => name && files[name]);
-    const parts = await Promise.all(names.map(async (name) => [name, await prbench.unpack(files[name][2])]));
+    const sections = await Promise.all(names.map(async (name) => [name, await prbench.unpack(files[name][2])]));
     if (!isCurrent()) return;
-    this.show(task, { ...asked, ...chosen, task: task.key }, new Map(parts));
+    this.show(task, { ...asked, ...chosen, task: task.key }, new Map(sections));
   },
 
   // The entries and trials that are asked for, as far as the task has them; else the first one alone.
@@ -25,11 +25,11 @@ const page = {
     return { a: a?.key, ta: trial(a, asked.ta), b: b?.key, tb: trial(b, asked.tb), known };
   },
 
-  show(task, { known, ...asked }, parts) {
-    const { criteria, conversation } = parts.get("task");
+  show(task, { known, ...asked }, sections) {
+    const { criteria, conversation } = sections.get("task");
     const sides = [["A", asked.a, asked.ta], ["B", asked.b, asked.tb]].filter(([, key]) => key).map(([name, key, trial]) => {
-      const side = { name, trial, entry: known.find((entry) => entry.key === key), part: parts.get(key) };
-      side.answer = side.part?.answers?.find((answer) => answer.trial === trial);
+      const side = { name, trial, entry: known.find((entry) => entry.key === key), section: sections.get(key) };
+      side.answer = side.section?.answers?.find((answer) => answer.trial === trial);
       return Object.assign(side, { cells: judged.byCell(side) });
     });
     this.shown = { asked, sides, task: { ...task, criteria } };
@@ -53,8 +53,8 @@ const page = {
     const facts = [
       [this.index.field_title, task.field], ["Topic", task.topic], ["Asked by", task.expert], ["Splits", task.splits?.join(", ")],
       ["Decision", task.decision_types?.join(", ")], ["Pathway", task.economic_pathways?.join(", ")],
-      ...this.index.cuts.map(({ kind, title }) =>
-        [title, cuts.words(task.labels.filter((each) => each.kind === kind)).join(", ")]),
+      ...this.index.breakdowns.map(({ kind, title }) =>
+        [title, breakdowns.words(task.labels.filter((each) => each.kind === kind)).join(", ")]),
       ["Hard", task.is_hard ? "in the latest own hard selection" : null],
     ];
     document.getElementById("about").replaceChildren(...facts.filter(([, value]) => value).map(([name, value]) =>

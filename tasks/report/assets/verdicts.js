@@ -10,7 +10,7 @@ const search = {
     const criteria = await prbench.list("criteria", this.index);
     this.criteria = criteria.title.map((title, place) => ({
       place, title, weight: criteria.weight[place], key: criteria.key[place], labels: criteria.labels[place],
-      words: [title, ...cuts.words(criteria.labels[place])].join(" ").toLowerCase(),
+      words: [title, ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
       category: criteria.category.labels[criteria.category.numbers[place]] ?? null,
       severity: criteria.severity.labels[criteria.severity.numbers[place]] ?? null,
     }));
@@ -29,7 +29,7 @@ const search = {
     const { tasks, entries, statuses } = this.index;
     filters.name("field", this.index.field_title);
     filters.name("category", this.index.category_title);
-    cuts.offer(this.index.cuts, [...tasks, ...this.criteria].flatMap((each) => each.labels));
+    breakdowns.offer(this.index.breakdowns, [...tasks, ...this.criteria].flatMap((each) => each.labels));
     filters.fill("field", tasks.map((task) => task.field));
     filters.fill("topic", tasks.map((task) => task.topic));
     filters.fill("split", tasks.flatMap((task) => task.splits ?? []));
@@ -49,7 +49,7 @@ const search = {
   },
 
   // The lists of letters of the chosen models: one for each judge and trial.
-  async series(asked) {
+  async markLists(asked) {
     const models = this.index.entries.filter((entry) => this.chosen.model ? this.chosen.model.includes(entry.label) : !entry.is_also);
     const lists = await Promise.all(models.map((model) => prbench.list(`entry-${model.key}`, this.index)));
     return models.flatMap((model, place) => this.index.judgings
@@ -65,34 +65,34 @@ const search = {
       && (!asked.split || task.splits?.includes(asked.split))
       && (!asked.category || criterion.category === asked.category)
       && (!asked.severity || criterion.severity === asked.severity)
-      && cuts.match(asked, [...task.labels, ...criterion.labels])
+      && breakdowns.match(asked, [...task.labels, ...criterion.labels])
       && asked.holdsWords(criterion.words);
   },
 
   async show(isCurrent) {
     const asked = filters.values();
-    const series = await this.series(asked);
+    const lists = await this.markLists(asked);
     if (!isCurrent()) return;
     address.replace(asked);
-    const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, series);
+    const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, lists);
     this.tellCounts(found.length, counts);
     this.rows.show(found, (number) =>
-      this.row(this.criteria[Math.floor(number / series.length)], series[number % series.length]));
+      this.row(this.criteria[Math.floor(number / lists.length)], lists[number % lists.length]));
   },
 
-  // The verdicts that match, a number for each that tells its criterion and its series, and how many have which letter.
-  find(asked, series) {
+  // The verdicts that match, a number for each that tells its criterion and its list, and how many have which letter.
+  find(asked, lists) {
     const isAsked = new Uint8Array(128);
     const counts = new Uint32Array(128);
     this.letters(asked.status).forEach((letter) => { isAsked[letter.charCodeAt(0)] = 1; });
     const found = [];
     for (const criterion of this.criteria) {
       if (!this.matches(criterion, asked)) continue;
-      for (let number = 0; number < series.length; number += 1) {
-        const letter = series[number].marks.charCodeAt(criterion.place);
+      for (let number = 0; number < lists.length; number += 1) {
+        const letter = lists[number].marks.charCodeAt(criterion.place);
         if (!isAsked[letter]) continue;
         counts[letter] += 1;
-        found.push(criterion.place * series.length + number);
+        found.push(criterion.place * lists.length + number);
       }
     }
     return { found, counts };
@@ -100,10 +100,10 @@ const search = {
 
   tellCounts(total, counts) {
     const place = document.getElementById("count");
-    const parts = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
+    const tally = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
       .filter(([count]) => count).map(([count, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(count)}`));
     place.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`),
-      make("ul", { class: "tally" }, parts));
+      make("ul", { class: "tally" }, tally));
     place.dataset.total = total;
   },
 
@@ -120,7 +120,7 @@ const search = {
       make("td", {}, task.task_id, make("br"), make("small", {}, task.topic ?? task.field ?? "")));
   },
 
-  about: ({ severity, category, labels }) => [severity, category, ...cuts.words(labels)].filter(Boolean).join(" · "),
+  about: ({ severity, category, labels }) => [severity, category, ...breakdowns.words(labels)].filter(Boolean).join(" · "),
 };
 
 choice.listeners.push((chosen) => {

@@ -178,7 +178,7 @@ def heat(
 ) -> alt.TopLevelMixin:
     """A coloured cell with its number for each pair of names; where `marked` is true the number has an asterisk.
 
-    `across` and `down` are the orders of the names; `tips` are further columns to tell of a cell, with their titles.
+    `across` and `down` are the orders of the names; `tips` are further columns of a cell's tooltip, with their titles.
     """
     shade = alt.Color(f"{value}:Q", title=title, legend=None, scale=alt.Scale(
         range="diverging" if diverging else "heatmap", domainMid=0 if diverging and not domain else alt.Undefined,
@@ -190,8 +190,8 @@ def heat(
         x=alt.X(f"{x}:N", title=None, sort=list(across) if across else None, axis=top),
         y=alt.Y(f"{y}:N", title=None, sort=list(down) if down else None, axis=wrapped_axis()),
     )
-    told = [f"{y}:N", f"{x}:N", *number_tips({value: title, **(tips or {})})]
-    cells = base.mark_rect().encode(color=shade, tooltip=told)
+    tooltip = [f"{y}:N", f"{x}:N", *number_tips({value: title, **(tips or {})})]
+    cells = base.mark_rect().encode(color=shade, tooltip=tooltip)
     star = f" + (datum[{marked!r}] ? '*' : '')" if marked else ""
     form = f"{'+' if diverging else ''}{'.0%' if percent else '.2f'}"
     number = f"isValid(datum[{value!r}]) ? format(datum[{value!r}], '{form}'){star} : ''"

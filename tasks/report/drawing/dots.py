@@ -1,4 +1,4 @@
-"""A chart of several models under each of several labels, which colours, signs and a line each tell apart."""
+"""A chart of several models under each of several labels, distinguished by colours, signs and a line each."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from tasks.report.drawing.chart_parts import chart_of, hue, number_tips
-from tasks.report.drawing.panels import names_in_order, range_of
+from tasks.report.drawing.plots import names_in_order, range_of
 from tasks.report.figures import Rows
 
 _HEIGHT = 240
@@ -21,7 +21,7 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     """Scores over time with their intervals, a colour for each `label` and a stroke for each `line`.
 
     Where something that was measured with, or on, is another than before, a stroke ends and the next one begins: there
-    stands a dashed rule that says what `changed`. A night in which the judge was out of control has a red triangle.
+    stands a dashed line that says what `changed`. A night in which the judge was out of control has a red triangle.
     """
     points = Counter(row["line"] for row in rows)
     timed = [{**row, "answered_at": _as_text(row["answered_at"]), "is_alone": points[row["line"]] == 1} for row in rows]
@@ -63,7 +63,7 @@ def _heights(rows: Rows) -> alt.Scale:
 
 
 def _breaks(base: alt.Chart) -> list[alt.Chart]:
-    """A rule with what changed, once a day for all models that it concerns."""
+    """A line with what changed, once a day for all models that it concerns."""
     once = (
         base.transform_calculate(
             moment="time(datum.answered_at)", day="floor(time(datum.answered_at) / 86400000)",

@@ -12,7 +12,7 @@ from typing import Any
 from tasks.report.addresses import criterion_key, task_key
 from tasks.report.drilldown.packing import as_bytes, packed, script
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
-from tasks.report.figures import Cut
+from tasks.report.figures import Breakdown
 from tasks.report.site import Site
 from tasks.rules.identity import digest
 
@@ -22,7 +22,7 @@ _DECIMALS = 5
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks in their order: what pages are told of each, its id, and the positions of its criteria."""
+    """The tasks in their order: what pages get of each, its id, and the positions of its criteria."""
 
     rows: Sequence[Row]
     rubrics: Mapping[str, Sequence[Row]]
@@ -72,11 +72,13 @@ def _index(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     for key, trial in subjects.rows("drill_trials"):
         trials[key].append(trial)
     main = subjects.edition.main
-    field_title, cuts = _cuts(subjects.edition.own_cuts, tasks.rows)
+    field_title, breakdowns = _breakdowns(subjects.edition.own_breakdowns, tasks.rows)
     return {
         "field_title": field_title,
         "category_title": subjects.edition.category_title or "Category",
-        "cuts": [{"kind": each.kind, "title": each.title, "of_criteria": each.of_criteria} for each in cuts],
+        "breakdowns": [
+            {"kind": each.kind, "title": each.title, "of_criteria": each.of_criteria} for each in breakdowns
+        ],
         "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
         "main": next((each["key"] for each in subjects.judgings if each["judging"] == main), None),
         "judgings": [
@@ -95,7 +97,7 @@ def _index(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _cuts(own: Sequence[Cut], rows: Sequence[Row]) -> tuple[str, list[Cut]]:
+def _breakdowns(own: Sequence[Breakdown], rows: Sequence[Row]) -> tuple[str, list[Breakdown]]:
     """What the field is called here, and the benchmark's own kinds of labels that say more than the field does."""
     same = [
         each for each in own

@@ -36,7 +36,7 @@ def script(name: str, content: str | Mapping[str, Any]) -> str:
     """The script that hands over packed content, or several by their names, one a line."""
     if isinstance(content, str):
         return f"{_OPEN}{json.dumps(name)},{json.dumps(content)}{_CLOSE}"
-    lines = ",\n".join(f"{json.dumps(part)}:{json.dumps(value, separators=_TIGHT)}" for part, value in content.items())
+    lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(value, separators=_TIGHT)}" for name, value in content.items())
     return f"{_OPEN}{json.dumps(name)},{{\n{lines}\n}}{_CLOSE}"
 
 

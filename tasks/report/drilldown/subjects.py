@@ -66,12 +66,12 @@ def subjects_of(edition: Edition, also: Sequence[Row] = ()) -> Subjects:
             *({**entry, "key": key, "is_also": False} for key, entry in known.items()),
             *({**entry, "key": key, "is_also": True, "entry": _apart(entry, labels)} for key, entry in further.items()),
         ),
-        tuple(map(_told, edition.judgings)),
+        tuple(map(_described, edition.judgings)),
     )
 
 
-def _told(judging: Row) -> dict[str, Any]:
-    """A judging with its name, in how many steps it decides, and the name of the one whose verdicts it reads anew."""
+def _described(judging: Row) -> dict[str, Any]:
+    """A judging with its name, in how many steps it decides, and the name of the one whose verdicts it reads again."""
     is_reading = judging["grading"] == TERNARY_AS_BINARY
     return {
         **judging,

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tasks.report.drilldown.chunks import Renewed, write_chunks
 from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
 from tasks.report.drilldown.subjects import subjects_of
+from tasks.report.drilldown.task_files import Renewed, write_task_files
 from tasks.report.edition import Edition
 from tasks.report.rendering import render
 from tasks.report.site import Site
@@ -26,7 +26,7 @@ def write_drilldown(
     """
     subjects = subjects_of(edition, also)
     tasks = tasks_of(subjects)
-    renewed = write_chunks(subjects, tasks.ids, site)
+    renewed = write_task_files(subjects, tasks.ids, site)
     write_lists(subjects, tasks, site)
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))

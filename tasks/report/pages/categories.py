@@ -6,8 +6,8 @@ import altair as alt
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
-from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import INTERVAL, Column, Cut, Figure, Page, Panel, Rows
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.figures import INTERVAL, Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
 from tasks.report.wording import score_word
 
@@ -43,7 +43,7 @@ def _columns(label: str) -> tuple[Column, ...]:
 
 _MOST_DOTS = 8
 """So many labels have dots with their intervals below each other; more are a map."""
-Draw = Callable[[Rows], list[Panel]]
+Draw = Callable[[Rows], list[Plot]]
 _DRAWN = ("label", "mean_score", "ci_low", "ci_high", "is_small")
 
 
@@ -52,7 +52,7 @@ def _mean(rows: Rows) -> str:
     return f"Mean {score_word(rows[0]['score_name'])}"
 
 
-def as_dots(rows: Rows) -> list[Panel]:
+def as_dots(rows: Rows) -> list[Plot]:
     """A chart for each split: under each label a dot with its interval for each model."""
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -64,7 +64,7 @@ def as_dots(rows: Rows) -> list[Panel]:
     return by_split(rows, draw)
 
 
-def as_heat(rows: Rows, what: str = "") -> list[Panel]:
+def as_heat(rows: Rows, what: str = "") -> list[Plot]:
     """A map for each split: a line for each label, a column for each model."""
     domain = range_of(on_full_splits(rows), "mean_score")
 
@@ -78,33 +78,33 @@ def as_heat(rows: Rows, what: str = "") -> list[Panel]:
     return by_split(rows, draw, what)
 
 
-def as_both(rows: Rows) -> list[Panel]:
+def as_both(rows: Rows) -> list[Plot]:
     """Dots with their intervals, and the same as a map."""
     return [*as_dots(rows), *as_heat(rows, "As a map")]
 
 
-def as_fits(rows: Rows) -> list[Panel]:
+def as_fits(rows: Rows) -> list[Plot]:
     """Dots with their intervals for few labels, a map for many."""
     return as_dots(rows) if len(names_in_order(rows, "label")) <= _MOST_DOTS else as_heat(rows)
 
 
-def by_turns(rows: Rows) -> list[Panel]:
+def by_turns(rows: Rows) -> list[Plot]:
     """A map with a line for each number of user turns."""
     return as_heat([{**row, "label": f"{row['label']} turn{'s' if row['label'] != '1' else ''}"} for row in rows])
 
 
-def by_references(rows: Rows) -> list[Panel]:
+def by_references(rows: Rows) -> list[Plot]:
     """Dots for tasks with and without reference texts."""
     return as_dots([{**row, "label": f"{row['label']} reference texts"} for row in rows])
 
 
-def failing(rows: Rows) -> list[Panel]:
+def failing(rows: Rows) -> list[Plot]:
     """For each split a map of what share of a category fails, and one of where all that fails lies."""
     rates = (("failure_rate", "Fails, of its category"), ("failure_share", "Of all that fails"))
-    return [panel for value, what in rates for panel in _failing(rows, value, what)]
+    return [plot for value, what in rates for plot in _failing(rows, value, what)]
 
 
-def _failing(rows: Rows, value: str, what: str) -> list[Panel]:
+def _failing(rows: Rows, value: str, what: str) -> list[Plot]:
     domain = (0.0, range_of(on_full_splits(rows), value)[1])
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -117,25 +117,25 @@ def _failing(rows: Rows, value: str, what: str) -> list[Panel]:
     return by_split(rows, draw, what)
 
 
-def _cut(cut: Cut, name: str, label: str, panels: Draw, says: str) -> Figure:
-    """A figure of the tasks or criteria under each label of a cut; its table lists what the charts show."""
-    what = "criteria" if cut.of_criteria else "tasks"
+def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
+    """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
+    what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
-        name, cut.title, says, _columns(label), panels, query="breakdowns", listed=on_full_splits, cut=cut.kind,
-        given={"breakdown": cut.kind, "of_criteria": cut.of_criteria},
+        name, breakdown.title, says, _columns(label), plots, query="breakdowns", listed=on_full_splits,
+        breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip
 
 
-def own_cut(cut: Cut) -> Figure:
+def own_breakdown(breakdown: Breakdown) -> Figure:
     """The figure of a kind of label that the benchmark alone has."""
     what = (
-        "Mean $part_score ($part_formula) over the criteria under each label"
-        if cut.of_criteria
+        "Mean $criteria_score ($criteria_formula) over the criteria under each label"
+        if breakdown.of_criteria
         else "Mean $score on the tasks under each label"
     )
     says = f"{what}, the easiest first; what has several labels counts under each. {_FEW}"
-    return _cut(cut, f"breakdown_{cut.kind}", cut.title, as_fits, says)
+    return _breakdown(breakdown, f"breakdown_{breakdown.kind}", breakdown.title, as_fits, says)
 
 
 FAILURES = Figure(
@@ -158,7 +158,7 @@ FAILURES = Figure(
     failing,
     empty="No model has been judged yet.",
     listed=on_full_splits,
-    cut="category",
+    breakdown="category",
 )
 
 
@@ -167,41 +167,42 @@ CATEGORIES = Page(
     "Categories",
     "Where the models are strong and weak: by what the criteria ask for, how grave they are, and the kind of task.",
     (
-        _cut(
-            Cut("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
-            "Mean $part_score of an answer ($part_formula) over the criteria of one category, with the 95 % interval "
-            f"for other tasks of the same kind. The category that is easiest for these models comes first. {_FEW}",
+        _breakdown(
+            Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
+            "Mean $criteria_score of an answer ($criteria_formula) over the criteria of one category, with the 95 % "
+            f"interval for other tasks of the same kind. The easiest category for these models comes first. {_FEW}",
         ),
         FAILURES,
         CRITICAL,
         SEVERITIES,
-        _cut(
-            Cut("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
+        _breakdown(
+            Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
             f"Mean $score on the tasks of each topic, the easiest topic first. {_SMALL}",
         ),
-        _cut(
-            Cut("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
+        _breakdown(
+            Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
             "Mean $score by the kind of decision that the task asks about; a task with several labels counts under "
             f"each. {_SMALL}",
         ),
-        _cut(
-            Cut("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways", "Economic pathway",
-            as_heat, "Mean $score by the economic consequence of the decision; a task with several labels counts under "
+        _breakdown(
+            Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways",
+            "Economic pathway", as_heat,
+            "Mean $score by the economic consequence of the decision; a task with several labels counts under "
             f"each. {_SMALL}",
         ),
-        _cut(
-            Cut("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
+        _breakdown(
+            Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
             f"Mean $score on questions put by experts and by laypeople, with 95 % intervals. {_HOLLOW}",
         ),
-        _cut(
-            Cut("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
+        _breakdown(
+            Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
             f"Mean $score by the number of user turns; only the last answer is judged. {_SMALL}",
         ),
-        _cut(
-            Cut("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
+        _breakdown(
+            Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
             by_references, f"Mean $score on tasks that come with reference texts and on those without. {_HOLLOW}",
         ),
     ),
     n_chosen=6,
-    own=own_cut,
+    own=own_breakdown,
 )  # fmt: skip

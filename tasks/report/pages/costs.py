@@ -1,15 +1,15 @@
-"""Figures of what answers and verdicts cost; a price that is not known is told by the model's name, never a 0."""
+"""Figures of what answers and verdicts cost; an unknown price is marked at the model's name, never shown as 0."""
 
 import altair as alt
 
 from tasks.report.drawing import charts
-from tasks.report.drawing.panels import by_split, listed, names_in_order, on_full_splits, picked
-from tasks.report.figures import Column, Figure, Panel, Rows
+from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked
+from tasks.report.figures import Column, Figure, Plot, Rows
 
 _UNKNOWN = "A price that nobody knows is missing, not 0."
 
 
-def score_by_cost(rows: Rows) -> list[Panel]:
+def score_by_cost(rows: Rows) -> list[Plot]:
     """For each split a chart of score and cost, and one of what an answer and its judging cost."""
 
     def compared(of_split: Rows) -> alt.TopLevelMixin:
@@ -49,7 +49,7 @@ def missing_prices(rows: Rows) -> list[str]:
     ]
 
 
-def tokens(rows: Rows) -> list[Panel]:
+def tokens(rows: Rows) -> list[Plot]:
     """For each split a bar for each model."""
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -61,14 +61,14 @@ def tokens(rows: Rows) -> list[Panel]:
     return by_split([row for row in rows if row["completion_tokens"] is not None], draw)
 
 
-def cached(rows: Rows) -> list[Panel]:
+def cached(rows: Rows) -> list[Plot]:
     """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
     charted = {
         "A thousand verdicts": ("thousand_usd", "US dollars", False),
         "Prompts from the provider's cache": ("cached_share", "Share of the prompt tokens", True),
     }
     return [
-        Panel(
+        Plot(
             title,
             charts.bars(
                 [{"judged_by": row["judged_by"], column: row[column]} for row in rows if row[column] is not None],
@@ -80,7 +80,7 @@ def cached(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def spent(rows: Rows) -> list[Panel]:
+def spent(rows: Rows) -> list[Plot]:
     """A bar for each model that was called, in the colours of what for."""
     priced = [{name: row[name] for name in ("called_model", "purpose", "cost_usd")} for row in rows if row["cost_usd"]]
     if not priced:
@@ -89,7 +89,7 @@ def spent(rows: Rows) -> list[Panel]:
         priced, name="called_model", value="cost_usd", title="US dollars", colour="purpose",
         order=names_in_order(priced, "called_model"),
     )  # fmt: skip
-    return [Panel("", chart)]
+    return [Plot("", chart)]
 
 
 def unpriced(rows: Rows) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 import altair as alt
 
 from tasks.report.drawing import charts
-from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, range_of
-from tasks.report.figures import Column, Cut, Figure, Page, Panel, Rows
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
+from tasks.report.figures import Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.quality import QUALITY, REFUSALS
 
 _N_CRITERIA = "n_criteria"
@@ -36,7 +36,7 @@ _SPLITS = (
 )
 
 
-def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Panel]:
+def _shares(label: str, title: str, rows: Rows, **how: Any) -> list[Plot]:
     """A chart for each split: a bar for each label, as long as its share; all splits on one scale."""
     domain = (0.0, range_of(on_full_splits(rows), "share")[1])
 
@@ -57,20 +57,20 @@ def without_single_turns(rows: Rows) -> Rows:
     return [{**row, **{name: None for name in row if name.startswith("turns_")}} for row in rows]
 
 
-def of_tasks(rows: Rows) -> list[Panel]:
+def of_tasks(rows: Rows) -> list[Plot]:
     """Lying bars: the share of a split's tasks under each label."""
     return _shares("label", "Share of the tasks", rows, wrapped=True)
 
 
-def of_criteria(rows: Rows) -> list[Panel]:
+def of_criteria(rows: Rows) -> list[Plot]:
     """Lying bars: the share of a split's criteria with each label."""
     return _shares("label", "Share of the criteria", rows, wrapped=True)
 
 
-def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Panel]]:
+def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Plot]]:
     """A function that draws upright bars over numbers in their order; a number that is missing has no bar."""
 
-    def panels(rows: Rows) -> list[Panel]:
+    def plots(rows: Rows) -> list[Plot]:
         numbered = [{**row, "number": _number(row[column])} for row in rows]
         known = [row for row in numbered if row["number"] is not None]
         numbers = _all_between([row["number"] for row in known])
@@ -83,7 +83,7 @@ def over_numbers(column: str, what: str, title: str) -> Callable[[Rows], list[Pa
         ordered = sorted([*known, *gaps], key=lambda row: (row["is_hard"], row["split"], row["number"]))
         return _shares("number", title, ordered, is_upright=True, name_title=what)
 
-    return panels
+    return plots
 
 
 def _number(value: Any) -> float | None:
@@ -101,9 +101,9 @@ def _all_between(numbers: Sequence[float]) -> list[int]:
     return list(range(int(min(numbers)), int(max(numbers)) + 1))
 
 
-def _counts(cut: Cut, name: str, label: str, panels: Callable[[Rows], list[Panel]], says: str) -> Figure:
+def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
     """A distribution over tasks or criteria."""
-    what = "criteria" if cut.of_criteria else "tasks"
+    what = "criteria" if breakdown.of_criteria else "tasks"
     columns = (
         Column("split", "Split"),
         Column("label", label),
@@ -111,17 +111,18 @@ def _counts(cut: Cut, name: str, label: str, panels: Callable[[Rows], list[Panel
         Column("share", "Share", "share"),
     )
     return Figure(
-        name, cut.title, says, columns, panels, query="criterion_counts" if cut.of_criteria else "task_counts",
-        given={"breakdown": cut.kind}, cut="" if cut.kind == _N_CRITERIA else cut.kind,
+        name, breakdown.title, says, columns, plots,
+        query="criterion_counts" if breakdown.of_criteria else "task_counts",
+        given={"breakdown": breakdown.kind}, breakdown="" if breakdown.kind == _N_CRITERIA else breakdown.kind,
         empty="No task has been ingested yet.",
     )  # fmt: skip
 
 
-def own_counts(cut: Cut) -> Figure:
+def own_counts(breakdown: Breakdown) -> Figure:
     """The distribution of a kind of label that the benchmark alone has."""
-    what, draw = ("criteria", of_criteria) if cut.of_criteria else ("tasks", of_tasks)
+    what, draw = ("criteria", of_criteria) if breakdown.of_criteria else ("tasks", of_tasks)
     says = f"The share of each split's {what} under each label; one with several labels counts under each."
-    return _counts(cut, f"labels_{cut.kind}", cut.title, draw, says)
+    return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)
 
 
 DATA = Page(
@@ -144,30 +145,31 @@ DATA = Page(
         QUALITY,
         REFUSALS,
         _counts(
-            Cut("topic", "Topics", of_criteria=False), "task_topics", "Topic", of_tasks,
+            Breakdown("topic", "Topics", of_criteria=False), "task_topics", "Topic", of_tasks,
             "The share of each split's tasks on each topic.",
         ),
         _counts(
-            Cut("decision_type", "Decision types", of_criteria=False), "task_decision_types", "Decision type", of_tasks,
+            Breakdown("decision_type", "Decision types", of_criteria=False), "task_decision_types", "Decision type",
+            of_tasks,
             "What kind of decision is asked about. A task may have several labels, so the shares can add up to more "
             "than 100 %.",
         ),
         _counts(
-            Cut("economic_pathway", "Economic pathways", of_criteria=False), "task_economic_pathways",
+            Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "task_economic_pathways",
             "Economic pathway", of_tasks,
             "Which economic consequence the decision has. A task may have several labels.",
         ),
         _counts(
-            Cut("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", of_tasks,
+            Breakdown("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", of_tasks,
             "The share of questions that are put as an expert would put them.",
         ),
         _counts(
-            Cut("turns", "User turns", of_criteria=False), "task_turns", "User turns",
+            Breakdown("turns", "User turns", of_criteria=False), "task_turns", "User turns",
             over_numbers("label", "User turns", "Share of the tasks"),
             "How many turns the user has in a conversation; the answer to the last one is judged.",
         ),
         _counts(
-            Cut(_N_CRITERIA, "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
+            Breakdown(_N_CRITERIA, "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
             over_numbers("label", "Criteria of a task", "Share of the tasks"), "How many criteria a task's rubric has.",
         ),
         Figure(
@@ -185,12 +187,12 @@ DATA = Page(
             empty="No task has been ingested yet.",
         ),
         _counts(
-            Cut("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,
+            Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,
             "The share of criteria in each weight class, the gravest on both ends.",
         ),
         _counts(
-            Cut("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category", of_criteria,
-            "What the criteria ask for.",
+            Breakdown("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category",
+            of_criteria, "What the criteria ask for.",
         ),
     ),
     template="data.html",

@@ -1,11 +1,11 @@
 """The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
 
 from tasks.report.figures import INTERVAL, Column, Figure, Page
-from tasks.report.pages.hard_panels import (
+from tasks.report.pages.hard_plots import (
     around_border,
-    board,
     border,
     certainty,
+    leaderboard,
     members_and_border,
     overlaps,
     panels_of_models,
@@ -54,7 +54,7 @@ _SELECTIONS = Figure(
     is_table=True,
     notes=panels_of_models,
 )
-_BOARD = Figure(
+_LEADERBOARD = Figure(
     "hard_leaderboard",
     "Leaderboard on the hard subset",
     "Mean $score on the tasks of the selection with the 95 % interval for other tasks of the same kind. "
@@ -77,7 +77,7 @@ _BOARD = Figure(
         Column("coverage", "Coverage", "share"),
         Column("met_share", "Criteria met", "share"),
     ),
-    board,
+    leaderboard,
     empty=_NONE,
 )
 _TASKS = Figure(
@@ -117,7 +117,7 @@ _TOPICS = Figure(
         Column("mean_score", "Mean score", "score"),
     ),
     topics,
-    cut="topic",
+    breakdown="topic",
     empty="There is no hard subset, or it is not stored what it was chosen from.",
 )
 _OVERLAPS = Figure(
@@ -144,5 +144,5 @@ HARD = Page(
     "hard",
     "Hard subset",
     "Which tasks the models find hardest, how surely, who chose them, and how the models do on them.",
-    (_SELECTIONS, _BOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
+    (_SELECTIONS, _LEADERBOARD, _TASKS, _BORDER, _TOPICS, _OVERLAPS),
 )

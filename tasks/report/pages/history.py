@@ -4,7 +4,7 @@ from typing import Any
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.time_charts import over_time
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Panel, Rows
+from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Rows
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""
@@ -16,13 +16,13 @@ _DRAWN = (
 _PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
 
 
-def going_on(rows: Rows) -> list[Panel]:
+def going_on(rows: Rows) -> list[Plot]:
     """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
     moved = [row for row in rows if row["n_points"] > 1]
     groups = dict.fromkeys((row["judged_by"], row["split"]) for row in moved)
     several = len({judge for judge, _ in groups}) > 1
     return [
-        Panel(
+        Plot(
             f"{split}, judged by {judge}" if several else split,
             over_time([
                 {name: row[name] for name in _DRAWN}
@@ -46,13 +46,13 @@ def latest_points(rows: Rows) -> Rows:
     return found[::-1]
 
 
-def by_night(rows: Rows) -> list[Panel]:
+def by_night(rows: Rows) -> list[Plot]:
     """A bar for each night, divided by what the calls were made for."""
     priced = [
         {**row, "for": _PURPOSES.get(row["purpose"], row["purpose"])} for row in rows if row["cost_usd"] is not None
     ]
     chart = charts.bars(priced, name="night", value="cost_usd", title="US dollars", colour="for", is_upright=True)
-    return [Panel("", chart)] if priced else []
+    return [Plot("", chart)] if priced else []
 
 
 def latest_runs(rows: Rows) -> Rows:
@@ -65,7 +65,7 @@ _HISTORY = Figure(
     "Score over time",
     "Mean score of each model from sampling to sampling, with the 95 % interval for other tasks of the same kind. A "
     "line joins what can be compared. Where data set, model configuration, judge, template or grading changed, it "
-    "ends, and a dashed rule says what is another than before: the step across it is no change of the model. A red "
+    "ends, and a dashed line says what is different from before: the step across it is no change of the model. A red "
     "triangle is a night in which the judge was out of control (page Judges). A model that was sampled and judged "
     "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
     "significant is on the overview.",

@@ -1,11 +1,11 @@
 """Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
 
 from tasks.report.figures import Column, Figure, Page
-from tasks.report.pages.judge_panels import (
+from tasks.report.pages.judge_plots import (
     agreeing,
+    by_label,
     by_variant,
     confusing,
-    cutting,
     drifting,
     failing,
     favouring,
@@ -86,14 +86,14 @@ _CONFUSION = Figure(
     empty="No two graders have decided on the same criteria.",
     reach="pooled",
 )
-_CUTS = Figure(
+_BREAKDOWNS = Figure(
     "judge_breakdowns",
     "Where they disagree",
     "Kappa of the same graders under one label at a time, with 95 % intervals. A dot that is not filled rests on "
     "fewer than 50 criteria. The charts show the pairs with people first, then those with most criteria; the table "
     "has all.",
     (*_PAIR, Column("breakdown", "By"), Column("label", "Label"), *_MEASURES),
-    cutting,
+    by_label,
     empty="No two graders have decided on the same criteria.",
     reach="pooled",
 )
@@ -178,7 +178,7 @@ _DRIFT = Figure(
         Column("n_lost", "Lost", "count"),
     ),
     drifting,
-    empty="No night has judged a control set anew. prbench nightly does.",
+    empty="No night has judged a control set again. prbench nightly does.",
     reach="warehouse",
 )
 _FAILURES = Figure(
@@ -204,6 +204,6 @@ JUDGES = Page(
     "Judges",
     "Whether the judges can be believed: how far they agree with people, with each other and with themselves, where "
     "they do not, and whether they stay as they are.",
-    (_AGREEMENT, _VARIANTS, _CONFUSION, _CUTS, _RELIABILITY, _LENIENCY, _FAVOURS, _DRIFT, _FAILURES),
+    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _LENIENCY, _FAVOURS, _DRIFT, _FAILURES),
     has_judging=False,
 )

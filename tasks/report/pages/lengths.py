@@ -3,8 +3,8 @@
 import altair as alt
 
 from tasks.report.drawing import charts
-from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Figure, Page, Panel, Rows
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.figures import Column, Figure, Page, Plot, Rows
 from tasks.report.pages.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
 
 _SCORE = (
@@ -32,7 +32,7 @@ _CORRELATIONS = (
 )
 
 
-def score_by_length(rows: Rows) -> list[Panel]:
+def score_by_length(rows: Rows) -> list[Plot]:
     """A chart for each split: a named dot for each model."""
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -46,7 +46,7 @@ def score_by_length(rows: Rows) -> list[Panel]:
     return by_split(drawable, draw)
 
 
-def correlations(rows: Rows) -> list[Panel]:
+def correlations(rows: Rows) -> list[Plot]:
     """A chart for each split: a bar for each model, to the right where longer answers score higher."""
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -61,7 +61,7 @@ def correlations(rows: Rows) -> list[Panel]:
 _FIFTHS = ("1 shortest", "2", "3", "4", "5 longest")
 
 
-def by_fifth(rows: Rows) -> list[Panel]:
+def by_fifth(rows: Rows) -> list[Plot]:
     """A map for each split: a line for each model, a column for each fifth of its answers."""
     named = [{**row, "part": _FIFTHS[row["fifth"] - 1]} for row in rows]
     most = max((abs(bound) for bound in range_of(on_full_splits(rows), "difference")), default=0.0)

@@ -77,10 +77,10 @@ def _verdicts(edition: Edition) -> Iterable[Notice]:
 
 
 def _narrowed(edition: Edition) -> Iterable[Notice]:
-    if edition.part:
+    if edition.narrowed_to:
         text = (
-            f"This report is of {edition.part} alone. Own hard selections are in it if all their tasks are; what "
-            "is measured over all splits at once is not."
+            f"This report is of {edition.narrowed_to} alone. Own hard selections are in it if all their tasks are; "
+            "what is measured over all splits at once is not."
         )
         yield Notice("warn", text, "data.html")
 

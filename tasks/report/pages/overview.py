@@ -4,11 +4,11 @@ from typing import Any
 
 from tasks.report.addresses import task_address
 from tasks.report.drawing import charts
-from tasks.report.drawing.panels import names_in_order
+from tasks.report.drawing.plots import names_in_order
 from tasks.report.edition import Edition
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Panel, Row, Rows
+from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Row, Rows
 
-_BOARD = (
+_LEADERBOARD = (
     Column("judging", "Judge"),
     Column("split", "Split"),
     Column("rank", "Rank", "count"),
@@ -31,16 +31,16 @@ _BOARD = (
 )
 
 
-def by_split(rows: Rows) -> list[Panel]:
+def by_split(rows: Rows) -> list[Plot]:
     """A chart of models with intervals for each split, the own hard selections last."""
     splits = dict.fromkeys((row["split"], row["is_own_hard"]) for row in rows)
     values = [row[bound] for row in rows for bound in ("ci_low", "ci_high", "mean_score") if row[bound] is not None]
     domain = (min(values), max(values)) if values else None
-    panels = []
+    plots = []
     for split, is_own_hard in splits:  # an own selection says in its name that it is one
         drawn = [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)]
-        panels.append(Panel(split, charts.intervals(drawn, domain=domain, sort=names_in_order(drawn, "model"))))
-    return panels
+        plots.append(Plot(split, charts.intervals(drawn, domain=domain, sort=names_in_order(drawn, "model"))))
+    return plots
 
 
 _CHANGES = (
@@ -60,11 +60,11 @@ _CHANGES = (
 )
 
 
-def changed(rows: Rows) -> list[Panel]:
+def changed(rows: Rows) -> list[Plot]:
     """The differences with their intervals, a chart for each split."""
     splits = dict.fromkeys(row["split"] for row in rows)
     return [
-        Panel(
+        Plot(
             split,
             charts.intervals(
                 [row for row in rows if row["split"] == split], value="difference", title="Difference", zero=True
@@ -100,7 +100,7 @@ def _sampling(row: Row, which: str) -> dict[str, Any]:
 
 
 def facts(edition: Edition) -> list[tuple[str, str, str]]:
-    """The size of it: (what, how much, what is to be known beside it)."""
+    """The size of it: (what, how much, a note beside it)."""
     (row,) = edition.rows("facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
@@ -129,7 +129,7 @@ OVERVIEW = Page(
             "counts with the trials that are complete for it; ranks compare the tasks with a complete trial for every "
             "ranked model, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A "
             "model without a score has no verdict of the judge. The $score of an answer is $formula: $explained",
-            _BOARD,
+            _LEADERBOARD,
             by_split,
             is_table=True,
         ),

@@ -4,8 +4,8 @@ import altair as alt
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
-from tasks.report.drawing.panels import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Figure, Panel, Rows
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.figures import Column, Figure, Plot, Rows
 
 _CRITICAL_COLUMNS = (
     Column("judging", "Judge"),
@@ -46,12 +46,12 @@ _SEVERITY_COLUMNS = (
 )
 
 
-def gravest(rows: Rows) -> list[Panel]:
+def gravest(rows: Rows) -> list[Plot]:
     """For each split a chart of what was missed and one of what was done wrong, the best model on top of each."""
-    return [panel for side in _SIDES for panel in _side(rows, *side)]
+    return [plot for side in _SIDES for plot in _side(rows, *side)]
 
 
-def _side(rows: Rows, what: str, value: str, low: str, high: str, few: str) -> list[Panel]:
+def _side(rows: Rows, what: str, value: str, low: str, high: str, few: str) -> list[Plot]:
     domain = (0.0, range_of(on_full_splits(rows), value, high)[1])
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -63,14 +63,14 @@ def _side(rows: Rows, what: str, value: str, low: str, high: str, few: str) -> l
     return by_split(rows, draw, what)
 
 
-def by_severity(rows: Rows) -> list[Panel]:
+def by_severity(rows: Rows) -> list[Plot]:
     """For each split a chart of the criteria that are wanted, and one of those that are not."""
     good = [row for row in rows if not row["is_detrimental"]]
     bad = [row for row in rows if row["is_detrimental"]]
     return [*_shares(good, "Criteria met"), *_shares(bad, "Mistakes made")]
 
 
-def _shares(rows: Rows, what: str) -> list[Panel]:
+def _shares(rows: Rows, what: str) -> list[Plot]:
     domain = (0.0, range_of(on_full_splits(rows), "met_share", "met_ci_high")[1])
 
     def draw(of_split: Rows) -> alt.TopLevelMixin:
@@ -93,7 +93,7 @@ CRITICAL = Figure(
     gravest,
     empty="No model has been judged on criteria of the highest severity yet.",
     listed=on_full_splits,
-    cut="severity",
+    breakdown="severity",
 )
 SEVERITIES = Figure(
     "severities",
@@ -105,5 +105,5 @@ SEVERITIES = Figure(
     by_severity,
     empty="No model has been judged on criteria with a severity yet.",
     listed=on_full_splits,
-    cut="severity",
+    breakdown="severity",
 )

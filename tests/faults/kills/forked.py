@@ -67,10 +67,10 @@ async def _sample(job: Any, context: Any) -> Any:
 async def _judge(job: Any, context: Any) -> Any:
     from tasks.judge import judge_responses, plan_verdicts
 
-    owed = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
+    missing = await asyncio.to_thread(plan_verdicts, job, retry_failed=False)
     batches: list[tuple[Any, ...]] = [
         (judge_responses, (judging, [each.response_id for each in batch]), {"retry_failed": False, "place": place})
-        for judging, responses in owed
+        for judging, responses in missing
         for place, batch in enumerate(_cut(responses, _RESPONSES_A_BATCH))
     ]
     return await _called(job, context, "judge", batches)

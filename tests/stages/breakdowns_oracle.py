@@ -1,6 +1,6 @@
 """Figures under labels in exact fractions, written from the paper's text and not from the SQL.
 
-A `World` is what was observed; `Oracle` derives every figure of every board from it. A response that is missing or
+A `World` is what was observed; `Oracle` derives every figure of every task set from it. A response that is missing or
 failed is one of which nothing is decided.
 """
 
@@ -18,7 +18,7 @@ from tests.stages.scores_oracle import EQUATIONS
 MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1, 2)}
 """Model -> its trials"""
 OWN_HARD = "Finance (own hard)"
-BOARDS = ("everything", "hard", OWN_HARD)
+TASK_SETS = ("everything", "hard", OWN_HARD)
 REFUSED = "t-refused"
 WHOLE = ("all", "")
 
@@ -31,14 +31,14 @@ EVERY_ROW = """
         select *, 'all' as breakdown, '' as label from hard_leaderboard
     )
 """
-"""The rows of all leaderboards, whole boards under the cut `all`."""
+"""The rows of all leaderboards, whole task sets under the breakdown `all`."""
 
 Cell = tuple[str, str, int]
 """(task id, model, trial)"""
 Label = tuple[str, str]
-"""(cut, label)"""
+"""(breakdown, label)"""
 Key = tuple[str, str, str, str, str]
-"""(board, model, cut, label, score name)"""
+"""(task set, model, breakdown, label, score name)"""
 Decisions = Mapping[tuple[Cell, str], int | None]
 """1 met, 0 unmet, None failed; what is absent was not judged"""
 
@@ -54,7 +54,7 @@ class Criterion(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """A task with all that it can be cut by."""
+    """A task with all labels that it counts under."""
 
     task_id: str
     field: str
@@ -77,11 +77,11 @@ class World:
     decisions: Decisions
 
 
-def cuts_world(seed: int, n_tasks: int = 60) -> World:
+def breakdowns_world(seed: int, n_tasks: int = 60) -> World:
     """A world with everything that happens to responses and verdicts, and a task that is refused."""
     dice = random.Random(seed)
     tasks = {f"t{i:03d}": _task(dice, f"t{i:03d}", i) for i in range(n_tasks)}
-    tasks[REFUSED] = replace(_task(dice, REFUSED, 0), topic="of the refused task", splits=BOARDS)
+    tasks[REFUSED] = replace(_task(dice, REFUSED, 0), topic="of the refused task", splits=TASK_SETS)
     responses = {
         # The task that stands alone under its topic has no answer of one model.
         (task, model, trial): "ok" if dice.random() < 0.98 and (task, model) != ("t004", "curie") else "timeout"
@@ -312,18 +312,18 @@ class Oracle:
         values = {name: equation(points, positive, negative) for name, equation in EQUATIONS.items()}
         return {name: value for name, value in values.items() if value is not None}
 
-    def tasks_on(self, board: str) -> list[str]:
-        """The tasks of a board, without the refused one, in the order of their ids."""
-        return sorted(t.task_id for t in self.world.tasks.values() if board in t.splits and t.task_id != REFUSED)
+    def tasks_on(self, task_set: str) -> list[str]:
+        """The tasks of a task set, without the refused one, in the order of their ids."""
+        return sorted(t.task_id for t in self.world.tasks.values() if task_set in t.splits and t.task_id != REFUSED)
 
     @cached_property
     def all_keys(self) -> list[Key]:
         """Every figure that there is: a model with a response to a task that has the score under the label."""
         answered = {cell[:2] for cell in self.world.responses}
         found = {
-            (board, model, *label, name)
-            for board in BOARDS
-            for task in self.tasks_on(board)
+            (task_set, model, *label, name)
+            for task_set in TASK_SETS
+            for task in self.tasks_on(task_set)
             for label in self.labels_of(task)
             for name in self.known((task, "ada", 1), label).lower
             for model in MODELS
@@ -333,24 +333,24 @@ class Oracle:
 
     @cached_property
     def _under(self) -> dict[tuple[str, str, str, str], list[str]]:
-        """The tasks by board, cut, label and score."""
+        """The tasks by task set, breakdown, label and score."""
         found: dict[tuple[str, str, str, str], list[str]] = {}
-        for board in BOARDS:
-            for task in self.tasks_on(board):
+        for task_set in TASK_SETS:
+            for task in self.tasks_on(task_set):
                 for label in self.labels_of(task):
                     for name in self.known((task, "ada", 1), label).lower:
-                        found.setdefault((board, *label, name), []).append(task)
+                        found.setdefault((task_set, *label, name), []).append(task)
         return found
 
     def wanted(self, key: Key) -> list[str]:
-        """The tasks of the board that have the score under the label."""
-        board, _, *rest = key
-        return self._under[board, *rest]
+        """The tasks of the task set that have the score under the label."""
+        task_set, _, *rest = key
+        return self._under[task_set, *rest]
 
     def responses_to(self, key: Key, task: str) -> dict[int, Known]:
         """What is known of a task in each trial of the model."""
-        _, model, cut, label, _ = key
-        return {trial: self.known((task, model, trial), (cut, label)) for trial in MODELS[model]}
+        _, model, breakdown, label, _ = key
+        return {trial: self.known((task, model, trial), (breakdown, label)) for trial in MODELS[model]}
 
     def trial_values(self, key: Key) -> dict[str, dict[int, Fraction]]:
         """The values in the trials that are complete, of the tasks that have any."""

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tasks.config.settings import Job
-from tasks.report.shelf import REVISION, write_shelf
+from tasks.report.benchmark_index import REVISION, write_benchmark_index
 from tests.builders import admitted, criterion, job_on
 from tests.report.browser import PHONE, Visit, visiting
 from tests.report.drilled import files
@@ -84,7 +84,7 @@ def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job,
     (tmp_path / "report.json").write_text('{"format": "prbench-report", "version": 1}')
 
     with Warehouse(research_job.warehouse).reader() as reader:
-        write_shelf(tmp_path, reader, "researchrubrics")
+        write_benchmark_index(tmp_path, reader, "researchrubrics")
 
     assert files(tmp_path / "prbench") == before
     assert (tmp_path / "notes.md").read_text() == "mine"
@@ -112,7 +112,7 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
     }
     edition = edition_of(tmp_path / "warehouse", stored)
 
-    write_shelf(tmp_path / "report", edition.reader, "prbench")
+    write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
 
     text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
     found = Sections(tmp_path / "report/index.html")
@@ -136,7 +136,7 @@ def test_what_is_said_of_a_benchmark_is_of_the_revision_that_its_report_shows(tm
     (tmp_path / "report/prbench/index.html").write_text("a report")
     for shown in (edition.revision, "00-earlier"):
         (tmp_path / "report/prbench" / REVISION).write_text(shown)
-        write_shelf(tmp_path / "report", edition.reader, "prbench")
+        write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
 
         text = " ".join(Sections(tmp_path / "report/index.html").texts["prbench"].split())
         assert f"Revision {shown[:8]} Tasks 1" in text

@@ -8,13 +8,13 @@ import altair as alt
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
-from tasks.report.drawing.panels import names_in_order, range_of
+from tasks.report.drawing.plots import names_in_order, range_of
 from tasks.report.drawing.time_charts import control
-from tasks.report.figures import Panel, Row, Rows
+from tasks.report.figures import Plot, Row, Rows
 
 _MOST_PAIRS = 3
-"""Pairs of graders that are drawn where all of them would be too many to tell apart."""
-_CUTS = {
+"""Pairs of graders that are drawn where all of them would be too many to distinguish."""
+_BREAKDOWNS = {
     "category": "By category of the criterion",
     "severity": "By weight class of the criterion",
     "model": "By model that answered",
@@ -24,21 +24,21 @@ _CUTS = {
 _DECISIONS = ("met", "partial", "unmet")
 
 
-def agreeing(rows: Rows) -> list[Panel]:
+def agreeing(rows: Rows) -> list[Plot]:
     """Kappa of each grader with each other as a map, and both measures with their intervals."""
     pairs = [{**row, "pair": _pair(row)} for row in rows if not row["is_member"]]
     graders = sorted({row[side] for row in pairs for side in ("grader_a", "grader_b")})
-    panels = []
+    plots = []
     if len(graders) > 2:
-        panels.append(Panel("Kappa of each with each", _each_with_each(pairs, graders)))
+        plots.append(Plot("Kappa of each with each", _each_with_each(pairs, graders)))
     domain = (min(0.0, *range_of(pairs, "kappa_ci_low", "macro_f1_ci_low", "kappa")), 1.0)
     for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1")):
         chart = charts.intervals(
             pairs, name="pair", value=measure, low=f"{measure}_ci_low", high=f"{measure}_ci_high", title=title,
             domain=domain,
         )  # fmt: skip
-        panels.append(Panel(title, chart))
-    return panels if pairs else []
+        plots.append(Plot(title, chart))
+    return plots if pairs else []
 
 
 def _each_with_each(pairs: Rows, graders: list[str]) -> alt.TopLevelMixin:
@@ -53,7 +53,7 @@ def _each_with_each(pairs: Rows, graders: list[str]) -> alt.TopLevelMixin:
     )  # fmt: skip
 
 
-def by_variant(rows: Rows) -> list[Panel]:
+def by_variant(rows: Rows) -> list[Plot]:
     """For each variant of the rubric and each grading the macro-F1 of every judge with every person."""
     drawn = [
         {**row, "pair": _pair({"grader_a": row["grader"], "grader_b": row["reference"]}),
@@ -66,14 +66,14 @@ def by_variant(rows: Rows) -> list[Panel]:
         name="pair", labels=names_in_order(drawn, "variant"), names=names_in_order(drawn, "pair"), hollow="is_few",
         domain=(min(low, 0.0), 1.0),
     )  # fmt: skip
-    return [Panel("", chart)]
+    return [Plot("", chart)]
 
 
-def confusing(rows: Rows) -> list[Panel]:
+def confusing(rows: Rows) -> list[Plot]:
     """Which decisions meet, as a map for each of the first pairs."""
     pairs = names_in_order([{"pair": (row["grader_a"], row["grader_b"])} for row in rows], "pair")[:_MOST_PAIRS]
     return [
-        Panel(
+        Plot(
             f"{one} (lines) and {other} (columns)",
             charts.heat(
                 [row for row in rows if (row["grader_a"], row["grader_b"]) == (one, other)],
@@ -85,72 +85,72 @@ def confusing(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def cutting(rows: Rows) -> list[Panel]:
+def by_label(rows: Rows) -> list[Plot]:
     """Under each label kappa with its interval for each of the first pairs, a chart for each kind of label."""
     drawn = [{**row, "pair": _pair(row)} for row in rows if row["place"] <= _MOST_PAIRS]
     low, _ = range_of(drawn, "kappa_ci_low", "kappa")
     columns = ("pair", "label", "kappa", "kappa_ci_low", "kappa_ci_high", "is_few", "n")
     return [
-        Panel(
+        Plot(
             title,
             dots(
-                [{name: row[name] for name in columns} for row in of_cut], label="label", value="kappa",
+                [{name: row[name] for name in columns} for row in of_breakdown], label="label", value="kappa",
                 low="kappa_ci_low", high="kappa_ci_high", title="Kappa", name="pair",
-                labels=sorted({row["label"] for row in of_cut}), names=names_in_order(drawn, "pair"),
+                labels=sorted({row["label"] for row in of_breakdown}), names=names_in_order(drawn, "pair"),
                 hollow="is_few", domain=(min(low, 0.0), 1.0),
             ),
         )
-        for cut, title in _CUTS.items()
-        if (of_cut := [row for row in drawn if row["breakdown"] == cut])
+        for breakdown, title in _BREAKDOWNS.items()
+        if (of_breakdown := [row for row in drawn if row["breakdown"] == breakdown])
     ]  # fmt: skip
 
 
-def reliable(rows: Rows) -> list[Panel]:
+def reliable(rows: Rows) -> list[Plot]:
     """Alpha with its interval for each set of graders."""
     low, _ = range_of(rows, "alpha_ci_low", "alpha")
     return [
-        Panel("", charts.intervals(
+        Plot("", charts.intervals(
             rows, name="grader_set", value="alpha", low="alpha_ci_low", high="alpha_ci_high",
             title="Krippendorff's alpha", domain=(min(low, 0.0), 1.0),
         ))
     ]  # fmt: skip
 
 
-def lenient(rows: Rows) -> list[Panel]:
+def lenient(rows: Rows) -> list[Plot]:
     """A bar for each grader, to the right where it is more lenient than the others."""
     return [
-        Panel("", charts.bars(
+        Plot("", charts.bars(
             rows, name="grader", value="leniency", title="Says met more often by", percent=True,
             order=names_in_order(rows, "grader"),
         ))
     ]  # fmt: skip
 
 
-def favouring(rows: Rows) -> list[Panel]:
+def favouring(rows: Rows) -> list[Plot]:
     """A map of models and graders."""
-    told = [row for row in rows if row["favour"] is not None]
-    most = max((abs(row["favour"]) for row in told), default=0.0) or 1.0
+    known = [row for row in rows if row["favour"] is not None]
+    most = max((abs(row["favour"]) for row in known), default=0.0) or 1.0
     chart = charts.heat(
-        told, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
-        across=sorted({row["grader"] for row in told}), down=sorted({row["model"] for row in told}),
+        known, x="grader", y="model", value="favour", title="Favour", diverging=True, domain=(-most, 0, most),
+        across=sorted({row["grader"] for row in known}), down=sorted({row["model"] for row in known}),
         marked="is_small", tips={"difference": "difference", "n_tasks": "tasks"},
     )  # fmt: skip
-    return [Panel("", chart)] if told else []
+    return [Plot("", chart)] if known else []
 
 
-def drifting(rows: Rows) -> list[Panel]:
+def drifting(rows: Rows) -> list[Plot]:
     """A control chart for each judge."""
-    return [Panel(grader, control(list(of_grader))) for grader, of_grader in groupby(rows, _by("grader"))]
+    return [Plot(grader, control(list(of_grader))) for grader, of_grader in groupby(rows, _by("grader"))]
 
 
-def failing(rows: Rows) -> list[Panel]:
+def failing(rows: Rows) -> list[Plot]:
     """A bar for each judge that failed, divided by cause."""
     failed = [row for row in rows if row["is_failure"]]
     chart = charts.bars(
         failed, name="grader", value="n", title="Verdicts that failed", colour="status", whole=True,
         order=names_in_order(rows, "grader"),
     )  # fmt: skip
-    return [Panel("", chart)] if failed else []
+    return [Plot("", chart)] if failed else []
 
 
 def _pair(row: Row) -> str:

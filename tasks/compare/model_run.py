@@ -1,4 +1,4 @@
-"""What is compared: series as they are stored, and the question that is asked of them."""
+"""What is compared: model runs as they are stored, and the question about them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ COLUMN_OF = {
     "vintage": "vintage",
     "revision": "dataset_revision",
 }
-"""The column of `series` that each kind of name stands in; a run stands in none."""
+"""The column of `staging.model_runs` that each kind of name stands in; a run stands in none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class ModelRun:
     """A configured model, sampled in one vintage, under one judging."""
 
     model_run_id: int
@@ -60,10 +60,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A series under the name that it was asked for, and of a run the only tasks that count."""
+    """A model run under the name that the question gives it; of a pipeline run, the only tasks that count."""
 
     name: str
-    series: Series
+    model_run: ModelRun
     only_tasks: frozenset[str] | None = None
 
     def counts(self, task_id: str) -> bool:
@@ -73,7 +73,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two series that differ in nothing but what is compared."""
+    """Two model runs that differ in nothing but what is compared."""
 
     first: Side
     second: Side

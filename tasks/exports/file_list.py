@@ -1,12 +1,12 @@
-"""The manifest of an export: which tables the folder holds, in which files."""
+"""The file list of an export: which tables the folder holds, in which files."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.maintain import manifests
-from tasks.maintain.manifests import Damaged, hash_of, is_inside
+from tasks.maintain import file_lists
+from tasks.maintain.file_lists import Damaged, hash_of, is_inside
 
 NAME = "manifest.json"
 FORMAT = "prbench-export"
@@ -35,7 +35,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class FileList:
     """What an export holds, and when it was made (UTC)."""
 
     made_at: str
@@ -43,13 +43,13 @@ class Manifest:
     tables: tuple[Exported, ...]
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, which makes the export whole."""
-    manifests.write_manifest(folder / NAME, FORMAT, VERSION, {"canaries": "left out", **asdict(manifest)})
+def write_file_list(folder: Path, file_list: FileList) -> None:
+    """Write the list, which makes the export whole."""
+    file_lists.write_file_list(folder / NAME, FORMAT, VERSION, {"canaries": "left out", **asdict(file_list)})
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of an export.
+def read_file_list(folder: Path) -> FileList:
+    """The file list of an export.
 
     Raises:
         Damaged: there is none, or it is of a newer version or cannot be read.
@@ -57,10 +57,10 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / NAME
     if not path.is_file():
         raise Damaged(f"{folder}: not a complete export, {NAME} is missing; export again")
-    document = manifests.read_manifest(path, FORMAT, VERSION)
+    document = file_lists.read_file_list(path, FORMAT, VERSION)
     try:
         tables = tuple(_table(each) for each in document["tables"])
-        return Manifest(document["made_at"], tuple(document["benchmarks"]), tables)
+        return FileList(document["made_at"], tuple(document["benchmarks"]), tables)
     except (KeyError, TypeError, AttributeError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); export again") from error
 
@@ -71,7 +71,7 @@ def _table(given: dict[str, Any]) -> Exported:
 
 
 def verify(folder: Path, tables: Sequence[Exported]) -> None:
-    """See that every file is what the manifest says.
+    """See that every file is what the list says.
 
     Raises:
         Damaged: one is missing, lies elsewhere or has other content.

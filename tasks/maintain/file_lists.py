@@ -1,4 +1,4 @@
-"""Manifests: JSON files that are written last and make the files beside them an export or a backup."""
+"""File lists: JSON files that are written last and make the files beside them an export or a backup."""
 
 import hashlib
 import json
@@ -12,17 +12,17 @@ from warehouse.files.atomic import write_atomically
 
 
 class Damaged(PipelineError):
-    """Files are not what their manifest says, or the manifest is none; nothing of them was taken over."""
+    """Files are not what their list says, or the list cannot be used; nothing of them was taken over."""
 
 
-def write_manifest(path: Path, kind: str, version: int, content: dict[str, Any]) -> None:
-    """Put a manifest of a kind in place, whole or not at all."""
+def write_file_list(path: Path, kind: str, version: int, content: dict[str, Any]) -> None:
+    """Put a file list of a kind in place, whole or not at all."""
     document = {"format": kind, "version": version, **content}
     write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False).encode())
 
 
-def read_manifest(path: Path, kind: str, version: int) -> dict[str, Any]:
-    """A manifest of a kind.
+def read_file_list(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """A file list of a kind.
 
     Raises:
         Damaged: it is of another kind or a newer version, or cannot be read.
@@ -52,5 +52,5 @@ def hash_of(path: Path, folder: Path | None = None) -> str:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path that a manifest names stays in the manifest's folder."""
+    """Whether a path that a file list names stays in the list's folder."""
     return path != "" and not Path(path).is_absolute() and ".." not in Path(path).parts

@@ -4,8 +4,8 @@ import altair as alt
 
 from tasks.report.drawing import charts
 from tasks.report.drawing.chart_parts import chart_of, hue, number_tips, sign
-from tasks.report.drawing.panels import names_in_order, range_of
-from tasks.report.figures import Panel, Rows
+from tasks.report.drawing.plots import names_in_order, range_of
+from tasks.report.figures import Plot, Rows
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""
@@ -22,9 +22,9 @@ def panels_of_models(rows: Rows) -> list[str]:
     return [f"{row['field']} was chosen by {', '.join(row['panel'])}." for row in rows]
 
 
-def certainty(rows: Rows) -> list[Panel]:
+def certainty(rows: Rows) -> list[Plot]:
     """A dot for each task, a chart for each field: how hard it is, and how surely it is selected."""
-    return [Panel(field, _certainty(of_field)) for field, of_field in _fields(_known(rows))]
+    return [Plot(field, _certainty(of_field)) for field, of_field in _fields(_known(rows))]
 
 
 def _known(rows: Rows) -> Rows:
@@ -65,11 +65,11 @@ def around_border(rows: Rows) -> Rows:
     return found
 
 
-def border(rows: Rows) -> list[Panel]:
+def border(rows: Rows) -> list[Plot]:
     """A bar for each task around the border, to the left where it is inside."""
     near = [row for row in around_border(rows) if row["from_border"] is not None]
     return [
-        Panel(
+        Plot(
             field,
             charts.bars(
                 [{**row, "place": _PLACES[not row["is_selected"]]} for row in of_field], name="task_id",
@@ -81,10 +81,10 @@ def border(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def topics(rows: Rows) -> list[Panel]:
+def topics(rows: Rows) -> list[Plot]:
     """A bar for each topic, a chart for each field."""
     return [
-        Panel(
+        Plot(
             field,
             charts.bars(
                 of_field, name="topic", value="selected_share", title="Share that is hard",
@@ -95,11 +95,11 @@ def topics(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def overlaps(rows: Rows) -> list[Panel]:
+def overlaps(rows: Rows) -> list[Plot]:
     """A bar for each other selection, a chart for each field."""
     named = [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
     return [
-        Panel(
+        Plot(
             field,
             charts.bars(
                 of_field, name="other", value="shared_share", title="Share in both",
@@ -110,16 +110,16 @@ def overlaps(rows: Rows) -> list[Panel]:
     ]  # fmt: skip
 
 
-def board(rows: Rows) -> list[Panel]:
+def leaderboard(rows: Rows) -> list[Plot]:
     """Models with their intervals, a chart for each field and judge."""
     groups = dict.fromkeys((row["judging"], row["split"]) for row in rows)
     several = len({judging for judging, _ in groups}) > 1
-    panels = []
+    plots = []
     for judging, split in groups:
         of_judge = [row for row in rows if row["judging"] == judging]
         drawn = [row for row in of_judge if row["split"] == split]
         chart = charts.intervals(
             drawn, sort=names_in_order(drawn, "model"), domain=range_of(of_judge, "ci_low", "ci_high", "mean_score")
         )
-        panels.append(Panel(f"{split}, judged by {judging}" if several else split, chart))
-    return panels
+        plots.append(Plot(f"{split}, judged by {judging}" if several else split, chart))
+    return plots

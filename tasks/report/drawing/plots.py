@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.figures import Panel, Row, Rows
+from tasks.report.figures import Plot, Row, Rows
 
 Draw = Callable[[Rows], alt.TopLevelMixin]
 
@@ -15,7 +15,7 @@ def on_full_splits(rows: Rows) -> Rows:
     return [row for row in rows if not row["is_hard"]] or rows
 
 
-def by_split(rows: Rows, draw: Draw, what: str = "") -> list[Panel]:
+def by_split(rows: Rows, draw: Draw, what: str = "") -> list[Plot]:
     """A chart for each split, and for each judge where there are several: judges are never mixed in one.
 
     A chart whose judge is not chosen on the page is hidden there.
@@ -30,7 +30,7 @@ def by_split(rows: Rows, draw: Draw, what: str = "") -> list[Panel]:
         groups.setdefault((row.get("judging"), row["split"]), []).append(row)
     judgings = {judging for judging, _ in groups}
     return [
-        Panel(_title(what, split, judging if len(judgings) > 1 else None), draw(of_group))
+        Plot(_title(what, split, judging if len(judgings) > 1 else None), draw(of_group))
         for (judging, split), of_group in groups.items()
     ]
 

@@ -1,8 +1,8 @@
 """A file for each task: the conversation, the criteria, and of every entry its answers with all verdicts on them.
 
-A file has a part for each entry, packed by itself. A part carries a stamp of the rows and the program that it was made
-of, so that a later build makes anew only the parts whose rows changed: a night's new answers of one model cost what one
-model costs. A page unpacks only the parts that it shows.
+A file has a section for each entry, packed by itself. A section carries a stamp of the rows and the program that it was
+made of, so that a later build makes only the sections whose rows changed: a night's new answers of one model cost what
+one model costs. A page unpacks only the sections that it shows.
 """
 
 import hashlib
@@ -32,24 +32,24 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True)
 class Renewed:
-    """What a build did: files that it wrote, parts that it made anew, and all parts that there are."""
+    """What a build did: files that it wrote, sections that it made, and all sections that there are."""
 
     n_files: int
     n_made: int
-    n_parts: int
+    n_sections: int
 
 
-def write_chunks(subjects: Subjects, task_ids: Sequence[str], site: Site) -> Renewed:
+def write_task_files(subjects: Subjects, task_ids: Sequence[str], site: Site) -> Renewed:
     """Write the tasks' files; while some are made, the rows of the next are read."""
     results: list[Renewed] = []
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         in_hand: list[Future[Renewed]] = []
         for batch in _batches(subjects, task_ids):
-            parts = _parts(subjects, batch)
+            sections = _sections(subjects, batch)
             results += [each.result() for each in in_hand]
-            in_hand = [pool.submit(_renew, site, task_id, parts.pop(task_id)) for task_id in batch]
+            in_hand = [pool.submit(_renew, site, task_id, sections.pop(task_id)) for task_id in batch]
         results += [each.result() for each in in_hand]
-    return Renewed(*(sum(getattr(each, name) for each in results) for name in ("n_files", "n_made", "n_parts")))
+    return Renewed(*(sum(getattr(each, name) for each in results) for name in ("n_files", "n_made", "n_sections")))
 
 
 def _batches(subjects: Subjects, task_ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -58,7 +58,7 @@ def _batches(subjects: Subjects, task_ids: Sequence[str]) -> Iterator[Sequence[s
     return (task_ids[start : start + size] for start in range(0, len(task_ids), size))
 
 
-def _parts(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, bytes]]:
+def _sections(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, bytes]]:
     """The rows that some tasks' files are made of, as JSON: task -> entry, or the rubric -> rows."""
     found: dict[str, dict[str, dict[str, str]]] = {task_id: defaultdict(dict) for task_id in task_ids}
     for task_id, conversation, criteria in subjects.rows("drill_rubrics", tasks=list(task_ids)):
@@ -66,7 +66,7 @@ def _parts(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, b
     for name in ("answers", "verdicts", *(("grounds",) if subjects.has_grounds else ()), "points"):
         for task_id, entry, rows in subjects.rows(f"drill_{name}", tasks=list(task_ids)):
             found[task_id][entry][name] = rows
-    return {task_id: {name: _joined(rows) for name, rows in parts.items()} for task_id, parts in found.items()}
+    return {task_id: {name: _joined(rows) for name, rows in sections.items()} for task_id, sections in found.items()}
 
 
 def _joined(rows: Mapping[str, str]) -> bytes:
@@ -74,20 +74,20 @@ def _joined(rows: Mapping[str, str]) -> bytes:
     return ("{" + ",".join(f'"{name}":{text}' for name, text in rows.items()) + "}").encode()
 
 
-def _renew(site: Site, task_id: str, parts: Mapping[str, bytes]) -> Renewed:
-    """Write a task's file, with the parts that it has already where they still hold."""
+def _renew(site: Site, task_id: str, sections: Mapping[str, bytes]) -> Renewed:
+    """Write a task's file, with the sections that it has already where they still hold."""
     key = task_key(task_id)
     name = f"data/task-{key}.js"
     known = _known(site.folder / name)
     made: dict[str, list[str]] = {}
     n_made = 0
-    for part, rows in sorted(parts.items()):
+    for section, rows in sorted(sections.items()):
         stamp = _digest(_program(), rows)
-        if part in known and known[part][0] == stamp:
-            made[part] = known[part]
+        if section in known and known[section][0] == stamp:
+            made[section] = known[section]
         else:
-            body = packed(rows if part == _RUBRIC else _with_html(rows))
-            made[part] = [stamp, _seal(stamp, body), body]
+            body = packed(rows if section == _RUBRIC else _with_html(rows))
+            made[section] = [stamp, _seal(stamp, body), body]
             n_made += 1
     if n_made == 0 and known.keys() == made.keys():
         site.keep(name)
@@ -97,10 +97,14 @@ def _renew(site: Site, task_id: str, parts: Mapping[str, bytes]) -> Renewed:
 
 
 def _known(path: Path) -> dict[str, list[str]]:
-    """The parts of a file that is there, as far as they are whole; none where it is no such file."""
+    """The sections of a file that is there, as far as they are whole; none where it is no such file."""
     try:
-        _, parts = handed_over(path.read_text(encoding="ascii"))
-        return {part: [stamp, seal, body] for part, (stamp, seal, body) in parts.items() if seal == _seal(stamp, body)}
+        _, sections = handed_over(path.read_text(encoding="ascii"))
+        return {
+            section: [stamp, seal, body]
+            for section, (stamp, seal, body) in sections.items()
+            if seal == _seal(stamp, body)
+        }
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
 
@@ -114,7 +118,7 @@ def _with_html(rows: bytes) -> bytes:
 
 
 def _seal(stamp: str, body: str) -> str:
-    """Holds while neither a part nor its stamp was changed."""
+    """Holds while neither a section nor its stamp was changed."""
     return _digest(stamp.encode(), body.encode())
 
 

@@ -62,7 +62,7 @@ def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
     return dict(sorted(found.items()))
 
 
-def write_shelf(folder: Path, reader: Reader, own: str) -> None:
+def write_benchmark_index(folder: Path, reader: Reader, own: str) -> None:
     """Renew the first page of a report folder; where there is one benchmark, it leads straight to its report.
 
     Args:
@@ -78,7 +78,9 @@ def write_shelf(folder: Path, reader: Reader, own: str) -> None:
     else:
         entries = [_entry(folder, reader, name, rows) for name, rows in revisions.items()]
         common = {"heading": "Benchmarks", "pages": [], "footer": ""}
-        page = render("shelf.html", report=common, page={"name": "index"}, title="Benchmarks", entries=entries)
+        page = render(
+            "benchmark_index.html", report=common, page={"name": "index"}, title="Benchmarks", entries=entries
+        )
     site.write("index.html", page)
     site.finish()
 

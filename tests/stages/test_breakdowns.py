@@ -10,24 +10,24 @@ from scipy import stats
 
 from tasks.aggregate import aggregate
 from tests.builders import admitted, criterion, job_on, response, row, verdict
-from tests.stages.cuts_oracle import (
+from tests.stages.breakdowns_oracle import (
     BEST,
-    BOARDS,
     COLUMNS,
     EVERY_ROW,
     MODELS,
     REFUSED,
+    TASK_SETS,
     WORST,
     Key,
     Oracle,
+    breakdowns_world,
     completed,
-    cuts_world,
     rows_of,
 )
 from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-12
-CUTS = {
+BREAKDOWNS = {
     "all", "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
 }  # fmt: skip
@@ -38,12 +38,12 @@ Table = dict[Key, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def oracle() -> Oracle:
-    return Oracle(cuts_world(seed=20260301))
+    return Oracle(breakdowns_world(seed=20260301))
 
 
 @pytest.fixture(scope="module")
 def reader(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
-    root = tmp_path_factory.mktemp("cuts")
+    root = tmp_path_factory.mktemp("breakdowns")
     warehouse = Warehouse(root)
     for table_name, rows in rows_of(oracle.world).items():
         warehouse.write(table_name, rows)
@@ -53,8 +53,8 @@ def reader(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def board_rows(reader: Reader) -> Table:
-    """The rows of both leaderboards, the whole board under cut `all`."""
+def leaderboard_rows(reader: Reader) -> Table:
+    """The rows of both leaderboards, the whole task set under breakdown `all`."""
     return by_key(reader, EVERY_ROW)
 
 
@@ -80,7 +80,7 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(oracle: Oracle)
     figures = {key: oracle.figure(key) for key in oracle.all_keys}
     means = [(key, figure) for key, figure in figures.items() if figure.mean_score is not None]
 
-    assert {key[2] for key in figures} == CUTS
+    assert {key[2] for key in figures} == BREAKDOWNS
     assert {0, 1, 2} <= {figure.n_tasks for figure in figures.values()}
     assert any(figure.is_complete and figure.n_tasks > 1 for _, figure in means)
     assert any(0 < figure.n_tasks_full < figure.n_tasks == figure.n_tasks_wanted for _, figure in means)
@@ -91,36 +91,36 @@ def test_the_world_holds_every_case_that_the_comparison_is_about(oracle: Oracle)
 
 
 def test_every_label_has_a_row_for_every_model_that_answered_under_it_and_no_other(
-    oracle: Oracle, board_rows: Table
+    oracle: Oracle, leaderboard_rows: Table
 ) -> None:
-    assert oracle.all_keys == sorted(board_rows)
+    assert oracle.all_keys == sorted(leaderboard_rows)
 
 
-@pytest.mark.parametrize("cut", sorted(CUTS))
+@pytest.mark.parametrize("breakdown", sorted(BREAKDOWNS))
 def test_a_row_is_the_paper_s_equations_over_the_tasks_under_its_label(
-    oracle: Oracle, board_rows: Table, cut: str
+    oracle: Oracle, leaderboard_rows: Table, breakdown: str
 ) -> None:
     different = [
-        (key, column, number(getattr(figure, column)), board_rows[key][column])
+        (key, column, number(getattr(figure, column)), leaderboard_rows[key][column])
         for key in oracle.all_keys
-        if key[2] == cut
+        if key[2] == breakdown
         for figure in [oracle.figure(key)]
         for column in COLUMNS
-        if not are_close(getattr(figure, column), board_rows[key][column])
+        if not are_close(getattr(figure, column), leaderboard_rows[key][column])
     ]
 
     assert [] == different
 
 
-def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(board_rows: Table) -> None:
+def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(leaderboard_rows: Table) -> None:
     columns = [*COLUMNS, "ci_low", "ci_high", "trials_ci_low", "met_ci_high", "rank", "n_tasks_ranked"]
-    whole = {key: row for key, row in board_rows.items() if key[2] == "all"}
+    whole = {key: row for key, row in leaderboard_rows.items() if key[2] == "all"}
 
     assert [] == [
         (key, column)
         for key, row in whole.items()
         for column in columns
-        if not are_close(row[column], board_rows[(*key[:2], "subset", "full", key[-1])][column])
+        if not are_close(row[column], leaderboard_rows[(*key[:2], "subset", "full", key[-1])][column])
     ]
 
 
@@ -131,13 +131,13 @@ def test_the_refused_task_stands_under_no_label(reader: Reader, oracle: Oracle) 
     assert 0 == reader.value("select count(*) from staging.task_breakdowns where task_id = ?", [REFUSED])
 
 
-def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, board_rows: Table) -> None:
-    for cut, labels_of in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
+def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, leaderboard_rows: Table) -> None:
+    for breakdown, labels_of in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
         tasks = [task for name, task in oracle.world.tasks.items() if name != REFUSED]
         wanted = sum(len(getattr(task, labels_of)) for task in tasks)
         counted = [
-            row["n_tasks_wanted"] for key, row in board_rows.items()
-            if (key[0], key[1], key[2], key[4]) == (BOARDS[0], "ada", cut, "min_normalized")
+            row["n_tasks_wanted"] for key, row in leaderboard_rows.items()
+            if (key[0], key[1], key[2], key[4]) == (TASK_SETS[0], "ada", breakdown, "min_normalized")
         ]  # fmt: skip
 
         assert wanted == sum(counted)
@@ -149,43 +149,47 @@ def means_of(found: Oracle, keys: list[Key]) -> dict[Key, float]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_the_undecided_comes_to_the_mean_lies_within_its_bounds(
-    oracle: Oracle, board_rows: Table, seed: int
+    oracle: Oracle, leaderboard_rows: Table, seed: int
 ) -> None:
     means = means_of(Oracle(completed(oracle.world, random.Random(seed))), oracle.all_keys)
 
     assert [] == [
-        (key, mean, board_rows[key]["mean_lower"], board_rows[key]["mean_upper"])
+        (key, mean, leaderboard_rows[key]["mean_lower"], leaderboard_rows[key]["mean_upper"])
         for key, mean in means.items()
-        if not board_rows[key]["mean_lower"] - TOLERANCE <= mean <= board_rows[key]["mean_upper"] + TOLERANCE
+        if not leaderboard_rows[key]["mean_lower"] - TOLERANCE
+        <= mean
+        <= leaderboard_rows[key]["mean_upper"] + TOLERANCE
     ]
 
 
 @pytest.mark.parametrize(("bound", "fill"), [("mean_lower", WORST), ("mean_upper", BEST)])
 def test_the_bounds_are_reached_by_what_can_still_happen(
-    oracle: Oracle, board_rows: Table, bound: str, fill: dict[str, int]
+    oracle: Oracle, leaderboard_rows: Table, bound: str, fill: dict[str, int]
 ) -> None:
     means = means_of(Oracle(completed(oracle.world, fill)), oracle.all_keys)
 
-    assert [] == [(key, mean) for key, mean in means.items() if not are_close(mean, board_rows[key][bound])]
+    assert [] == [(key, mean) for key, mean in means.items() if not are_close(mean, leaderboard_rows[key][bound])]
 
 
 @pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
 def test_ranks_under_a_label_compare_the_tasks_with_a_complete_trial_for_every_ranked_model(
-    oracle: Oracle, board_rows: Table, figure: str
+    oracle: Oracle, leaderboard_rows: Table, figure: str
 ) -> None:
     wanted: dict[Key, dict[str, int | None]] = {}
-    for board, _, *rest in oracle.all_keys:
-        values = {model: oracle.task_values((board, model, *rest)) for model in MODELS}
+    for task_set, _, *rest in oracle.all_keys:
+        values = {model: oracle.task_values((task_set, model, *rest)) for model in MODELS}
         fullest = max(map(len, values.values()))
         ranked = {model: of_model for model, of_model in values.items() if of_model and 2 * len(of_model) >= fullest}
         shared = set.intersection(*map(set, ranked.values())) if ranked else set()
         means = {model: sum(of_model[task] for task in shared) for model, of_model in ranked.items() if shared}
         for model in MODELS:
             rank = 1 + sum(other > means[model] for other in means.values()) if model in means else None
-            wanted[board, model, *rest] = {"rank": rank, "n_tasks_ranked": len(shared) if rank else None}
+            wanted[task_set, model, *rest] = {"rank": rank, "n_tasks_ranked": len(shared) if rank else None}
 
     assert [] == [
-        (key, wanted[key][figure], row[figure]) for key, row in board_rows.items() if wanted[key][figure] != row[figure]
+        (key, wanted[key][figure], row[figure])
+        for key, row in leaderboard_rows.items()
+        if wanted[key][figure] != row[figure]
     ]
 
 
@@ -212,7 +216,7 @@ def test_each_repetition_is_scored_by_itself_over_the_tasks_that_are_complete_in
 
 
 def test_the_mean_over_repetitions_of_the_same_tasks_has_the_interval_of_students_t(
-    oracle: Oracle, board_rows: Table
+    oracle: Oracle, leaderboard_rows: Table
 ) -> None:
     different, n_shown = [], 0
     for key in oracle.all_keys:
@@ -223,7 +227,7 @@ def test_the_mean_over_repetitions_of_the_same_tasks_has_the_interval_of_student
             centre, error = sum(scores) / len(scores), stats.sem(scores)
             quantile = stats.t.ppf(0.975, len(scores) - 1)
             low, high = centre - quantile * error, centre + quantile * error
-        actual = [board_rows[key][name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
+        actual = [leaderboard_rows[key][name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
         if not all(map(are_close, (centre, low, high), actual)):
             different.append((key, (centre, low, high), actual))
 
@@ -244,34 +248,34 @@ def test_one_repetition_has_a_mean_and_no_interval(published: Callable[[Rows], R
 
 
 def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_responses_with_a_mistake(
-    oracle: Oracle, reader: Reader, board_rows: Table
+    oracle: Oracle, reader: Reader, leaderboard_rows: Table
 ) -> None:
     actual = {(each["split"], each["model"]): each for each in reader.rows("from severity_leaderboard")}
     different = []
-    for board in BOARDS:
+    for task_set in TASK_SETS:
         for model in MODELS:
             wanted: dict[str, Any] = {}
             for side, severity in GRAVEST.items():
-                key = (board, model, "severity", severity, "min_normalized")
+                key = (task_set, model, "severity", severity, "min_normalized")
                 figure, suffix = oracle.figure(key), {"critical": "critical", "mistake": "mistakes"}[side]
                 met_share = f"{side}_met" if side == "critical" else side
                 wanted |= {
                     f"{met_share}_share": figure.met_share,
-                    f"{met_share}_ci_low": board_rows[key]["met_ci_low"],
-                    f"{met_share}_ci_high": board_rows[key]["met_ci_high"],
+                    f"{met_share}_ci_low": leaderboard_rows[key]["met_ci_low"],
+                    f"{met_share}_ci_high": leaderboard_rows[key]["met_ci_high"],
                     "n_critical" if side == "critical" else "n_mistakes_possible": figure.n_judged,
                     f"n_tasks_{suffix}": figure.n_tasks,
                     f"{side}_coverage": figure.coverage,
                 }
-            at_risk = responses_at_risk(oracle, board, model)
+            at_risk = responses_at_risk(oracle, task_set, model)
             wanted |= {
                 "n_responses_at_risk": len(at_risk),
                 "responses_with_mistake_share": sum(n > 0 for n in at_risk) / len(at_risk),
                 "n_trials": len(MODELS[model]),
             }
-            found = actual.pop((board, model))
+            found = actual.pop((task_set, model))
             different += [
-                (board, model, name, value, found[name])
+                (task_set, model, name, value, found[name])
                 for name, value in wanted.items()
                 if not are_close(value, found[name])
             ]
@@ -280,12 +284,12 @@ def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_response
     assert {} == actual
 
 
-def responses_at_risk(oracle: Oracle, board: str, model: str) -> list[int]:
+def responses_at_risk(oracle: Oracle, task_set: str, model: str) -> list[int]:
     """The mistakes in each response that could have one and is decided on all of them."""
     label = ("severity", GRAVEST["mistake"])
     known = [
         oracle.known((task, model, trial), label)
-        for task in oracle.tasks_on(board)
+        for task in oracle.tasks_on(task_set)
         if oracle.part(task, label)
         for trial in MODELS[model]
     ]
