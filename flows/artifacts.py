@@ -16,11 +16,11 @@ from prefect.artifacts import (
 )
 from prefect.runtime import flow_run
 
-from tasks.config.settings import Job
-from tasks.console.progress import Tally, notice
+from tasks.config import Job
+from tasks.console import Tally, notice
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 from warehouse import WarehouseError
 
 _PROGRESS_EVERY_S = 5.0

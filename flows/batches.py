@@ -9,14 +9,12 @@ from prefect import State
 
 from flows.artifacts import log_stage, progress_shown
 from flows.run.cancellation import cancellable
-from tasks.check.check import check
-from tasks.config.settings import Job
-from tasks.console.progress import progress
-from tasks.llm.litellm_setup import warm_up
+from tasks.check import check
+from tasks.config import Job
+from tasks.console import progress
+from tasks.llm import warm_up
 from tasks.rules.errors import PipelineError
-from tasks.run.missing_work import MissingVerdicts
-from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.run import MissingVerdicts, StageReport, open_run_context
 from warehouse import Warehouse, WarehouseError
 
 _BATCHES_AT_ONCE = 4

@@ -24,7 +24,7 @@ from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.errors import UsageError
 
 _LOOK_EVERY_S = 1.0

@@ -14,14 +14,12 @@ from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
 from flows.server.own_server import started_for_this_run
 from flows.server.prefect_environment import follow_no_redirects, prepare
-from tasks.compare.leaderboard import EVERY
-from tasks.config.settings import Job
-from tasks.console.progress import notice
-from tasks.maintain.reread import reread
-from tasks.maintain.spend import store_spend
+from tasks.compare import EVERY
+from tasks.config import Job
+from tasks.console import notice
+from tasks.maintain import reread, store_spend
 from tasks.rules.errors import UsageError
-from tasks.run.run_context import refuse_uninstalled, refuse_unready
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport, refuse_uninstalled, refuse_unready
 from warehouse import Warehouse, lines_on, take_notices
 
 

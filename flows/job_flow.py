@@ -11,8 +11,8 @@ from prefect.client.schemas.objects import StateType
 from flows.artifacts import run_name
 from flows.run.cancellation import STOPPED, cancellable, is_watched
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
-from tasks.config.settings import Job
-from tasks.run.stage_report import StageReport
+from tasks.config import Job
+from tasks.run import StageReport
 from warehouse import Warehouse
 
 Arguments = ParamSpec("Arguments")

@@ -27,8 +27,8 @@ from tasks.alerts import (
     skipped,
     store,
 )
-from tasks.config.settings import Job
-from tasks.console.progress import notice
+from tasks.config import Job
+from tasks.console import notice
 from tasks.drift import drifted
 from tasks.rules.errors import PipelineError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError

@@ -7,8 +7,8 @@ import sql
 from tasks.alerts import Comparison
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
-from tasks.config.settings import Job
-from tasks.console.progress import notice
+from tasks.config import Job
+from tasks.console import notice
 from tasks.rules.comparison import holm
 from tasks.rules.errors import PipelineError
 from warehouse import Reader, Warehouse

@@ -18,12 +18,9 @@ from flows.stages import (
     sample_flow,
     select_hard_flow,
 )
-from tasks.config.settings import Job
-from tasks.console.progress import notice
-from tasks.run.coverage import coverage
-from tasks.run.missing_work import imported_models, open_scope, wanted_rubrics
-from tasks.run.run_context import open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.config import Job
+from tasks.console import notice
+from tasks.run import StageReport, coverage, imported_models, open_run_context, open_scope, wanted_rubrics
 from warehouse import Warehouse
 
 

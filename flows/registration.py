@@ -28,8 +28,8 @@ from flows.run.arguments import Arguments
 from flows.run.config import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects
-from tasks.config.settings import Job
-from tasks.console.progress import notice
+from tasks.config import Job
+from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 
 _IN_PROGRESS = FlowRunFilterState(

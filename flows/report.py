@@ -8,9 +8,9 @@ from pathlib import Path
 
 from flows.nightly_changes import changes
 from flows.server.loopback import HOST, is_from_here
-from tasks.config.settings import Job
-from tasks.console.progress import notice
-from tasks.maintain.spend import store_spend
+from tasks.config import Job
+from tasks.console import notice
+from tasks.maintain import store_spend
 from tasks.report import Written, build
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Warehouse

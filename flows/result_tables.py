@@ -6,9 +6,9 @@ from typing import Any
 import sql
 from flows.artifacts import table_shown
 from tasks.benchmarks import load_benchmark
-from tasks.compare.leaderboard import Choice, leaderboard
-from tasks.config.settings import Job
-from tasks.maintain.run_history import run_cost
+from tasks.compare import Choice, leaderboard
+from tasks.config import Job
+from tasks.maintain import run_cost
 from warehouse import Warehouse
 
 _SHOWN = (

@@ -16,20 +16,18 @@ from flows.batches import in_batches, in_response_batches, is_crash, run_batches
 from flows.job_flow import job_flow
 from flows.run.errors import explained
 from tasks.aggregate import aggregate
-from tasks.assemble.assemble import assemble
-from tasks.check.check import check
-from tasks.config.settings import Job
-from tasks.console.progress import notice
+from tasks.assemble import assemble
+from tasks.check import check
+from tasks.config import Job
+from tasks.console import notice
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
-from tasks.ingest.ingest import ingest
-from tasks.judge import judge_by_provider_batches, judge_responses, plan_verdicts
-from tasks.judge.rubric_variants import derive
-from tasks.maintain.compact import tidy
-from tasks.plan.former_templates import former_template_notices
-from tasks.run.missing_work import Judging, MissingVerdicts
-from tasks.run.stage_report import StageReport
-from tasks.sample.sample import Cell, plan_samples, sample_cells
+from tasks.ingest import ingest
+from tasks.judge import derive, judge_by_provider_batches, judge_responses, plan_verdicts
+from tasks.maintain import tidy
+from tasks.plan import former_template_notices
+from tasks.run import Judging, MissingVerdicts, StageReport
+from tasks.sample import Cell, plan_samples, sample_cells
 
 
 @job_flow("ingest")

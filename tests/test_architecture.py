@@ -1,6 +1,7 @@
 """The shape of the house: imports run downwards only, and everything lies where it is said to lie."""
 
 import ast
+import importlib
 import importlib.metadata
 import shutil
 import subprocess
@@ -225,3 +226,34 @@ def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> No
     tables = {each.table for name in benchmark_names() for each in expectations_of(load_benchmark(name))}
 
     assert sorted(tables) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))
+
+
+EXPORTING = {"warehouse", "expectations", *(f"tasks.{folder}" for level in LEVELS for folder in level)} - {
+    "tasks.rules",
+    "tasks.benchmarks",
+}
+"""Packages whose `__init__` exports their public names. Each module of `rules` and `benchmarks` is public as it is."""
+
+
+def public_names(package: str) -> set[str]:
+    """The names in `__all__`; without it, those that its `__init__` defines."""
+    module = importlib.import_module(package)
+    return set(getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")]))
+
+
+def package_of(name: str) -> str | None:
+    return next((package for package in EXPORTING if is_in(name, package)), None)
+
+
+def test_other_packages_are_imported_by_their_public_names_alone() -> None:
+    public = {package: public_names(package) for package in EXPORTING}
+    wrong = [
+        f"{name} imports {used}"
+        for part in PACKAGES
+        for name, used in modules_in(part)
+        for package in [package_of(used)]
+        if package and package_of(name) != package
+        if used.removeprefix(f"{package}.") not in public[package]
+    ]
+
+    assert [] == wrong

@@ -3,13 +3,45 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
+from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
 from warehouse.database.losses import lines_on
-from warehouse.database.reader import Reader
-from warehouse.files.damage import take_notices
+from warehouse.database.reader import Reader, reporting_damage
+from warehouse.files.atomic import sync, write_atomically
+from warehouse.files.damage import Notice, is_named_after, take_notices
 from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
+from warehouse.files.locks import file_lock
+from warehouse.parts.current_rows import is_removed, rests_on_response
+from warehouse.parts.engine import quoted
+from warehouse.parts.migrations import FILE, refuse_newer
+from warehouse.parts.rewriting import StoredRows
+from warehouse.parts.store import DAMAGED
+from warehouse.samples import sample_path
 from warehouse.warehouse import Compaction, Warehouse
 
 __all__ = [
-    "Compaction", "Reader", "Warehouse", "WarehouseBusy", "WarehouseError", "WarehouseOutdated", "lines_on",
+    "DAMAGED",
+    "DECIDED_STATUSES",
+    "FILE",
+    "TABLES",
+    "Compaction",
+    "Notice",
+    "Reader",
+    "StoredRows",
+    "Table",
+    "Warehouse",
+    "WarehouseBusy",
+    "WarehouseError",
+    "WarehouseOutdated",
+    "file_lock",
+    "is_named_after",
+    "is_removed",
+    "lines_on",
+    "quoted",
+    "refuse_newer",
+    "reporting_damage",
+    "rests_on_response",
+    "sample_path",
+    "sync",
     "take_notices",
-]  # fmt: skip
+    "write_atomically",
+]

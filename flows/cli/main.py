@@ -32,10 +32,10 @@ from flows.cli.run.pipeline import backfill, nightly, run
 from flows.cli.run.plan import plan
 from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
 from flows.run.errors import explained
-from tasks.console.terminal import shown_visibly
+from tasks.console import shown_visibly
 
 if TYPE_CHECKING:
-    from warehouse.files.damage import Notice
+    from warehouse import Notice
 
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
@@ -125,7 +125,7 @@ def _outcome(given: list[str]) -> tuple[int, str]:
         return 130, "interrupted"
     except Exception as error:  # noqa: BLE001 - the outermost place: what is left is shown in one line, in full with -v
         if {"-v", "--verbose"} & set(given):
-            from tasks.llm.redaction import redacted
+            from tasks.llm import redacted
 
             click.echo(redacted(traceback.format_exc()), err=True)
         return explained(error)

@@ -11,7 +11,7 @@ from prefect import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.runtime import flow_run
 
-from tasks.config.settings import Job
+from tasks.config import Job
 
 STOPPED = "Stopped; what was finished is kept, and the same run continues from here."
 _LOOK_EVERY_S = 5.0

@@ -14,16 +14,13 @@ from flows.run.nightly_schedule import stop_time
 from flows.run.warehouse_folder import warehouse_folder
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.benchmarks.base import ANY_FIELD
-from tasks.config.models import Endpoint
-from tasks.config.operations import Report
-from tasks.config.policies import expectations_of, policies_of
-from tasks.config.settings import Job, Settings
-from tasks.dataset.source import with_revision
-from tasks.llm.embedded import MODEL as EMBEDDED_MODEL
+from tasks.config import Endpoint, Job, Report, Settings, expectations_of, policies_of
+from tasks.dataset import with_revision
+from tasks.llm import MODEL as EMBEDDED_MODEL
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.json_text import refuse_deep
-from tasks.run.missing_work import template_of
+from tasks.run import template_of
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
 

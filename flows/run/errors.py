@@ -3,7 +3,7 @@
 
 def explained(error: BaseException) -> tuple[int, str]:
     """The exit code of an error, and one line that says what is wrong, where, and what to do."""
-    from tasks.llm.redaction import safe
+    from tasks.llm import safe
     from tasks.rules.errors import PipelineError
     from warehouse import WarehouseError
 

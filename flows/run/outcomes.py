@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 
 RUNNING, KILLED = "running", "killed"
 DONE, BELOW_BAR, SKIPPED, MISSED = "done", "below_bar", "skipped", "missed"

@@ -11,15 +11,12 @@ from urllib.parse import urlsplit
 
 import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
-from tasks.config.settings import Job
-from tasks.console.progress import notice
-from tasks.maintain.run_history import run_cost, total_cost_usd
-from tasks.maintain.spend import store_spend
+from tasks.config import Job
+from tasks.console import notice
+from tasks.maintain import run_cost, store_spend, total_cost_usd
 from tasks.rules.secrecy import REFERENCE
-from tasks.run.run_context import used_by
-from tasks.run.stage_report import StageReport
-from warehouse import Warehouse
-from warehouse.contracts.tables import TABLES
+from tasks.run import StageReport, used_by
+from warehouse import TABLES, Warehouse
 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:

@@ -2,9 +2,8 @@
 
 import os
 
-from tasks.console.terminal import guard_log_records
-from tasks.llm.litellm_setup import collect_seldom
-from tasks.llm.redaction import guard_logs
+from tasks.console import guard_log_records
+from tasks.llm import collect_seldom, guard_logs
 
 _DEFAULTS = {
     # Nothing is reported to anyone.

@@ -5,8 +5,8 @@ from typing import Any
 
 from tasks.aggregate.agreement import stale_agreement, stale_reliability
 from tasks.aggregate.intervals import stale_intervals
-from tasks.config.settings import Job
-from tasks.run.stage_report import StageReport
+from tasks.config import Job
+from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
 __all__ = ["aggregate"]

@@ -7,9 +7,8 @@ from contextvars import ContextVar, copy_context
 from threading import Thread
 
 from tasks.alerts.causes import NotDelivered, of_error, of_status
-from tasks.console.log_records import rewrite_log_records
-from tasks.llm.transport.watching import watched
-from tasks.llm.transport.wire import Exchange
+from tasks.console import rewrite_log_records
+from tasks.llm import Exchange, watched
 from tasks.rules.errors import UsageError
 
 Send = Callable[[], bool]

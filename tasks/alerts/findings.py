@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from tasks.alerts.alert import Alert, Kind
 from tasks.rules.comparison import holm
 from tasks.rules.control import Drifted
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 
 _MOST_SHOWN = 3
 """So many findings of a stage are in the line; all are in the facts."""

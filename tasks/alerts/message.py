@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any, Self
 
 from tasks.alerts.alert import KINDS, Alert, Kind
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.text import one_line
 from tasks.rules.visible import visible
 

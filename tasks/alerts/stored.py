@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tasks.alerts.alert import Alert
 from tasks.alerts.delivery import Delivery
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.identity import digest
 from warehouse import Warehouse
 

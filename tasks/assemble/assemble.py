@@ -4,12 +4,11 @@ from itertools import groupby
 from typing import Any
 
 import sql
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
 from tasks.rules.records import Turn
-from tasks.run.missing_work import open_scope
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport, open_scope
 from warehouse import Warehouse
 
 

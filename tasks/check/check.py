@@ -8,11 +8,10 @@ from typing import Any
 import sql
 from expectations import SUITES, Expectation, Failure, Finding, run_suite
 from tasks.benchmarks import load_benchmark
-from tasks.config.policies import expectations_of, policies_of
-from tasks.config.settings import Job
+from tasks.config import Job, expectations_of, policies_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text import one_line
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
 Policies = Mapping[str, str]

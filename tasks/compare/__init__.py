@@ -7,12 +7,16 @@ criteria that flipped (`flips.py`).
 
 from tasks.compare.differences import ALPHA, Answer, Difference, compare, short
 from tasks.compare.flips import Flip, Flips, flips_of, with_explanations
+from tasks.compare.leaderboard import EVERY, Choice, leaderboard
 from tasks.compare.model_run import KINDS, Kind, ModelRun, Pair, Question, Side
+from tasks.compare.people import against_people
 
 __all__ = [
     "ALPHA",
+    "EVERY",
     "KINDS",
     "Answer",
+    "Choice",
     "Difference",
     "Flip",
     "Flips",
@@ -21,8 +25,10 @@ __all__ = [
     "Pair",
     "Question",
     "Side",
+    "against_people",
     "compare",
     "flips_of",
+    "leaderboard",
     "short",
     "with_explanations",
-]  # fmt: skip
+]

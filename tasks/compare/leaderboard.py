@@ -7,7 +7,7 @@ from typing import Any
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.rules.table import Table
 from warehouse import Reader, Warehouse
@@ -103,7 +103,7 @@ def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str
 
 def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
-    from tasks.hard_subset.selection_scores import scores_on
+    from tasks.hard_subset import scores_on
 
     key = {name: data_set[name] for name in ("benchmark", "revision")}
     known = [row["selection_id"] for row in reader.rows(sql.read("questions/selections"), key)]

@@ -1,1 +1,26 @@
 """Settings as types."""
+
+from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
+from tasks.config.operations import Alerts, Email, Nightly, Receiver, Report
+from tasks.config.policies import default_policy, expectations_of, policies_of
+from tasks.config.settings import DataRevision, Dataset, Job, Settings, Unresolved
+
+__all__ = [
+    "ORIGINAL",
+    "Alerts",
+    "DataRevision",
+    "Dataset",
+    "Email",
+    "Endpoint",
+    "Job",
+    "Judge",
+    "Model",
+    "Nightly",
+    "Receiver",
+    "Report",
+    "Settings",
+    "Unresolved",
+    "default_policy",
+    "expectations_of",
+    "policies_of",
+]

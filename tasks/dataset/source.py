@@ -9,13 +9,13 @@ from typing import Any
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import DataRevision, Dataset, Job, Unresolved
+from tasks.config import DataRevision, Dataset, Job, Unresolved
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.json_text import KeyTwice, read_json
-from warehouse.samples import sample_path
+from warehouse import sample_path
 
 Row = Mapping[str, Any]
 _REVISION_HEX = 40

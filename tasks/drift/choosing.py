@@ -4,11 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.identity import digest
-from tasks.run.missing_work import Judging, Scope, open_scope
-from tasks.run.stage_report import StageReport
+from tasks.run import Judging, Scope, StageReport, open_scope
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2

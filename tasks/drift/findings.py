@@ -1,10 +1,10 @@
 """Which judges decide otherwise than they did."""
 
 import sql
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.control import Drifted
-from tasks.run.missing_work import open_scope
+from tasks.run import open_scope
 from warehouse import Warehouse
 
 

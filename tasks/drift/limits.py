@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.control import METHOD, Night, limits
-from tasks.run.missing_work import Scope
+from tasks.run import Scope
 from warehouse import Reader
 
 

@@ -7,20 +7,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sql
-from tasks.config.settings import Job
-from tasks.console.progress import progress
+from tasks.config import Job
+from tasks.console import progress
 from tasks.drift.findings import drifted
 from tasks.drift.limits import changed_limits
 from tasks.drift.sets import control_sets
-from tasks.judge.criteria import CriterionJudge
-from tasks.judge.verdict_rows import verdict_columns, verdict_id_of, writing_verdicts
-from tasks.llm.litellm_setup import warm_up
-from tasks.llm.replies import Reply
-from tasks.run.conversations import Conversation, conversations_of
-from tasks.run.missing_work import PASSING, Judging, Scope, open_scope
-from tasks.run.part_writer import judge_target
-from tasks.run.run_context import RunContext, open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.judge import CriterionJudge, verdict_columns, verdict_id_of, writing_verdicts
+from tasks.llm import Reply, warm_up
+from tasks.run import (
+    PASSING,
+    Conversation,
+    Judging,
+    RunContext,
+    Scope,
+    StageReport,
+    conversations_of,
+    judge_target,
+    open_run_context,
+    open_scope,
+)
 from warehouse import Warehouse
 
 LOST = "lost"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.config.settings import Job
-from tasks.run.missing_work import Judging, Scope, judgings
+from tasks.config import Job
+from tasks.run import Judging, Scope, judgings
 from warehouse import Reader
 
 

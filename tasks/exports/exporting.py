@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.config.settings import Job
-from tasks.exports.file_list import Exported, File, FileList, write_file_list
-from tasks.maintain.file_lists import hash_of
+from tasks.config import Job
+from tasks.exports.file_list import Exported, File, FileList, write_export_list
+from tasks.maintain import hash_of
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run.stage_report import StageReport
-from warehouse import Reader, Warehouse
-from warehouse.contracts.tables import TABLES
-from warehouse.parts.engine import quoted
+from tasks.run import StageReport
+from warehouse import TABLES, Reader, Warehouse, quoted
 
 _MEMORY = "1GB"
 _ROWS_A_FILE = 500_000
@@ -48,7 +46,7 @@ def export_tables(
             tables = tuple(_exported(reader, folder, name, benchmark, rows_a_file) for name in chosen)
             found = reader.rows("select distinct benchmark from task_rows order by benchmark")
             benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
-            write_file_list(folder, FileList(made_at.isoformat(), benchmarks, tables))
+            write_export_list(folder, FileList(made_at.isoformat(), benchmarks, tables))
         except OSError as error:
             raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
     n_rows, n_bytes = sum(table.n_rows for table in tables), sum(f.n_bytes for table in tables for f in table.files)

@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.maintain import file_lists
-from tasks.maintain.file_lists import Damaged, hash_of, is_inside
+from tasks.maintain import Damaged, hash_of, is_inside, read_file_list, write_file_list
 
 NAME = "manifest.json"
 FORMAT = "prbench-export"
@@ -43,12 +42,12 @@ class FileList:
     tables: tuple[Exported, ...]
 
 
-def write_file_list(folder: Path, file_list: FileList) -> None:
+def write_export_list(folder: Path, file_list: FileList) -> None:
     """Write the list, which makes the export whole."""
-    file_lists.write_file_list(folder / NAME, FORMAT, VERSION, {"canaries": "left out", **asdict(file_list)})
+    write_file_list(folder / NAME, FORMAT, VERSION, {"canaries": "left out", **asdict(file_list)})
 
 
-def read_file_list(folder: Path) -> FileList:
+def read_export_list(folder: Path) -> FileList:
     """The file list of an export.
 
     Raises:
@@ -57,7 +56,7 @@ def read_file_list(folder: Path) -> FileList:
     path = folder / NAME
     if not path.is_file():
         raise Damaged(f"{folder}: not a complete export, {NAME} is missing; export again")
-    document = file_lists.read_file_list(path, FORMAT, VERSION)
+    document = read_file_list(path, FORMAT, VERSION)
     try:
         tables = tuple(_table(each) for each in document["tables"])
         return FileList(document["made_at"], tuple(document["benchmarks"]), tables)

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.exports.exporting import NOT_EXPORTED
-from tasks.exports.file_list import Exported, read_file_list, verify
-from tasks.maintain.file_lists import Damaged
-from tasks.run.stage_report import StageReport
-from warehouse import Reader, Warehouse
-from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
-from warehouse.parts.current_rows import is_removed, rests_on_response
-from warehouse.parts.engine import quoted
+from tasks.exports.file_list import Exported, read_export_list, verify
+from tasks.maintain import Damaged
+from tasks.run import StageReport
+from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_removed, quoted, rests_on_response
 
 _ROWS_AT_ONCE = 10_000
 _LATE = ("checks",)
@@ -30,7 +27,7 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     Raises:
         Damaged: the folder is no whole export, or of a newer format.
     """
-    file_list = read_file_list(folder)
+    file_list = read_export_list(folder)
     given = [table for table in file_list.tables if not table.is_derived]
     verify(folder, given)
     report = StageReport("import")

@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import sql
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.cells import defused
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.verdict import BINARY, TERNARY
-from tasks.run.conversations import conversations_of
-from tasks.run.missing_work import open_scope
-from tasks.run.stage_report import StageReport
-from warehouse import Warehouse
-from warehouse.files.atomic import write_atomically
+from tasks.run import StageReport, conversations_of, open_scope
+from warehouse import Warehouse, write_atomically
 
 COLUMNS = (
     "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation",

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import Job, Settings
+from tasks.config import Job, Settings
 from tasks.rules.hardness import HardSubsetError
-from tasks.run.missing_work import judgings
+from tasks.run import judgings
 from warehouse import Reader
 
 

@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
-from tasks.config.settings import Job
-from tasks.dataset.source import read_rows
+from tasks.config import Job
+from tasks.dataset import read_rows
 from tasks.imports.retraction import batch_in, retraction_row
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.json_text import read_json
 from tasks.rules.text import is_blank
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 from warehouse import Warehouse
 
 Given = Mapping[str, Any]

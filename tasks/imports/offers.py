@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_text
-from tasks.dataset.foreign_files import NotInside, files_inside, open_inside
+from tasks.dataset import NotInside, files_inside, open_inside
 from tasks.imports.documents import SUFFIXES
 from tasks.imports.files import BATCH_HEX, Given, ImportRefused, batch_of, given_rows, in_known_shape
 from tasks.imports.naming import Pattern, pattern_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.rows import as_text
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.imports.documents import Converted, convert, converters
 from tasks.imports.files import (
     ImportRefused,
@@ -21,11 +21,10 @@ from tasks.imports.files import (
     vintage_in,
 )
 from tasks.imports.offers import Offered, offer_of
-from tasks.llm.replies import EMPTY, OK
+from tasks.llm import EMPTY, OK
 from tasks.rules.identity import IMPORTED, response_id
 from tasks.rules.text import count_alphanumeric, shows_nothing
-from tasks.run.part_writer import NO_CALL
-from tasks.run.stage_report import StageReport
+from tasks.run import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]

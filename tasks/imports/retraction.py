@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import sql
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.errors import UsageError
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 from warehouse import Warehouse
 
 _NAMED = 5

@@ -8,8 +8,7 @@ from typing import Any
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.benchmarks.rows import as_number, as_text
-from tasks.config.models import ORIGINAL
-from tasks.config.settings import Job
+from tasks.config import ORIGINAL, Job
 from tasks.imports.answers import Answers
 from tasks.imports.criteria import Criteria, Wording
 from tasks.imports.files import (
@@ -27,8 +26,7 @@ from tasks.imports.files import (
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
-from tasks.run.part_writer import NO_CALL
-from tasks.run.stage_report import StageReport
+from tasks.run import NO_CALL, StageReport
 from warehouse import Warehouse
 
 _NAMED_CHARS = 60

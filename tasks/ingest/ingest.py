@@ -7,11 +7,11 @@ from typing import Any
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark, RowError
-from tasks.config.settings import Job
-from tasks.dataset.source import Source, SourceError, source_of
+from tasks.config import Job
+from tasks.dataset import Source, SourceError, source_of
 from tasks.rules.records import Task
 from tasks.rules.text import one_line
-from tasks.run.stage_report import StageReport
+from tasks.run import StageReport
 from warehouse import Warehouse
 
 Rows = list[dict[str, Any]]

@@ -3,14 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tasks.llm.context_window import ContextWindow, context_window_of
-from tasks.llm.request import Target
+from tasks.llm import ContextWindow, Target, context_window_of
 from tasks.rules.chunks import NoRoom, cut
 from tasks.rules.conversation import Message
 from tasks.rules.evidence import evidence_prompt
 from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import reply_format
-from tasks.run.missing_work import Judging
+from tasks.run import Judging
 
 _FEWEST_TOKENS = 64
 """A chunk with less of an answer is not worth a call."""

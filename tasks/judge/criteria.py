@@ -19,16 +19,12 @@ from tasks.judge.judge_call import (
 )
 from tasks.judge.long_answers import LongAnswer, with_same_chunks
 from tasks.judge.verdict_rows import VerdictRows, verdict_id_of
-from tasks.llm.gateway import Gateway
-from tasks.llm.limits.budget import NotCalled
-from tasks.llm.replies import CONTEXT_LENGTH, Reply
-from tasks.llm.request import Target
+from tasks.llm import CONTEXT_LENGTH, Gateway, NotCalled, Reply, Target
 from tasks.rules.conversation import Message
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.quoting import judge_prompt
 from tasks.rules.verdict import PARSE_ERROR
-from tasks.run.conversations import Conversation
-from tasks.run.missing_work import Judging
+from tasks.run import Conversation, Judging
 
 
 @dataclass(frozen=True)

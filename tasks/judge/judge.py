@@ -3,22 +3,23 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.judge.criteria import CriterionJudge
 from tasks.judge.verdict_rows import writing_verdicts
-from tasks.run.conversations import Conversation, conversations_of
-from tasks.run.missing_work import (
+from tasks.run import (
+    Conversation,
     Judging,
     MissingVerdicts,
     Scope,
+    StageReport,
+    conversations_of,
+    judge_target,
     judgings,
     missing_criteria,
     missing_verdicts,
     open_scope,
+    run_context_of,
 )
-from tasks.run.part_writer import judge_target
-from tasks.run.run_context import run_context_of
-from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
 

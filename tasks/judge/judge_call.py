@@ -5,14 +5,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from tasks.llm.ledger.entries import total_usd
-from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
-from tasks.llm.request import Call, Target
+from tasks.llm import (
+    CONTEXT_LENGTH,
+    EMPTY,
+    OK,
+    PROVIDER_ERROR,
+    REDIRECTED,
+    TIMEOUT,
+    TOO_LARGE,
+    Call,
+    Reply,
+    Target,
+    total_usd,
+)
 from tasks.rules import evidence
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError, parse_verdict, reminder, reply_format
-from tasks.run.missing_work import Judging
+from tasks.run import Judging
 
 Found = TypeVar("Found")
 Found_co = TypeVar("Found_co", covariant=True)

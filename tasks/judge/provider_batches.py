@@ -4,20 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.judge.context_fit import context_fit_of
 from tasks.judge.judge import missing_work
 from tasks.judge.judge_call import judge_call
 from tasks.judge.verdict_rows import verdict_id_of
-from tasks.llm.batches.runner import Batching
-from tasks.llm.limits.admission import Outcome
-from tasks.llm.request import Call, Target
+from tasks.llm import Batching, Call, Outcome, Target
 from tasks.rules.quoting import judge_prompt
-from tasks.run.conversations import Conversation
-from tasks.run.missing_work import Judging
-from tasks.run.part_writer import judge_target
-from tasks.run.run_context import run_context_of
-from tasks.run.stage_report import StageReport
+from tasks.run import Conversation, Judging, StageReport, judge_target, run_context_of
 
 
 async def judge_by_provider_batches(

@@ -6,23 +6,30 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config.settings import Job
-from tasks.console.progress import advance, progress
-from tasks.llm.limits.budget import NotCalled
-from tasks.llm.litellm_setup import warm_up
-from tasks.llm.replies import OK, Reply
-from tasks.llm.request import Call
+from tasks.config import Job
+from tasks.console import advance, progress
+from tasks.llm import OK, Call, NotCalled, Reply, warm_up
 from tasks.prompts import load_template
 from tasks.rules.identity import criterion_hash, template_hash
 from tasks.rules.quoting import prompt_on
 from tasks.rules.text import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
-from tasks.run.conversations import Conversation, conversations_of
-from tasks.run.missing_work import Scope, open_scope, unworded_criteria, wanted_rubrics
-from tasks.run.part_writer import NO_CALL, PartWriter, target_of, usage_columns
-from tasks.run.run_context import RunContext, open_run_context
-from tasks.run.stage_report import StageReport
+from tasks.run import (
+    NO_CALL,
+    Conversation,
+    PartWriter,
+    RunContext,
+    Scope,
+    StageReport,
+    conversations_of,
+    open_run_context,
+    open_scope,
+    target_of,
+    unworded_criteria,
+    usage_columns,
+    wanted_rubrics,
+)
 from warehouse import Warehouse
 
 TEMPLATE = "augmented_v2"

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config.settings import Job
-from tasks.console.progress import advance
+from tasks.config import Job
+from tasks.console import advance
 from tasks.judge.judge_call import Criterion, PendingVerdict
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.replies import OK, Reply
+from tasks.llm import OK, Ledger, Reply
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict
-from tasks.run.missing_work import Judging, Scope
-from tasks.run.part_writer import PartWriter, usage_columns
-from tasks.run.stage_report import StageReport
+from tasks.run import Judging, PartWriter, Scope, StageReport, usage_columns
 from warehouse import Warehouse
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from tasks.console.log_records import rewrite_log_records
+from tasks.console import rewrite_log_records
 from tasks.llm.transport.disguises import REDACTED, SHORTEST, without
 from tasks.rules.errors import UsageError
 from tasks.rules.secrecy import REFERENCE, is_secret_name

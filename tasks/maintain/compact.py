@@ -4,13 +4,11 @@ import time
 from collections.abc import Mapping, Sequence
 
 import sql
-from tasks.config.settings import Job
-from tasks.llm.ledger.pruning import prune
+from tasks.config import Job
+from tasks.llm import prune
 from tasks.maintain.removal import forget_removed
-from tasks.run.run_context import LEDGER
-from tasks.run.stage_report import StageReport
-from warehouse import Reader, Warehouse
-from warehouse.contracts.tables import DECIDED_STATUSES
+from tasks.run import LEDGER, StageReport
+from warehouse import DECIDED_STATUSES, Reader, Warehouse
 
 _MANY_PARTS = 400
 """Parts from which on a night compacts: about a week of nights, and far fewer than slow a reader down."""

@@ -5,10 +5,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.config.settings import Job
-from tasks.run.run_context import LEDGER
-from warehouse import Warehouse
-from warehouse.contracts.tables import TABLES
+from tasks.config import Job
+from tasks.run import LEDGER
+from warehouse import TABLES, Warehouse
 
 
 @dataclass

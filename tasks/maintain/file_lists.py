@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tasks.dataset.foreign_files import open_inside
+from tasks.dataset import open_inside
 from tasks.rules.errors import PipelineError
 from tasks.rules.json_text import read_json
-from warehouse.files.atomic import write_atomically
+from warehouse import write_atomically
 
 
 class Damaged(PipelineError):

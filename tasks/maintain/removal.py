@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config.settings import Job
-from tasks.llm.ledger.pruning import Pruned, forget
+from tasks.config import Job
+from tasks.llm import Pruned, forget
 from tasks.rules.errors import UsageError
-from tasks.run.run_context import LEDGER
-from tasks.run.stage_report import StageReport
+from tasks.run import LEDGER, StageReport
 from warehouse import Warehouse, WarehouseError
 
 Row = dict[str, Any]

@@ -18,21 +18,16 @@ from typing import Any
 import pyarrow as pa
 
 import sql
-from tasks.config.settings import Job
-from tasks.console.progress import notice
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
-from tasks.llm.replies import EMPTY, OK
+from tasks.config import Job
+from tasks.console import notice
+from tasks.llm import EMPTY, OK, KeptReplies, KeptReply, Ledger, kept_replies
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.evidence import parse_evidence
 from tasks.rules.rereading import PARSER_VERSION, JudgeReplies, answer_again, may_differ
 from tasks.rules.text import count_alphanumeric, one_line
 from tasks.rules.verdict import DECIDED, PARSE_ERROR, Verdict, parse_verdict
-from tasks.run.part_writer import judge_target, target_of
-from tasks.run.run_context import LEDGER
-from warehouse import Warehouse
-from warehouse.contracts.tables import TABLES
-from warehouse.parts.rewriting import StoredRows
+from tasks.run import LEDGER, judge_target, target_of
+from warehouse import TABLES, StoredRows, Warehouse
 
 Row = dict[str, Any]
 Changes = dict[tuple[Any, ...], Row | None]

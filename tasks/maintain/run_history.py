@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sql
-from tasks.config.settings import Job
-from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY
+from tasks.config import Job
+from tasks.llm import SPEND_COLUMNS, SPEND_KEY
 from tasks.maintain.spend import Row, spend_of_all
 from warehouse import Warehouse
 

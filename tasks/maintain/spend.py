@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config.settings import Job
-from tasks.llm.ledger.files import mend
-from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
+from tasks.config import Job
+from tasks.llm import SPEND_COLUMNS, SPEND_KEY, mend, spend_in
 from tasks.rules.errors import PipelineError
-from tasks.run.run_context import LEDGER
+from tasks.run import LEDGER
 from warehouse import Warehouse
 
 Row = dict[str, Any]

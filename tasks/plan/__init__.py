@@ -1,1 +1,6 @@
 """What a run would do and cost."""
+
+from tasks.plan.former_templates import former_template_notices
+from tasks.plan.plan import in_all, plan
+
+__all__ = ["former_template_notices", "in_all", "plan"]

@@ -3,10 +3,10 @@
 import asyncio
 
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.prompts import FOLDER, load_template
 from tasks.rules.conversation import missing_places
-from tasks.run.missing_work import Judging, Scope, hash_of_template, judgings, open_scope
+from tasks.run import Judging, Scope, hash_of_template, judgings, open_scope
 from warehouse import Reader, Warehouse
 
 _DECIDED_BEFORE = """

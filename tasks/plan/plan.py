@@ -9,26 +9,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import sql
-from tasks.config.models import ORIGINAL
-from tasks.config.settings import Job
-from tasks.judge.context_fit import ContextFit, context_fit_of
-from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, prices_of
-from tasks.llm.request import Prices, Target
+from tasks.config import ORIGINAL, Job
+from tasks.judge import ContextFit, context_fit_of
+from tasks.llm import Prices, Target, batch_prices_of, cost_usd, count_tokens, prices_of
 from tasks.plan.former_templates import judged_before
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
-from tasks.run.conversations import Conversation, conversations_of
-from tasks.run.missing_work import (
+from tasks.run import (
+    Conversation,
     Judging,
     Scope,
+    conversations_of,
+    judge_target,
     judgings,
     missing_responses,
     missing_verdicts,
     open_scope,
+    target_of,
     unworded_criteria,
     wanted_rubrics,
 )
-from tasks.run.part_writer import judge_target, target_of
 from warehouse import Reader, Warehouse
 
 MEASURED, COUNTED, UNKNOWN = "measured", "counted", "unknown"

@@ -6,7 +6,7 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.report.assets import CHARTS_SCRIPT, copy_assets
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
 from tasks.report.drilldown import NAVIGATED, write_drilldown

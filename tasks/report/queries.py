@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sql
-from warehouse.parts.engine import quoted
+from warehouse import quoted
 
 
 @dataclass(frozen=True)

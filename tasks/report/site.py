@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 
 from tasks.rules.errors import UsageError
-from warehouse.files.atomic import write_atomically
+from warehouse import write_atomically
 
 _MARK = "report.json"
 """The file that makes a folder a report's own; only such a folder, or an empty one, is written to."""

@@ -1,1 +1,64 @@
 """What a stage runs in: run context, missing work, coverage, parts, its report."""
+
+from tasks.run.conversations import Conversation, conversations_of
+from tasks.run.coverage import coverage
+from tasks.run.missing_work import (
+    PASSING,
+    Judging,
+    MissingVerdicts,
+    Scope,
+    hash_of_template,
+    imported_models,
+    judgings,
+    missing_criteria,
+    missing_responses,
+    missing_verdicts,
+    open_scope,
+    template_of,
+    unworded_criteria,
+    wanted_rubrics,
+)
+from tasks.run.part_writer import NO_CALL, PartWriter, judge_target, target_of, usage_columns
+from tasks.run.run_context import (
+    LEDGER,
+    RunContext,
+    open_run_context,
+    refuse_uninstalled,
+    refuse_unready,
+    run_context_of,
+    used_by,
+)
+from tasks.run.stage_report import StageReport
+
+__all__ = [
+    "LEDGER",
+    "NO_CALL",
+    "PASSING",
+    "Conversation",
+    "Judging",
+    "MissingVerdicts",
+    "PartWriter",
+    "RunContext",
+    "Scope",
+    "StageReport",
+    "conversations_of",
+    "coverage",
+    "hash_of_template",
+    "imported_models",
+    "judge_target",
+    "judgings",
+    "missing_criteria",
+    "missing_responses",
+    "missing_verdicts",
+    "open_run_context",
+    "open_scope",
+    "refuse_uninstalled",
+    "refuse_unready",
+    "run_context_of",
+    "target_of",
+    "template_of",
+    "unworded_criteria",
+    "usage_columns",
+    "used_by",
+    "wanted_rubrics",
+]

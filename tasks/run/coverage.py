@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import sql
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.run.missing_work import Scope, imported_models, judgings, model_hashes, open_scope

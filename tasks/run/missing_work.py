@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import sql
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config.models import ORIGINAL, Judge, Model
-from tasks.config.settings import Job
+from tasks.config import ORIGINAL, Job, Judge, Model
 from tasks.prompts import load_evidence_template, load_template
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.evidence import WORDING

@@ -6,10 +6,8 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.replies import Reply
-from tasks.llm.request import Prices, Target
+from tasks.config import ORIGINAL, Endpoint, Judge, Model
+from tasks.llm import Ledger, Prices, Reply, Target
 from warehouse import Warehouse
 
 _PART_ROWS = 2_000

@@ -5,16 +5,20 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC
 
-from tasks.config.settings import Job
-from tasks.llm.embedded import weights_path
-from tasks.llm.gateway import Gateway, Tries
-from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.admission import Totals
-from tasks.llm.limits.budget import Budget
-from tasks.llm.limits.limiter import Limiter
-from tasks.llm.prices import most_answer_tokens, prices_of
-from tasks.llm.redaction import filled_in
-from tasks.llm.request import Target
+from tasks.config import Job
+from tasks.llm import (
+    Budget,
+    Gateway,
+    Ledger,
+    Limiter,
+    Target,
+    Totals,
+    Tries,
+    filled_in,
+    most_answer_tokens,
+    prices_of,
+    weights_path,
+)
 from tasks.rules.errors import UsageError
 from tasks.run.part_writer import judge_target, target_of
 from tasks.run.stage_report import StageReport

@@ -5,20 +5,23 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tasks.config.models import Model
-from tasks.config.settings import Job
-from tasks.console.progress import advance
-from tasks.llm.limits.budget import NotCalled
-from tasks.llm.replies import EMPTY, OK, Reply
-from tasks.llm.request import Call, Target
+from tasks.config import Job, Model
+from tasks.console import advance
+from tasks.llm import EMPTY, OK, Call, NotCalled, Reply, Target
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
 from tasks.rules.text import count_alphanumeric
-from tasks.run.conversations import conversations_of
-from tasks.run.missing_work import Scope, missing_responses, open_scope
-from tasks.run.part_writer import PartWriter, target_of, usage_columns
-from tasks.run.run_context import run_context_of
-from tasks.run.stage_report import StageReport
+from tasks.run import (
+    PartWriter,
+    Scope,
+    StageReport,
+    conversations_of,
+    missing_responses,
+    open_scope,
+    run_context_of,
+    target_of,
+    usage_columns,
+)
 from warehouse import Warehouse
 
 Cell = tuple[str, int]

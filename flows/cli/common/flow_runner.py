@@ -9,7 +9,7 @@ from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
     from flows.execution import Execution
-    from tasks.run.stage_report import StageReport
+    from tasks.run import StageReport
 
 
 def run_flow(context: Context, name: str, **options: bool) -> "Execution":

@@ -12,7 +12,7 @@ from flows.cli.common.help import OUTPUT, PLACE, SELECTION, GroupedOption
 from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
-    from tasks.config.settings import Job
+    from tasks.config import Job
 
 Function = Callable[..., Any]
 _POSITIVE = click.IntRange(min=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.cli.common.tables import Rows, cell_text, show_table
-from tasks.console.terminal import exact
+from tasks.console import exact
 from tasks.rules.visible import visible, visible_json
 
 _HEADINGS = {"cost_usd": "cost in USD", "what": "item"}

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from tasks.benchmarks import load_benchmark
 from tasks.compare import KINDS, Question
-from tasks.config.settings import Job
-from tasks.dataset.source import open_source
+from tasks.config import Job
+from tasks.dataset import open_source
 from tasks.rules.errors import UsageError
 
 

@@ -72,7 +72,7 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
 
 
 def _show_agreement_with_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    from tasks.compare.people import against_people
+    from tasks.compare import against_people
 
     parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
     records = answer(context, "people", parameters, read=against_people)

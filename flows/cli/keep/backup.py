@@ -23,7 +23,7 @@ def backup(context: Context, folder: Path, verify: bool) -> int:
 
     The copy is consistent, also while runs are under way. `prbench restore` brings it back.
     """
-    from tasks.maintain.backup import backup as made
+    from tasks.maintain import backup as made
 
     return report_done(context, made(context.job, folder, must_verify=verify))
 
@@ -36,6 +36,6 @@ def restore(context: Context, folder: Path) -> int:
 
     Every file is verified before anything is written.
     """
-    from tasks.maintain.backup import restore as restored
+    from tasks.maintain import restore as restored
 
     return report_done(context, restored(context.job, folder))

@@ -35,8 +35,8 @@ def remove_response(
     Only responses that match everything you give are removed. This cannot be undone; the next run samples them again
     by new calls. No run may be under way on the warehouse.
     """
-    from tasks.maintain.removal import Choice, chosen
-    from tasks.maintain.removal import remove as removed
+    from tasks.maintain import Choice, chosen
+    from tasks.maintain import remove as removed
 
     given = context.arguments
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)

@@ -14,7 +14,7 @@ Records = list[dict[str, Any]]
 def declared(benchmark: "Benchmark") -> dict[str, Any]:
     """Everything that a benchmark declares, for people and machines alike."""
     from tasks.benchmarks import folder_of
-    from tasks.dataset.source import sample_of
+    from tasks.dataset import sample_of
 
     sample = sample_of(benchmark.name)
     return {
@@ -44,7 +44,7 @@ def title_of(key: str) -> str:
 
 
 def _checks(benchmark: "Benchmark") -> Records:
-    from tasks.config.policies import default_policy, expectations_of
+    from tasks.config import default_policy, expectations_of
 
     return [
         {"check": each.check, "policy": default_policy(each), "meaning": each.meaning}

@@ -10,7 +10,7 @@ from flows.cli.common.output import show_json
 from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
-    from tasks.config.settings import Job
+    from tasks.config import Job
     from tasks.rules.table import Table
 
 
@@ -39,8 +39,8 @@ def leaderboard(
 
     Every score comes with its interval, its coverage, and the range it could have once nothing is missing.
     """
-    from tasks.compare.leaderboard import Choice
-    from tasks.compare.leaderboard import leaderboard as ranked
+    from tasks.compare import Choice
+    from tasks.compare import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
     if sum(map(bool, (by, is_severity, selection))) > 1 or (selection and is_hard) or (score and is_severity):
@@ -62,8 +62,8 @@ def show_leaderboard(context: Context, job: "Job") -> None:
 
 def leaderboard_of(context: Context, job: "Job") -> "Table":
     """The leaderboard of a job."""
-    from tasks.compare.leaderboard import Choice
-    from tasks.compare.leaderboard import leaderboard as ranked
+    from tasks.compare import Choice
+    from tasks.compare import leaderboard as ranked
 
     return ranked(job, Choice(context.arguments.vintage))
 

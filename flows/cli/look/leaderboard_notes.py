@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from flows.cli.look.leaderboard_columns import BELOW_BAR, SMALL, Record, is_clipped, is_worth_showing
-from tasks.config.settings import Job
-from tasks.llm.embedded import is_embedded
+from tasks.config import Job
+from tasks.llm import is_embedded
 
 _SMALL_MARKS = {
     "is_small": "ci_low",

@@ -9,7 +9,7 @@ import click
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, WAREHOUSE, Context, shared_options
 from flows.cli.common.output import FORMATS, show, show_json
-from tasks.console.terminal import exact
+from tasks.console import exact
 
 if TYPE_CHECKING:
     from sql.cookbook import Recipe

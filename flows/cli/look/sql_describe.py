@@ -8,8 +8,7 @@ from pathlib import Path
 import sql
 from flows.cli.look.sql_query import run_sql
 from tasks.rules.errors import UsageError
-from warehouse.contracts.tables import TABLES
-from warehouse.parts.engine import quoted
+from warehouse import TABLES, quoted
 
 _LISTED = {"listed": sql.read("questions/tables_and_views")}
 

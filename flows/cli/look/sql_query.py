@@ -11,7 +11,7 @@ import duckdb
 
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.table import Table
-from warehouse.database.reader import reporting_damage
+from warehouse import reporting_damage
 
 MOST_COUNTED = 10_000
 """How many of the rows that are left out get counted: each has to be computed and fetched."""

@@ -22,7 +22,7 @@ from flows.cli.common.output import FORMATS, show
 from flows.cli.look.sql_completion import SqlCompleter
 from flows.cli.look.sql_describe import Catalogue, columns_query, nearest, read_catalogue, tables_query
 from flows.cli.look.sql_query import MOST_COUNTED, run_sql
-from tasks.console.terminal import exact
+from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.table import Table
 from tasks.rules.visible import always_shown, visible

@@ -14,7 +14,7 @@ from flows.cli.common.tables import show_table
 from flows.run.arguments import Arguments
 
 if TYPE_CHECKING:
-    from tasks.config.settings import Job
+    from tasks.config import Job
 
 _SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
 _LAST_DAYS = 7
@@ -97,7 +97,7 @@ def since_moment(text: str, now: datetime) -> datetime:
 
 
 def _matrix(context: Context, job: "Job") -> int:
-    from tasks.run.coverage import coverage
+    from tasks.run import coverage
 
     rows = [
         (
@@ -116,13 +116,13 @@ def _matrix(context: Context, job: "Job") -> int:
 
 
 def _spend(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
-    from tasks.maintain.run_history import spent
+    from tasks.maintain import spent
 
     return spent(job, since)
 
 
 def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
-    from tasks.maintain.run_history import latest_runs
+    from tasks.maintain import latest_runs
 
     return [
         {**row, **{name: row[name] and f"{row[name].astimezone(UTC):%Y-%m-%d %H:%M:%S}" for name in _MOMENTS}}
@@ -131,7 +131,7 @@ def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
 
 
 def _disk(job: "Job") -> list[dict[str, Any]]:
-    from tasks.maintain.disk import disk_use
+    from tasks.maintain import disk_use
 
     return [vars(used) for used in disk_use(job)]
 

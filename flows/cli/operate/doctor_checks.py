@@ -4,7 +4,7 @@ from flows.cli.operate.doctor_configuration import check_configuration, check_mo
 from flows.cli.operate.doctor_storage import check_versions, check_warehouse
 from flows.cli.operate.findings import Finding
 from flows.server.prefect_check import check_server
-from tasks.config.settings import Job
+from tasks.config import Job
 
 
 def examine(job: Job) -> list[Finding]:

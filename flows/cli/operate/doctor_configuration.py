@@ -10,15 +10,11 @@ from cronsim import CronSim
 
 from flows.cli.operate.findings import Finding, answers, host_and_port
 from tasks.benchmarks import load_benchmark
-from tasks.config.models import Endpoint
-from tasks.config.operations import Receiver
-from tasks.config.policies import expectations_of, policies_of
-from tasks.config.settings import Job
-from tasks.llm import embedded
-from tasks.llm.redaction import filled_in, filled_in_secrets
+from tasks.config import Endpoint, Job, Receiver, expectations_of, policies_of
+from tasks.llm import filled_in, filled_in_secrets, is_embedded, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.secrecy import is_reference
-from tasks.run.missing_work import template_of
+from tasks.run import template_of
 
 _KEYS = {
     "openai": "OPENAI_API_KEY",
@@ -74,9 +70,9 @@ def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
 
 def _model(endpoint: Endpoint) -> Finding:
     subject = f"model {endpoint.name}"
-    if embedded.is_embedded(endpoint.name):
+    if is_embedded(endpoint.name):
         try:
-            return Finding(subject, True, f"embedded, weights {embedded.weights_hash()}")
+            return Finding(subject, True, f"embedded, weights {weights_hash()}")
         except PipelineError as error:
             return Finding(subject, False, str(error))
     if endpoint.api_base:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import duckdb
 
 from flows.cli.operate.findings import Finding
-from tasks.config.settings import Job
-from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on
-from warehouse.parts.migrations import refuse_newer
+from tasks.config import Job
+from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_newer
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
 _CONSTRAINED = {"fastapi": (0, 151), "sqlalchemy": (2, 1)}

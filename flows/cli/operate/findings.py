@@ -4,7 +4,7 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tasks.llm.redaction import filled_in
+from tasks.llm import filled_in
 from tasks.rules.errors import UsageError
 
 _CONNECT_S = 3.0

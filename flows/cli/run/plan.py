@@ -10,7 +10,7 @@ from flows.cli.common.output import show_json
 from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
-    from tasks.config.settings import Job
+    from tasks.config import Job
 
 _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "answer tokens", "USD", "token estimate"]
 
@@ -28,8 +28,8 @@ def plan(context: Context) -> int:
 
 def show_plan(context: Context, job: "Job") -> int:
     """Show the calls that a job would make, with tokens and cost."""
-    from tasks.plan.plan import in_all
-    from tasks.plan.plan import plan as planned_calls
+    from tasks.plan import in_all
+    from tasks.plan import plan as planned_calls
 
     planned = planned_calls(job)
     total = in_all(planned)

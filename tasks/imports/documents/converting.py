@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
-from tasks.console.progress import advance, progress
-from tasks.dataset.foreign_files import NotInside, open_inside
+from tasks.console import advance, progress
+from tasks.dataset import NotInside, open_inside
 from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
 from tasks.imports.documents.plain import read_plain
 from tasks.rules.errors import UsageError

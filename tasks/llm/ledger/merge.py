@@ -9,7 +9,7 @@ import fcntl
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tasks.console.progress import notice
+from tasks.console import notice
 from tasks.llm.ledger.paths import FILE_PARTS, beside, merged, old_files
 from tasks.llm.ledger.schema import INSERTED, new_file, sync
 from tasks.llm.ledger.spend import SPEND_SUMMED

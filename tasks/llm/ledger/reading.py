@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.console.progress import notice
+from tasks.console import notice
 from tasks.llm.ledger.entries import COLUMNS, Entry, History, is_as_written
 from tasks.llm.ledger.files import in_use, is_damage, reader_of
 from tasks.llm.ledger.paths import ledger_path

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tasks.console.progress import notice
+from tasks.console import notice
 from tasks.llm.ledger.entries import COLUMNS, is_as_written
 from tasks.llm.ledger.paths import FILE_PARTS, beside, repaired
 from tasks.llm.ledger.raw_pages import RawFile, Record, frames_of

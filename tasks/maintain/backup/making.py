@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tasks.config.settings import Job
-from tasks.llm.ledger.paths import files_to_read
+from tasks.config import Job
+from tasks.llm import files_to_read
 from tasks.maintain.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
 from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run.run_context import LEDGER
-from tasks.run.stage_report import StageReport
-from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.tables import TABLES
-from warehouse.files.atomic import sync
-from warehouse.files.damage import is_named_after
-from warehouse.files.locks import file_lock
+from tasks.run import LEDGER, StageReport
+from warehouse import TABLES, Warehouse, WarehouseError, file_lock, is_named_after, sync
 
 _LOCK = "backup.lock"
 _LOOKS = 3

@@ -3,18 +3,14 @@
 import shutil
 from pathlib import Path
 
-from tasks.config.settings import Job
+from tasks.config import Job
 from tasks.maintain.backup.record import NAME as RECORD
 from tasks.maintain.backup.record import Record, copied, read_record, write_record
 from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run.run_context import LEDGER
-from tasks.run.stage_report import StageReport
-from warehouse import Warehouse
-from warehouse.files.atomic import sync
-from warehouse.parts.migrations import FILE as VERSION_FILE
-from warehouse.parts.migrations import refuse_newer
-from warehouse.parts.store import DAMAGED
+from tasks.run import LEDGER, StageReport
+from warehouse import DAMAGED, Warehouse, refuse_newer, sync
+from warehouse import FILE as VERSION_FILE
 
 _STAGE = ".restoring"
 """Where the copies are made; a record in it says that they are whole."""

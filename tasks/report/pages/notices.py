@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.llm.embedded import is_embedded
+from tasks.llm import is_embedded
 from tasks.report.edition import Edition
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
