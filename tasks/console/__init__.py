@@ -1,13 +1,11 @@
-"""Text for terminals and logs."""
+"""Text for terminals and logs. `printing` is imported by itself: it needs Rich, which `--help` does not wait for."""
 
 from tasks.console.log_records import rewrite_log_records
-from tasks.console.printing import VisibleConsole
 from tasks.console.progress import Tally, advance, notice, progress
 from tasks.console.terminal import exact, guard_log_records, shown_visibly
 
 __all__ = [
     "Tally",
-    "VisibleConsole",
     "advance",
     "exact",
     "guard_log_records",

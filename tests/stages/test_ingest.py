@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,9 @@ def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
     def careless(given: Mapping[str, Any]) -> Task:
         return benchmark.parse_row({**given, "rubric": [dict(each) for each in given["rubric"]]})
 
-    monkeypatch.setattr("tasks.ingest.ingest.load_benchmark", lambda _: replace(benchmark, parse_row=careless))
+    monkeypatch.setattr(
+        import_module("tasks.ingest.ingest"), "load_benchmark", lambda _: replace(benchmark, parse_row=careless)
+    )
     with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row cannot read it \(TypeError: "):
         ingest(job_on(source, root))
 

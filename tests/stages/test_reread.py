@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_it_is_done_once(world: World, monkeypatch: pytest.MonkeyPatch, capsys: 
     assert not Warehouse(world.job.warehouse).publish()
 
     # A later parser looks again, and finds nothing to change.
-    monkeypatch.setattr("tasks.maintain.reread.PARSER_VERSION", rereading.PARSER_VERSION + 1)
+    monkeypatch.setattr(import_module("tasks.maintain.reread"), "PARSER_VERSION", rereading.PARSER_VERSION + 1)
     counted = world.counted()
     world.reread()
     assert "0 of " in capsys.readouterr().err

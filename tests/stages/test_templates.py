@@ -9,7 +9,7 @@ import pytest
 
 from tasks.benchmarks import load_benchmark
 from tasks.config.settings import Job
-from tasks.plan.former_templates import tell_of_templates
+from tasks.plan.former_templates import former_template_notices
 from tasks.plan.plan import plan
 from tasks.run.missing_work import Judging, judgings
 from tests.builders import job_on
@@ -84,7 +84,7 @@ def test_the_plan_says_what_another_template_judges_again_and_how_to_keep_the_on
         f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
         "are kept beside the new ones"
     )
-    assert asyncio.run(tell_of_templates(at("default"))) == [f"judge: {planned.judged_before}"]
+    assert asyncio.run(former_template_notices(at("default"))) == [f"judge: {planned.judged_before}"]
     kept = plan(at("binary_v1"))[-1]
     assert (kept.calls, kept.judged_before) == (0, "")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.rules.visible import visible
 
 if TYPE_CHECKING:
-    from tasks.console import VisibleConsole
+    from tasks.console.printing import VisibleConsole
 
 _WIDEST_CELL = 60
 _MACHINE_WIDTH = 500
@@ -22,7 +22,7 @@ def show_table(
     On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
     or `n_least` is None, each row becomes a block with one line for each column.
     """
-    from tasks.console import VisibleConsole
+    from tasks.console.printing import VisibleConsole
 
     columns, title = [visible(column) for column in columns], visible(title or "") or None
     cells = [[_short(cell_text(value)) if is_cut else cell_text(value) for value in row] for row in rows]
