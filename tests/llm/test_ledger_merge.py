@@ -2,8 +2,10 @@
 
 import fcntl
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from tasks.llm.batches.records import Submissions
 from tasks.llm.ledger import merge
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.schema import new_file
 from tasks.llm.ledger.spend import spend_in
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
@@ -226,3 +229,33 @@ def test_of_two_attempts_with_the_same_number_the_one_that_decided_stands(
         as_in_version_1(others[place].folder, 1)
         (others[place].folder / "calls-0.sqlite").rename(calling.folder / f"calls-{number}.sqlite")
     assert (calling(call).text, len(server.book), n_spent_calls(calling.folder)) == ("decided", 2, 2)
+
+
+def test_a_process_that_waited_for_one_that_was_killed_merges_the_files_itself(world: Any) -> None:
+    calling, _, calls = world
+    with (calling.folder / "calls.lock").open("a+") as held, ThreadPoolExecutor(1) as pool:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        replies = pool.submit(lambda: calling.together(*calls))
+        time.sleep(0.3)  # so that it waits; were it slower, the test would show less and still hold
+        fcntl.flock(held, fcntl.LOCK_UN)
+        assert [reply.text for reply in replies.result()] == ["x" * 500] * 20
+
+    assert n_spent_calls(calling.folder) == 21
+    assert not list(calling.folder.glob("calls-*.sqlite"))
+
+
+def test_a_new_file_whose_log_cannot_be_written_into_it_takes_no_place(tmp_path: Path) -> None:
+    path = tmp_path / "calls.sqlite"
+
+    def fill_while_another_reads() -> None:
+        with ExitStack() as readers, new_file(path) as connection:
+            connection.execute("insert into spent values ('a call', 1)")
+            connection.execute("pragma busy_timeout = 0")
+            new = sqlite3.connect(tmp_path / "new-calls.sqlite", isolation_level=None)
+            reader = readers.enter_context(closing(new))
+            reader.execute("begin")
+            reader.execute("select * from spent").fetchall()
+
+    with pytest.raises(sqlite3.OperationalError):
+        fill_while_another_reads()
+    assert not path.exists()

@@ -4,12 +4,13 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
 from tasks.llm.ledger.merge import merge_old_files
-from tasks.llm.ledger.paths import beside, ledger_path
+from tasks.llm.ledger.paths import beside, ledger_path, merged, old_files, repaired
 from tasks.llm.ledger.raw_pages import is_log_damaged
 from tasks.llm.ledger.repair import finish_repair, repair
 from tasks.llm.ledger.schema import DAMAGE, bring_up, connected, new_file, refuse_newer
@@ -17,6 +18,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text import one_line
 
 _LOCK = "calls.lock"
+_POLL_S = 0.05
 _MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
 _NOT_OF_THE_FILE = frozenset({
@@ -37,9 +39,8 @@ def in_use(folder: Path) -> TextIO:
     """
     lock = (folder / _LOCK).open("a+")
     try:
-        if _is_alone(lock):
-            _prepare(ledger_path(folder))
-        fcntl.flock(lock, fcntl.LOCK_SH)
+        while not _is_shared(lock, folder):
+            time.sleep(_POLL_S)
     except BaseException:
         lock.close()
         raise
@@ -117,9 +118,28 @@ def is_damage(error: Exception, path: Path) -> bool:
     return True
 
 
+def _is_shared(lock: TextIO, folder: Path) -> bool:
+    """Take the lock, shared, on a ledger that is prepared; False if another process was to prepare it and failed."""
+    ledger, had_to_wait = ledger_path(folder), False
+    if _is_alone(lock):
+        _prepare(ledger)
+    else:
+        had_to_wait = not _takes(lock, fcntl.LOCK_SH)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    is_whole = ledger.exists() and not merged(ledger).exists() and not repaired(ledger).exists()
+    if is_whole and not (had_to_wait and old_files(folder)):
+        return True
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    return False
+
+
 def _is_alone(lock: TextIO) -> bool:
+    return _takes(lock, fcntl.LOCK_EX)
+
+
+def _takes(lock: TextIO, how: int) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, how | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True

@@ -103,6 +103,9 @@ def new_file(path: Path, as_: Path | None = None) -> Iterator[sqlite3.Connection
     with contextlib.closing(connected(new)) as connection:
         bring_up(connection, new)
         yield connection
+        # Closing checkpoints too, but reports no error of it, such as a full disk; what stays in the log would be lost.
+        if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+            raise sqlite3.OperationalError(f"the log of {new.name} is in use")
     new.rename(as_ or path)
     sync(path.parent)
 
