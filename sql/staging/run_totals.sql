@@ -1,7 +1,7 @@
 -- One row: a run, with what it made and what its calls cost.
 --
 -- What a run made that did not come to its end, or is under way, is counted.
--- What it cost is told by run_costs, killed runs and runs that go on included;
+-- Its cost is in run_costs, killed runs and runs that go on included;
 -- only where a run has no calls there, such as one of another warehouse, by
 -- what it wrote down at its end.
 --

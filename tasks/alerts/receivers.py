@@ -68,7 +68,7 @@ def _send(
 
 
 def _authorities() -> bool | str:
-    """How `requests` verifies certificates: by its own authorities, or those that OpenSSL is told to use."""
+    """How `requests` verifies certificates: by its own authorities, or those that OpenSSL is configured to use."""
     return os.environ.get("SSL_CERT_FILE") or True
 
 

@@ -49,7 +49,7 @@ class VerdictRows:
     own_columns: Mapping[str, Any]
 
     def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
-        """Write a verdict, or the failure that stands in its place."""
+        """Write a verdict, or the failure that replaces it."""
         row = verdict_columns(
             self.job, self.scope, self.judging, pending.criterion, pending.verdict_id, reply, verdict
         ) | dict(self.own_columns)
@@ -63,7 +63,7 @@ class VerdictRows:
         self.report.skipped += 1
 
     def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
-        """Write what was found in a chunk of a long answer, or the failure that stands in its place."""
+        """Write what was found in a chunk of a long answer, or the failure that replaces it."""
         row = _evidence_columns(self.job, self.scope, pending, chunk, reply, evidence)
         self.evidence.add(row, reply, is_failure=evidence is None)
 
@@ -96,7 +96,7 @@ def verdict_columns(
     job: Job, scope: Scope, judging: Judging, criterion: Criterion, identity: str | None, reply: Reply,
     verdict: Verdict | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The columns of a verdict, or of the failure that stands in its place."""
+    """The columns of a verdict, or of the failure that replaces it."""
     return {
         **scope.key,
         **judging.columns,

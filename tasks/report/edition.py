@@ -49,9 +49,9 @@ class Edition:
             "bar": self.job.settings.coverage.min,
             "main": self.main,
             "run": self.job.run_id,
-            "entries": _table(self.entries, _ENTRY),
-            "judgings": _table(self.judgings, _JUDGING),
-            "changes": _table(self.changes, _CHANGE),
+            "entries": Rows.of(self.entries, _ENTRY),
+            "judgings": Rows.of(self.judgings, _JUDGING),
+            "changes": Rows.of(self.changes, _CHANGE),
             "expectations": Rows(tuple((each.check, each.text, each.meaning) for each in expectations), 3),
         }
 
@@ -190,7 +190,3 @@ def _numbered(rows: list[dict[str, Any]], label: str) -> list[dict[str, Any]]:
         row[label] = own if own not in taken else next(each for each in free if each not in taken)
         taken.add(row[label])
     return rows
-
-
-def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Rows:
-    return Rows(tuple(tuple(row[column] for column in columns) for row in rows), len(columns))

@@ -1,9 +1,9 @@
 """The SQL behind figures, with what it asks for written in, so that what is shown is what ran."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import sql
 from warehouse import quoted
@@ -15,6 +15,11 @@ class Rows:
 
     rows: tuple[tuple[Any, ...], ...]
     width: int
+
+    @classmethod
+    def of(cls, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Self:
+        """Some columns of records, in this order."""
+        return cls(tuple(tuple(record[column] for column in columns) for record in records), len(columns))
 
     @property
     def literal(self) -> str:

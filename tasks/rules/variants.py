@@ -7,7 +7,6 @@ from tasks.rules.text import is_blank
 from tasks.rules.verdict import VerdictError, json_object
 
 EXAMPLES_REMOVED, AUGMENTED = "examples_removed", "augmented"
-VARIANTS = (EXAMPLES_REMOVED, AUGMENTED)
 
 _EXAMPLE = re.compile(r"\(\s*(?:e\.\s?g\.?|eg\b|for example|for instance|such as)", re.IGNORECASE)
 _PUNCTUATION = (".", ";", ",")

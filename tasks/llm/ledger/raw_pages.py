@@ -25,11 +25,10 @@ class NoRecord(Exception):
 
 @dataclass(frozen=True)
 class Frame:
-    """A page in the log: its number, whether a commit ends with it, whether it is as it was written."""
+    """A page in the log: its number, and whether it is as it was written."""
 
     page: int
     data: bytes
-    is_commit: bool
     is_whole: bool
 
 
@@ -64,7 +63,7 @@ def frames_of(log: Buffer, page_bytes: int = PAGE_BYTES) -> list[Frame]:
         found = struct.unpack_from(">II", log, place + 16)
         is_current = log[place + 8 : place + 16] == salts
         is_whole = is_current and found == _checksum(data, order, _checksum(log[place : place + 8], order, before))
-        frames.append(Frame(page, data, size_after > 0, is_whole))
+        frames.append(Frame(page, data, is_whole))
         before = found
         if is_whole and size_after:
             n_kept = len(frames)

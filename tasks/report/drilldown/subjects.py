@@ -34,8 +34,8 @@ class Subjects:
     def given(self) -> dict[str, Any]:
         """What the queries ask for beside what all queries of a report do; labels are names here."""
         return {
-            "entries": _table(self.entries, ("model", "model_config_hash", "vintage", "key")),
-            "judgings": _table(
+            "entries": Rows.of(self.entries, ("model", "model_config_hash", "vintage", "key")),
+            "judgings": Rows.of(
                 self.judgings,
                 ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial", "key"),
             ),
@@ -85,7 +85,3 @@ def _apart(entry: Row, labels: Mapping[str, int]) -> str:
     """The label of an earlier sampling; where it is not the only one of its name, it says which sampling it is."""
     label: str = entry["entry"]
     return f"{label} {entry['vintage']}" if labels[label] > 1 else label
-
-
-def _table(rows: Sequence[Row], columns: Sequence[str]) -> Rows:
-    return Rows(tuple(tuple(row[column] for column in columns) for row in rows), len(columns))
