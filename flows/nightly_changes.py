@@ -9,8 +9,8 @@ from tasks.benchmarks import load_benchmark
 from tasks.compare import Difference, Question, compare
 from tasks.config import Job
 from tasks.console import notice
-from tasks.rules.comparison import holm
 from tasks.rules.errors import PipelineError
+from tasks.rules.statistics.comparison import holm
 from warehouse import Reader, Warehouse
 
 _JUDGING = ("model", "model_config_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial")

@@ -19,7 +19,7 @@ from tasks.dataset import with_revision
 from tasks.llm import MODEL as EMBEDDED_MODEL
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.json_text import refuse_deep
+from tasks.rules.text.json_text import refuse_deep
 from tasks.run import template_of
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)

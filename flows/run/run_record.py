@@ -14,7 +14,7 @@ from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import run_cost, store_spend, total_cost_usd
-from tasks.rules.secrecy import REFERENCE
+from tasks.rules.text.secrecy import REFERENCE
 from tasks.run import StageReport, used_by
 from warehouse import TABLES, Warehouse
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.aggregate.rows import Row, known
-from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
-from tasks.rules.statistics import draws
+from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import draws
 from warehouse import Reader
 
 METHOD = "expanded-percentile-1"

@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.aggregate.rows import Row, known
-from tasks.rules.statistics import METHOD, draws, few_to_rest_on, mean_intervals, ratio_intervals, repeated_interval
+from tasks.rules.statistics.intervals import (
+    METHOD,
+    draws,
+    few_to_rest_on,
+    mean_intervals,
+    ratio_intervals,
+    repeated_interval,
+)
 from warehouse import Reader
 
 Columns = dict[str, NDArray[Any]]

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
 from tasks.alerts.alert import Alert, Kind
-from tasks.rules.comparison import holm
-from tasks.rules.control import Drifted
+from tasks.rules.statistics.comparison import holm
+from tasks.rules.statistics.control import Drifted
 from tasks.run import StageReport
 
 _MOST_SHOWN = 3

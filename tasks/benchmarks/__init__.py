@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 
 from tasks.benchmarks.base import Benchmark
 from tasks.rules.errors import UsageError
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 
 FOLDER = Path(__file__).parent
 OWN_FOLDERS = "PRBENCH_BENCHMARKS"

@@ -12,7 +12,7 @@ from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_text, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Label, ScoreDefinition, Task, Turn
-from tasks.rules.text import is_blank
+from tasks.rules.text.characters import is_blank
 
 Row = Mapping[str, Any]
 

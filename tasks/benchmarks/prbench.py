@@ -8,7 +8,7 @@ from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_wh
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
-from tasks.rules.text import is_blank, storable
+from tasks.rules.text.characters import is_blank, storable
 
 TURNS = 10
 COLUMNS = (

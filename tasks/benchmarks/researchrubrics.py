@@ -7,9 +7,9 @@ from typing import Any
 from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
-from tasks.rules.json_text import read_json
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
-from tasks.rules.text import is_blank
+from tasks.rules.text.characters import is_blank
+from tasks.rules.text.json_text import read_json
 
 ID_COLUMNS = ("sample_id", "qid")
 """The hub's name of the id, and that of the files that keep the prompts apart."""

@@ -10,7 +10,7 @@ from typing import Any
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
 from tasks.rules.records import Criterion, Label, Task, Turn
-from tasks.rules.text import storable
+from tasks.rules.text.characters import storable
 
 _EXACT = 2**53
 

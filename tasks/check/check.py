@@ -10,7 +10,7 @@ from expectations import SUITES, Expectation, Failure, Finding, run_suite
 from tasks.benchmarks import load_benchmark
 from tasks.config import Job, expectations_of, policies_of
 from tasks.rules.errors import PipelineError
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 

@@ -9,9 +9,15 @@ import numpy as np
 import sql
 from tasks.compare.model_run import Kind, Pair, Question, Side
 from tasks.compare.pairs import pairs
-from tasks.rules.comparison import PairedDifference, holm, paired_difference, smallest_detectable, task_differences
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.statistics import FEW_OTHERS, SMALL
+from tasks.rules.statistics.comparison import (
+    PairedDifference,
+    holm,
+    paired_difference,
+    smallest_detectable,
+    task_differences,
+)
+from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 from warehouse import Reader
 
 LEVEL = 0.95

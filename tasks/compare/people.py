@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sql
-from tasks.rules.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
-from tasks.rules.statistics import few_to_rest_on
+from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import few_to_rest_on
 from warehouse import Reader
 
 Row = dict[str, Any]

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.rules.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
+from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
 """Routes whose endpoints speak OpenAI's batch interface."""

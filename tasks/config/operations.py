@@ -9,7 +9,7 @@ from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
 from tasks.config.models import Size, Strict, refuse_secrets_in
-from tasks.rules.secrecy import REFERENCE
+from tasks.rules.text.secrecy import REFERENCE
 
 Share = Annotated[float, Field(gt=0, le=1)]
 Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]

@@ -14,7 +14,7 @@ from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
-from tasks.rules.json_text import KeyTwice, read_json
+from tasks.rules.text.json_text import KeyTwice, read_json
 from warehouse import sample_path
 
 Row = Mapping[str, Any]

@@ -3,7 +3,7 @@
 import sql
 from tasks.config import Job
 from tasks.drift.sets import control_sets
-from tasks.rules.control import Drifted
+from tasks.rules.statistics.control import Drifted
 from tasks.run import open_scope
 from warehouse import Warehouse
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.config import Job
 from tasks.drift.sets import control_sets
-from tasks.rules.control import METHOD, Night, limits
+from tasks.rules.statistics.control import METHOD, Night, limits
 from tasks.run import Scope
 from warehouse import Reader
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import sql
 from tasks.config import Job
-from tasks.rules.cells import defused
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
+from tasks.rules.text.cells import defused
 from tasks.rules.verdict import BINARY, TERNARY
 from tasks.run import StageReport, conversations_of, open_scope
 from warehouse import Warehouse, write_atomically

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import sql
-from tasks.rules.statistics import few_to_rest_on, mean_intervals
+from tasks.rules.statistics.intervals import few_to_rest_on, mean_intervals
 from warehouse import Reader
 
 _FIGURES = (

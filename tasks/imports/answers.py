@@ -7,8 +7,8 @@ import sql
 from tasks.benchmarks.rows import as_text
 from tasks.config import Job
 from tasks.imports.files import Given, ImportRefused, number_of, required_text, vintage_in
-from tasks.rules.cells import readings, shows
-from tasks.rules.text import is_blank
+from tasks.rules.text.cells import readings, shows
+from tasks.rules.text.characters import is_blank
 from warehouse import Reader, Warehouse
 
 Answer = dict[str, Any]

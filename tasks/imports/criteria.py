@@ -8,8 +8,8 @@ import sql
 from tasks.benchmarks.rows import as_text
 from tasks.config import ORIGINAL
 from tasks.imports.files import Given, ImportRefused, NotHere, number_of, required_text
-from tasks.rules.cells import readings
-from tasks.rules.text import is_blank
+from tasks.rules.text.cells import readings
+from tasks.rules.text.characters import is_blank
 from warehouse import Reader
 
 

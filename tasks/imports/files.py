@@ -12,8 +12,8 @@ from tasks.config import Job
 from tasks.dataset import read_rows
 from tasks.imports.retraction import batch_in, retraction_row
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.json_text import read_json
-from tasks.rules.text import is_blank
+from tasks.rules.text.characters import is_blank
+from tasks.rules.text.json_text import read_json
 from tasks.run import StageReport
 from warehouse import Warehouse
 

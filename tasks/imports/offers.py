@@ -12,7 +12,7 @@ from tasks.imports.documents import SUFFIXES
 from tasks.imports.files import BATCH_HEX, Given, ImportRefused, batch_of, given_rows, in_known_shape
 from tasks.imports.naming import Pattern, pattern_of
 from tasks.rules.errors import UsageError
-from tasks.rules.text import is_blank
+from tasks.rules.text.characters import is_blank
 
 
 class Offered(NamedTuple):

@@ -23,7 +23,7 @@ from tasks.imports.files import (
 from tasks.imports.offers import Offered, offer_of
 from tasks.llm import EMPTY, OK
 from tasks.rules.identity import IMPORTED, response_id
-from tasks.rules.text import count_alphanumeric, shows_nothing
+from tasks.rules.text.characters import count_alphanumeric, shows_nothing
 from tasks.run import NO_CALL, StageReport
 from warehouse import Reader, Warehouse
 

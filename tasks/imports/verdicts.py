@@ -24,7 +24,7 @@ from tasks.imports.files import (
     store,
 )
 from tasks.rules.identity import IMPORTED, verdict_id
-from tasks.rules.text import is_blank
+from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run import NO_CALL, StageReport
 from warehouse import Warehouse

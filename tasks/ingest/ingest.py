@@ -10,7 +10,7 @@ from tasks.benchmarks.base import Benchmark, RowError
 from tasks.config import Job
 from tasks.dataset import Source, SourceError, source_of
 from tasks.rules.records import Task
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 from tasks.run import StageReport
 from warehouse import Warehouse
 

@@ -20,7 +20,7 @@ from tasks.llm import (
 )
 from tasks.rules import evidence
 from tasks.rules.identity import BASE_VINTAGE
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 from tasks.rules.verdict import PARSE_ERROR, Verdict, VerdictError, parse_verdict, reminder, reply_format
 from tasks.run import Judging
 

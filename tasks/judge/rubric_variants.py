@@ -12,7 +12,7 @@ from tasks.llm import OK, Call, NotCalled, Reply, warm_up
 from tasks.prompts import load_template
 from tasks.rules.identity import criterion_hash, template_hash
 from tasks.rules.quoting import prompt_on
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import (

@@ -9,8 +9,8 @@ from typing import Any
 from tasks.console import rewrite_log_records
 from tasks.llm.transport.disguises import REDACTED, SHORTEST, without
 from tasks.rules.errors import UsageError
-from tasks.rules.secrecy import REFERENCE, is_secret_name
-from tasks.rules.text import one_line, storable
+from tasks.rules.text.characters import one_line, storable
+from tasks.rules.text.secrecy import REFERENCE, is_secret_name
 
 _SECRET_NAME = re.compile(r"KEY(?!BOARD)|TOKEN(?!IZ)|SECRET|PASSWORD|CREDENTIAL|AUTH(?!OR(?!IZ))", re.IGNORECASE)
 _URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s'\"]+@")

@@ -7,7 +7,7 @@ from typing import Any
 from tasks.llm.redaction import redacted, safe
 from tasks.llm.request import NO_PRICES, Prices
 from tasks.llm.transport.bodies import Body
-from tasks.rules.text import one_line, storable
+from tasks.rules.text.characters import one_line, storable
 
 OK = "ok"
 REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY = "refused", "truncated", "context_length", "empty"

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasks.dataset import open_inside
 from tasks.rules.errors import PipelineError
-from tasks.rules.json_text import read_json
+from tasks.rules.text.json_text import read_json
 from warehouse import write_atomically
 
 

@@ -24,7 +24,7 @@ from tasks.llm import EMPTY, OK, KeptReplies, KeptReply, Ledger, kept_replies
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.evidence import parse_evidence
 from tasks.rules.rereading import PARSER_VERSION, JudgeReplies, answer_again, may_differ
-from tasks.rules.text import count_alphanumeric, one_line
+from tasks.rules.text.characters import count_alphanumeric, one_line
 from tasks.rules.verdict import DECIDED, PARSE_ERROR, Verdict, parse_verdict
 from tasks.run import LEDGER, judge_target, target_of
 from warehouse import TABLES, StoredRows, Warehouse

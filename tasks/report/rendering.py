@@ -21,7 +21,7 @@ from tasks.report.figures import Figure, Page, Rows
 from tasks.report.site import Site
 from tasks.report.tables import table
 from tasks.report.wording import words
-from tasks.rules.cells import defused
+from tasks.rules.text.cells import defused
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'none'; "
@@ -141,7 +141,7 @@ def _says(figure: Figure, benchmark: Benchmark) -> str:
 def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
 
-    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.cells`).
+    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

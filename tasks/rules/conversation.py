@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tasks.rules.records import Turn
-from tasks.rules.text import is_blank, shows_nothing
+from tasks.rules.text.characters import is_blank, shows_nothing
 
 Message = tuple[str, str]
 """(role, content)"""

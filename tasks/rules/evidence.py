@@ -5,7 +5,7 @@ from typing import Any
 
 from tasks.rules.conversation import Message
 from tasks.rules.quoting import prompt_on
-from tasks.rules.text import is_blank, storable
+from tasks.rules.text.characters import is_blank, storable
 from tasks.rules.verdict import VerdictError, json_object
 
 PLACES = ("<<conversation>>", "<<place>>", "<<part>>", "<<rubric_item>>")

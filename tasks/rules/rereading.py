@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tasks.rules.text import shows_nothing
+from tasks.rules.text.characters import shows_nothing
 from tasks.rules.verdict import Verdict, VerdictError
 
 PARSER_VERSION = 2

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.hardness import select_hardest
-from tasks.rules.statistics import RESAMPLES, SEED
+from tasks.rules.statistics.intervals import RESAMPLES, SEED
 
 Floats = NDArray[np.float64]
 

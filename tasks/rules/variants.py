@@ -3,7 +3,7 @@
 import re
 
 from tasks.rules.identity import digest
-from tasks.rules.text import is_blank
+from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import VerdictError, json_object
 
 EXAMPLES_REMOVED, AUGMENTED = "examples_removed", "augmented"

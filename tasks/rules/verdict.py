@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.rules.conversation import UnfinishedThinking, without_thinking
-from tasks.rules.text import storable
+from tasks.rules.text.characters import storable
 
 MET, PARTIAL, UNMET = "met", "partial", "unmet"
 DECIDED = (MET, PARTIAL, UNMET)

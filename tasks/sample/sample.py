@@ -10,7 +10,7 @@ from tasks.console import advance
 from tasks.llm import EMPTY, OK, Call, NotCalled, Reply, Target
 from tasks.rules.conversation import NOTHING_SHOWN, final_text
 from tasks.rules.identity import response_id
-from tasks.rules.text import count_alphanumeric
+from tasks.rules.text.characters import count_alphanumeric
 from tasks.run import (
     PartWriter,
     Scope,

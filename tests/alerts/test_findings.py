@@ -16,7 +16,7 @@ from tasks.alerts import (
     failure,
     skipped,
 )
-from tasks.rules.control import Drifted
+from tasks.rules.statistics.control import Drifted
 from tasks.run.stage_report import StageReport
 
 FELL = {

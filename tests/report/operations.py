@@ -8,9 +8,9 @@ from datetime import datetime
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.config.policies import default_policy, expectations_of
-from tasks.rules.control import METHOD, Night, limits
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, Task
+from tasks.rules.statistics.control import METHOD, Night, limits
 from tests.builders import row
 from tests.report.contenders import DRIFT_NIGHT, NIGHTS, run_of
 from tests.report.results import BASE_RUN, CAUSES, Row

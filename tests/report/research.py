@@ -19,8 +19,8 @@ from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
 from tasks.rules.identity import IMPORTED
 from tasks.rules.records import Criterion, Task
-from tasks.rules.statistics import draws
-from tasks.rules.text import count_alphanumeric
+from tasks.rules.statistics.intervals import draws
+from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.missing_work import judgings, model_hashes
 from tests.builders import at, job_on, row, write_jsonl
 from tests.report.attacks import Taint

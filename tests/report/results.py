@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
-from tasks.rules.text import count_alphanumeric
+from tasks.rules.text.characters import count_alphanumeric
 from tasks.run.missing_work import Judging
 from tests.builders import row
 from tests.report.attacks import Taint

@@ -13,7 +13,7 @@ from tasks.config.settings import Job
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.notices import Notice, notices
 from tasks.report.pages.overview import OVERVIEW, facts
-from tasks.rules.cells import as_before
+from tasks.rules.text.cells import as_before
 from tests.builders import at, row
 from tests.report.browser import visiting
 from tests.report.drilled import answered, data, store, tiny_job

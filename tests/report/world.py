@@ -23,7 +23,7 @@ from tasks.drift import drifted
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
-from tasks.rules.statistics import draws
+from tasks.rules.statistics.intervals import draws
 from tasks.run.missing_work import judgings, model_hashes
 from tests.report.attacks import Taint
 from tests.report.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of

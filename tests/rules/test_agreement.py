@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from sklearn.metrics import cohen_kappa_score, f1_score
 
-from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
-from tasks.rules.statistics import draws
+from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import draws
 
 MEASURES = [kappa, macro_f1, raw_agreement]
 LABELLED = st.integers(2, 4).flatmap(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import stats
 
-from tasks.rules.comparison import PairedDifference, holm, paired_difference
-from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, SMALL, mean_intervals
+from tasks.rules.statistics.comparison import PairedDifference, holm, paired_difference
+from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, mean_intervals
 
 DIFFERENCES = arrays.arrays(
     np.float64,

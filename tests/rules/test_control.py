@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.rules.control import FALSE_ALARMS, Limits, Night, least_agreeing, limits
+from tasks.rules.statistics.control import FALSE_ALARMS, Limits, Night, least_agreeing, limits
 
 
 @st.composite

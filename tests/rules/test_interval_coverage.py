@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.rules.comparison import paired_difference
-from tasks.rules.statistics import SMALL, draws
+from tasks.rules.statistics.comparison import paired_difference
+from tasks.rules.statistics.intervals import SMALL, draws
 from tests.benchmarks.interval_coverage import ROUGH_WORLDS, WORLDS, cell, wider
 
 pytestmark = pytest.mark.slow

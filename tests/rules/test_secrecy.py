@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tasks.rules.secrecy import is_reference, is_secret_name, literal_secret
+from tasks.rules.text.secrecy import is_reference, is_secret_name, literal_secret
 
 
 @pytest.mark.parametrize(

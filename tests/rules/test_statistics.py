@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tasks.rules.quantiles import expanded_tails, quantile_pairs, student_quantile
-from tasks.rules.statistics import (
+from tasks.rules.statistics.intervals import (
     FEWEST_OTHERS,
     draws,
     few_to_rest_on,
@@ -21,7 +20,8 @@ from tasks.rules.statistics import (
     ratio_intervals,
     repeated_interval,
 )
-from tasks.rules.studentised import WIDEST
+from tasks.rules.statistics.quantiles import expanded_tails, quantile_pairs, student_quantile
+from tasks.rules.statistics.studentised import WIDEST
 
 SCORES = arrays.arrays(
     np.float64, st.tuples(st.integers(2, 12), st.integers(1, 3)), elements=st.floats(-1, 1, allow_subnormal=False)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.rules.text import count_alphanumeric, is_blank, one_line, shows_nothing, storable
+from tasks.rules.text.characters import count_alphanumeric, is_blank, one_line, shows_nothing, storable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=[]), max_size=30)
 """Lone surrogates among it."""

@@ -16,8 +16,8 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 import tasks.aggregate.agreement as measuring
 from tasks.aggregate import aggregate
-from tasks.rules.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
-from tasks.rules.statistics import draws
+from tasks.rules.statistics.agreement import agreement_intervals, kappa, krippendorff_alpha, macro_f1, raw_agreement
+from tasks.rules.statistics.intervals import draws
 from tests.builders import admitted, criterion, job_on, response, row, verdict
 from warehouse import Reader, Warehouse
 

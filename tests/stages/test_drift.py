@@ -15,7 +15,7 @@ import pytest
 
 from tasks.config.settings import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
-from tasks.rules.control import Drifted
+from tasks.rules.statistics.control import Drifted
 from tasks.run.stage_report import StageReport
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved

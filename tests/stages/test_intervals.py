@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, METHOD, SMALL, draws, mean_intervals, ratio_intervals
+from tasks.rules.statistics.intervals import (
+    FEW_OTHERS,
+    FEWEST_OTHERS,
+    METHOD,
+    SMALL,
+    draws,
+    mean_intervals,
+    ratio_intervals,
+)
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.stages.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
 from tests.warehouse.parts import forget_parts

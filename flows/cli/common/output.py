@@ -9,7 +9,7 @@ from typing import Any
 
 from flows.cli.common.tables import Rows, cell_text, show_table
 from tasks.console import exact
-from tasks.rules.visible import visible, visible_json
+from tasks.rules.text.visible import visible, visible_json
 
 _HEADINGS = {"cost_usd": "cost in USD", "what": "item"}
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tasks.rules.visible import visible
+from tasks.rules.text.visible import visible
 
 if TYPE_CHECKING:
     from tasks.console.printing import VisibleConsole

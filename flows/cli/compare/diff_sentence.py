@@ -3,8 +3,8 @@
 import numpy as np
 
 from tasks.compare import ALPHA, Answer, Difference, Flips, Side, short
-from tasks.rules.comparison import task_differences
-from tasks.rules.statistics import FEWEST_OTHERS
+from tasks.rules.statistics.comparison import task_differences
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
 
 CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",

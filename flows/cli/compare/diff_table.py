@@ -19,7 +19,7 @@ from flows.cli.compare.diff_sentence import (
     where_in,
 )
 from tasks.compare import Answer, Difference, Flips, flips_of, short
-from tasks.rules.statistics import FEW_OTHERS, FEWEST_OTHERS, SMALL
+from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
 from warehouse import Reader
 
 SMALL_MARK = "°"

@@ -33,14 +33,14 @@ def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
 
 def is_small(record: Mapping[str, Any]) -> bool:
     """Whether a figure is based on too few tasks, as it says itself or else by their number."""
-    from tasks.rules.statistics import SMALL
+    from tasks.rules.statistics.intervals import SMALL
 
     return bool(record.get("is_small", record.get("n_tasks", SMALL) < SMALL))
 
 
 def small_note() -> str:
     """What the mark at a figure means."""
-    from tasks.rules.statistics import FEW_OTHERS, SMALL
+    from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 
     few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
     return f"{SMALL_MARK} {few}: the interval may be too narrow"

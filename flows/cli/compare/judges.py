@@ -47,7 +47,7 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
 
 
 def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> None:
-    from tasks.rules.statistics import SMALL
+    from tasks.rules.statistics.intervals import SMALL
 
     label = {by: "label"} if by else {}
     apart = [pair for pair in pairs if not pair["is_member"]]

@@ -11,7 +11,7 @@ from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
     from tasks.config import Job
-    from tasks.rules.table import Table
+    from tasks.rules.text.table import Table
 
 
 @click.command(cls=Command, epilog=examples(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tasks.rules.table import Table
+from tasks.rules.text.table import Table
 
 Record = dict[str, Any]
 _NEEDED = {"mean_score", "ci_low", "mistake_share"}

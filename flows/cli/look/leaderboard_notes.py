@@ -41,8 +41,8 @@ def _on_intervals(records: Sequence[Record]) -> list[str]:
     marked = [r[low] for r in records for mark, low in _SMALL_MARKS.items() if r.get(mark)]
     lines = []
     if marked:
-        from tasks.rules.statistics import FEWEST_OTHERS
-        from tasks.rules.statistics import SMALL as FEW
+        from tasks.rules.statistics.intervals import FEWEST_OTHERS
+        from tasks.rules.statistics.intervals import SMALL as FEW
 
         if any(low is not None for low in marked):
             lines.append(f"{SMALL} fewer than {FEW} tasks, or few that differ: the interval may be too narrow")

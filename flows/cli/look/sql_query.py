@@ -10,7 +10,7 @@ from typing import BinaryIO
 import duckdb
 
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.table import Table
+from tasks.rules.text.table import Table
 from warehouse import reporting_damage
 
 MOST_COUNTED = 10_000

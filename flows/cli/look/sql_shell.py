@@ -24,8 +24,8 @@ from flows.cli.look.sql_describe import Catalogue, columns_query, nearest, read_
 from flows.cli.look.sql_query import MOST_COUNTED, run_sql
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.table import Table
-from tasks.rules.visible import always_shown, visible
+from tasks.rules.text.table import Table
+from tasks.rules.text.visible import always_shown, visible
 
 # What is typed, pasted or remembered is shown too; Prompt Toolkit itself shows the first 160 characters only.
 Char.display_mappings.update({character: visible(character) for character in always_shown() if ord(character) > 0xA0})

@@ -13,7 +13,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config import Endpoint, Job, Receiver, expectations_of, policies_of
 from tasks.llm import filled_in, filled_in_secrets, is_embedded, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.secrecy import is_reference
+from tasks.rules.text.secrecy import is_reference
 from tasks.run import template_of
 
 _KEYS = {

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
-from tasks.rules.text import count_alphanumeric
+from tasks.rules.text.characters import count_alphanumeric
 
 Word = Mapping[str, Any]
 """A word as pdfplumber gives it: `text`, its box `x0`, `x1`, `top`, `bottom` in points, `upright`; and `uri`."""

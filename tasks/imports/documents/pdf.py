@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tasks.imports.documents.converted import Converted, DocumentRefused
 from tasks.imports.documents.layout import Line, Word, lines_of, markdown_of
-from tasks.rules.text import storable
+from tasks.rules.text.characters import storable
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page

@@ -10,7 +10,7 @@ from typing import Any
 
 from tasks.llm.replies import OK, Reply
 from tasks.llm.request import Prices
-from tasks.rules.text import storable
+from tasks.rules.text.characters import storable
 
 _REPLY = (
     "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",

@@ -15,7 +15,7 @@ from tasks.llm.ledger.raw_pages import is_log_damaged
 from tasks.llm.ledger.repair import finish_repair, repair
 from tasks.llm.ledger.schema import DAMAGE, bring_up, connected, new_file, refuse_newer
 from tasks.rules.errors import PipelineError
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 
 _LOCK = "calls.lock"
 _POLL_S = 0.05

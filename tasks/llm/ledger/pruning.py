@@ -15,7 +15,7 @@ from tasks.llm.batches.records import ENDED
 from tasks.llm.ledger.files import alone, writer_of
 from tasks.llm.ledger.schema import DAMAGE
 from tasks.rules.errors import PipelineError
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 
 _AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]

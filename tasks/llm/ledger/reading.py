@@ -12,7 +12,7 @@ from tasks.llm.ledger.files import in_use, is_damage, reader_of
 from tasks.llm.ledger.paths import ledger_path
 from tasks.llm.ledger.schema import DAMAGE
 from tasks.rules.errors import PipelineError
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 
 _HISTORY = """
     select spent.attempt, calls.rowid, calls.* from (select ? as wanted)

@@ -12,7 +12,7 @@ from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.paths import files_to_read
 from tasks.llm.replies import OK
 from tasks.rules.errors import PipelineError
-from tasks.rules.text import one_line
+from tasks.rules.text.characters import one_line
 
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")

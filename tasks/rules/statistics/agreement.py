@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.quantiles import Floats, expanded_tails, quantile_pairs
-from tasks.rules.statistics import RESAMPLES, SEED, draws, figure_chunks
-from tasks.rules.studentised import Draws
+from tasks.rules.statistics.intervals import RESAMPLES, SEED, draws, figure_chunks
+from tasks.rules.statistics.quantiles import Floats, expanded_tails, quantile_pairs
+from tasks.rules.statistics.studentised import Draws
 
 Counts = NDArray[Any]
 Measure = Callable[[Floats], Floats]

@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.quantiles import Floats, student_quantile
-from tasks.rules.studentised import Draws, studentised
+from tasks.rules.statistics.quantiles import Floats, student_quantile
+from tasks.rules.statistics.studentised import Draws, studentised
 
 RESAMPLES = 10_000
 SEED = 20251114

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from tasks.rules.quantiles import Floats, student_quantile
-from tasks.rules.statistics import FEWEST_OTHERS, RESAMPLES, SEED, draws, few_to_rest_on, n_differing
-from tasks.rules.studentised import TOUCHES, studentised
+from tasks.rules.statistics.intervals import FEWEST_OTHERS, RESAMPLES, SEED, draws, few_to_rest_on, n_differing
+from tasks.rules.statistics.quantiles import Floats, student_quantile
+from tasks.rules.statistics.studentised import TOUCHES, studentised
 
 POWER = 0.8
 """The chance with which a difference of the smallest detectable size is found."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.quantiles import Floats, sorted_quantile_pairs, student_quantile, student_two_sided
+from tasks.rules.statistics.quantiles import Floats, sorted_quantile_pairs, student_quantile, student_two_sided
 
 Draws = NDArray[np.floating[Any]]
 Singles = NDArray[np.float32]

@@ -1,0 +1,1 @@
+"""Intervals, comparisons, agreement and control limits: NumPy on values per task."""
