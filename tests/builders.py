@@ -11,7 +11,7 @@ from tasks.benchmarks.prbench import SCORES
 from tasks.config.settings import Job, Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.identity import criterion_hash
-from tests.hub.rows import hub_criterion, hub_row
+from tests.tasks.dataset.rows import hub_criterion, hub_row
 from warehouse.contracts.tables import TABLES
 
 SHARED_DATA = Path(__file__).parents[1] / "../shared/data"

@@ -20,7 +20,7 @@ from tasks.report import build
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
 from tests.builders import job_on
-from tests.report.browser import browsing, chromium, visiting
+from tests.tasks.report.browser import browsing, chromium, visiting
 from warehouse import Warehouse
 
 _COPIES = {

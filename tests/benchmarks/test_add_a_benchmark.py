@@ -22,7 +22,7 @@ from tests.builders import write_jsonl
 from tests.faults.answers import Answer
 from tests.faults.content import Request, prompt_of
 from tests.faults.server import FaultServer
-from tests.stages.runs import judged, prepared, sampled
+from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
 
 GUIDE = Path(benchmarks.__file__).with_name("README.md").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from tasks.report import Written
 from tests.builders import job_on
 from tests.flows.conftest import PROJECT, Command
 from tests.flows.prefect_server import browser
-from tests.stages.runs import prepared
+from tests.tasks.run.runs import prepared
 
 pytestmark = pytest.mark.slow
 SAMPLES = PROJECT / "warehouse/samples"

@@ -16,7 +16,7 @@ from tasks.maintain.run_history import latest_runs, run_cost, spent, total_cost_
 from tasks.maintain.spend import store_spend
 from tasks.report.queries import filled
 from tests.builders import at, row
-from tests.flows.test_keeping import folder, job, write
+from tests.flows.cli.test_keeping import folder, job, write
 from warehouse import Warehouse
 
 __all__ = ["folder", "job"]

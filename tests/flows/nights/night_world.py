@@ -1,0 +1,199 @@
+"""A configuration with a pinned and a nightly model, the provider that both talk to, and everybody who is told."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tests.faults.content import criterion_of, prompt_of
+from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, meets, well_behaved
+from tests.flows.conftest import PROJECT, Command, Done
+from tests.tasks.alerts.servers import Hook, Reply, serving_hook
+
+N_TASKS, N_CRITERIA, N_CONTROL = 8, 98, 20
+"""The sample that ships, and as many control verdicts as the nights here judge anew."""
+CONCURRENCY = 8
+SAMPLE = PROJECT / "warehouse/samples/prbench.jsonl"
+_TAKE = re.compile(r" Take \d+\.")
+_WORSE = " In short, nobody knows."
+_MARKER = re.compile(r"\d{16}")
+
+
+@dataclass
+class Weather:
+    """How the provider behaves: each answer is a new one, and a verdict depends on what is asked and on the model."""
+
+    has_regressed: bool = False
+    """The nightly model's answers meet about half of what they met."""
+    judge_drifts: bool = False
+    """The judge calls nothing met."""
+    delay_s: float = 0.0
+    refused: str = ""
+    """A model whose key is wrong."""
+
+    def __call__(self, request: Request, number: int) -> Answer:
+        if request["model"] == self.refused:
+            return Answer(status=401, error={"message": "wrong key", "type": "auth", "code": None})
+        return Answer(self._text(request, number), delay_s=self.delay_s)
+
+    def _text(self, request: Request, number: int) -> str:
+        if is_judging(request):
+            return json.dumps({"explanation": "as the test says", "criteria_met": self.is_met(request)})
+        worse = _WORSE if self.has_regressed and request["model"] == "fresh" else ""
+        return f"{well_behaved(request, number).text} Take {number}.{worse}"
+
+    def is_met(self, request: Request) -> bool:
+        """The verdict on what a request asks."""
+        prompt = _MARKER.sub("", _TAKE.sub("", prompt_of(request)))
+        if self.judge_drifts or (_WORSE in prompt and meets(f"worse {prompt}")):
+            return False
+        return meets(prompt.replace(_WORSE, ""))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A night from the outside: what the command said, who was called for what, and who was told what."""
+
+    said: Done
+    entries: Sequence[Entry]
+    messages: Sequence[dict[str, Any]]
+    n_pings: int
+    weather: Weather
+
+    @property
+    def calls(self) -> list[Request]:
+        """What was asked."""
+        return [entry.request for entry in self.entries]
+
+    @property
+    def sampled(self) -> list[str]:
+        """The models that were asked for answers, one for each call."""
+        return [request["model"] for request in self.calls if not is_judging(request)]
+
+    @property
+    def n_judged(self) -> int:
+        """The calls to judges."""
+        return sum(map(is_judging, self.calls))
+
+    @property
+    def alerts(self) -> dict[str, dict[str, Any]]:
+        """The alerts of the one message of the night by their kind, each kind once."""
+        if not self.messages:
+            return {}
+        (message,) = self.messages
+        found = {alert["kind"]: alert for alert in message["alerts"]}
+        assert len(found) == len(message["alerts"])
+        return found
+
+    def values(self, model: str) -> dict[str, Fraction]:
+        """The score of each task by what the judge was asked about answers that were made in this night."""
+        weights, points, most = _weights(), dict[str, Fraction](), dict[str, Fraction]()
+        for task, weight in weights.values():
+            most[task] = most.get(task, Fraction(0)) + max(weight, Fraction(0))
+        # What had been asked before is the control set.
+        first = [entry.request for entry in self.entries if entry.number == 0 and is_judging(entry.request)]
+        mine = [request for request in first if f" by {model}." in prompt_of(request)]
+        for title, is_met in {_title(each): self.weather.is_met(each) for each in mine}.items():
+            task, weight = weights[title]
+            points[task] = points.get(task, Fraction(0)) + weight * is_met
+        return {task: points[task] / most[task] for task in points}
+
+
+def _title(request: Request) -> str:
+    return criterion_of(prompt_of(request)).strip()
+
+
+def _weights() -> dict[str, tuple[str, Fraction]]:
+    """Title of a criterion -> its task and weight, as the file that ships has them."""
+    found = {}
+    for line in SAMPLE.read_text(encoding="utf-8").splitlines():
+        task = json.loads(line)
+        for criterion in task["rubric"]:
+            notes = criterion["annotations"]
+            weight = notes[notes["weight_class"].replace(" ", "_") + "_weight"]
+            found[criterion["title"].strip()] = task["task"], Fraction(weight)
+    assert len(found) == N_CRITERIA
+    return found
+
+
+def sign_flip_p(differences: Sequence[Fraction]) -> Fraction:
+    """The share of all flips of signs whose sum is as far from nothing as the one that was seen."""
+    seen = abs(sum(differences))
+    sums = [
+        abs(sum(sign * each for sign, each in zip(signs, differences, strict=True)))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    return Fraction(sum(each >= seen for each in sums), len(sums))
+
+
+@dataclass
+class NightWorld:
+    """A folder with a configuration and a warehouse, the provider, and the receivers of alerts."""
+
+    command: Command
+    server: FaultServer
+    told: Hook
+    failing: Hook
+    switch: Hook
+    weather: Weather = field(default_factory=Weather)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """The configuration, to be changed and written again."""
+        return {
+            "dataset": {"source": "tasks.jsonl"},
+            "models": [self.endpoint("pinned"), self.endpoint("fresh", resample="nightly")],
+            "judges": [self.endpoint("judge")],
+            "limits": {"concurrency": CONCURRENCY, "attempts": 2},
+            "drift": {"verdicts": N_CONTROL},
+            "retention": {"replies_days": 1},
+            "alerts": {
+                "to": [{"webhook": self.told.address}, {"webhook": self.failing.address}],
+                "ping": self.switch.address,
+                "attempts": 1,
+            },
+        }
+
+    def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
+        return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
+
+    def configure(self, **changes: Any) -> None:
+        """Write the configuration, with some of it changed from now on."""
+        self.settings.update(changes)
+        self.command.configure(**self.settings)
+
+    def night(self, label: str, *options: str, code: int = 0, **weather: Any) -> Seen:
+        """A night as the command does it."""
+        return self.watched("nightly", "--night", label, *options, code=code, **weather)
+
+    def watched(self, *arguments: str, code: int = 0, **weather: Any) -> Seen:
+        """A command in this process, with all that it brought about."""
+        self.weather = Weather(**weather)
+        self.server.behaviour = self.weather
+        before = len(self.server.entries), len(self.told.calls), len(self.switch.calls)
+        said = self.command(*arguments, "--warehouse", "data", code=code)
+        return Seen(
+            said,
+            self.server.entries[before[0] :],
+            [call.json for call in self.told.calls[before[1] :]],
+            len(self.switch.calls) - before[2],
+            self.weather,
+        )
+
+
+@contextmanager
+def night_world(folder: Path) -> Iterator[NightWorld]:
+    """A world with a copy of the sample, nothing done yet; one of the two receivers always fails."""
+    shutil.copy(SAMPLE, folder / "tasks.jsonl")
+    with FaultServer() as server, serving_hook() as told, serving_hook() as failing, serving_hook() as switch:
+        failing.plan = [Reply(500)] * 1_000
+        world = NightWorld(Command(folder), server, told, failing, switch)
+        world.configure()
+        yield world

@@ -1,0 +1,366 @@
+"""Nights and backfills as a person starts them: who is called for what, what is stored, and who is told what."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from subprocess import Popen
+from typing import Any
+
+import pytest
+
+from tests.faults.server import is_judging
+from tests.flows.nights.night_world import (
+    CONCURRENCY,
+    N_CONTROL,
+    N_CRITERIA,
+    N_TASKS,
+    NightWorld,
+    Seen,
+    Weather,
+    night_world,
+    sign_flip_p,
+)
+
+pytestmark = pytest.mark.slow
+A_NIGHT = N_TASKS + N_CRITERIA + N_CONTROL
+"""Calls of a night: one model is sampled anew and judged, and the control set is."""
+
+
+@dataclass
+class Nights:
+    """Five nights in a row, the first one done twice, and a sixth that fails."""
+
+    world: NightWorld
+    first: Seen
+    again: Seen
+    second: Seen
+    regressed: Seen
+    drifted: Seen
+    failed: Seen
+
+
+@pytest.fixture(scope="module")
+def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
+    assert prefect_api
+    with night_world(tmp_path_factory.mktemp("nights")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def nights(world: NightWorld) -> Nights:
+    data, away = world.command.folder / "tasks.jsonl", world.command.folder / "away.jsonl"
+    first, again, second = (world.night(f"2026-11-0{day}") for day in (1, 1, 2))
+    regressed = world.night("2026-11-03", "--json", has_regressed=True)
+    drifted = world.night("2026-11-04", judge_drifts=True)
+    data.rename(away)
+    failed = world.night("2026-11-05", code=2)
+    away.rename(data)
+    return Nights(world, first, again, second, regressed, drifted, failed)
+
+
+def test_a_night_calls_for_what_is_sampled_nightly_and_for_the_control_set_and_again_for_nothing(
+    nights: Nights,
+) -> None:
+    assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
+    assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
+    assert nights.again.calls == []
+    assert "all verdicts are present, no model call made" in nights.again.said.stderr
+    assert (nights.second.sampled, nights.second.n_judged) == (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL)
+
+
+def test_a_night_tidies_up_the_ledger_that_it_wrote_itself(nights: Nights) -> None:
+    (line,) = [line for line in nights.second.said.stderr.splitlines() if line.startswith("compact: ")]
+    assert "0 raw replies older than 1 days deleted" in line
+    assert "ledger files skipped" not in line
+
+
+def test_nights_without_a_change_alarm_nobody(nights: Nights) -> None:
+    assert [night.messages for night in (nights.first, nights.again, nights.second)] == [[], [], []]
+
+
+def test_the_leaderboard_ranks_the_latest_vintages_together_and_shows_all_when_asked(nights: Nights) -> None:
+    def shown(*options: str) -> list[tuple[str, str, int]]:
+        rows = nights.world.command.json("leaderboard", "--warehouse", "data", *options)
+        return [(row["model"], row["vintage"], row["rank"]) for row in rows]
+
+    assert shown() == [("pinned", "base", 1), ("fresh", "2026-11-04", 2)]
+    assert shown("--vintage", "2026-11-02") == [("fresh", "2026-11-02", 1)]
+    every = {(model, vintage) for model, vintage, _ in shown("--vintage", "all")}
+    assert every == {("pinned", "base"), *(("fresh", f"2026-11-0{day}") for day in range(1, 5))}
+
+
+def test_a_regression_is_found_and_sent_with_the_right_numbers(nights: Nights) -> None:
+    before, after = nights.second.values("fresh"), nights.regressed.values("fresh")
+    differences = [after[task] - before[task] for task in before]
+    (alert,) = nights.regressed.alerts.values()
+    facts = alert["facts"]
+
+    assert len(differences) == N_TASKS
+    assert (alert["kind"], alert["subject"]) == ("score_drop", "fresh")
+    assert (facts["first_vintage"], facts["second_vintage"]) == ("2026-11-02", "2026-11-03")
+    assert facts["first_mean"] == pytest.approx(float(sum(before.values()) / N_TASKS))
+    assert facts["second_mean"] == pytest.approx(float(sum(after.values()) / N_TASKS))
+    assert facts["difference"] == pytest.approx(float(sum(differences) / N_TASKS))
+    # Both tests, that of the interval and an independent one, say that it is no chance.
+    assert facts["p_value"] == facts["p_adjusted"] < 0.05
+    assert float(sign_flip_p(differences)) < 0.05
+    assert facts["ci_low"] < facts["difference"] < facts["ci_high"] < 0
+    assert (facts["n_tasks"], facts["judge_drifted"]) == (N_TASKS, False)
+    assert f"fresh fell by {-facts['difference']:.3f} on tasks" in alert["line"]
+    assert "drifted" not in alert["line"]
+
+
+def test_the_result_for_machines_holds_the_alerts(nights: Nights) -> None:
+    result = json.loads(nights.regressed.said.stdout)
+    assert (result["night"], result["outcome"]) == ("2026-11-03", "done")
+    assert result["alerts"] == list(nights.regressed.alerts.values())
+
+
+def test_vintages_are_compared_and_the_history_has_the_change(nights: Nights) -> None:
+    before, after = nights.second.values("fresh"), nights.regressed.values("fresh")
+    change = pytest.approx(float(sum(after[task] - before[task] for task in before) / N_TASKS))
+    (compared,) = nights.world.command.json("diff", "2026-11-02", "2026-11-03", "--warehouse", "data")["comparisons"]
+    history = nights.world.command.sql(
+        "select vintage, previous_vintage, change from score_history where model = 'fresh' and is_primary order by 1"
+    )
+
+    assert compared["difference"] == change
+    assert [row["vintage"] for row in history] == [f"2026-11-0{day}" for day in range(1, 5)]
+    assert [row["previous_vintage"] for row in history] == [None, *(row["vintage"] for row in history[:-1])]
+    assert [row["change"] for row in history[:3]] == [None, 0, change]
+
+
+def test_a_judge_that_drifts_is_told_apart_and_the_drop_of_its_night_says_so(nights: Nights) -> None:
+    found = nights.drifted.alerts
+
+    assert set(found) == {"judge_drift", "score_drop"}
+    assert found["judge_drift"]["subject"] == "judge"
+    facts = found["judge_drift"]["facts"]
+    # Half of the control set was met at first, and nothing is now.
+    assert (facts["n_decided"], facts["agreement"], facts["met_share"]) == (N_CONTROL, 0.5, 0.0)
+    assert found["score_drop"]["facts"]["judge_drifted"] is True
+    assert "so the judge may be the cause, not the model" in found["score_drop"]["line"]
+
+
+def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Nights) -> None:
+    delivered = nights.world.command.sql(
+        "select night, receiver, status, error, n_alerts from alert_deliveries "
+        "where receiver <> 'ping' and night <= '2026-11-05' order by night, receiver"
+    )
+    outcomes = nights.world.command.sql("select distinct outcome from runs where night < '2026-11-05'")
+
+    assert [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered] == [
+        ("2026-11-03", "webhook 1", "sent", 1), ("2026-11-03", "webhook 2", "failed", 1),
+        ("2026-11-04", "webhook 1", "sent", 2), ("2026-11-04", "webhook 2", "failed", 2),
+        ("2026-11-05", "webhook 1", "sent", 1), ("2026-11-05", "webhook 2", "failed", 1),
+    ]  # fmt: skip
+    assert {row["error"] for row in delivered} == {None, "the server answered 500 (Internal Server Error)"}
+    assert outcomes == [{"outcome": "done"}]
+
+
+def test_what_follows_the_host_of_a_receivers_address_is_neither_stored_nor_shown(nights: Nights) -> None:
+    stored = nights.world.command.sql("select config from runs"), nights.world.command.sql("from alert_deliveries")
+    shown = [night.said.stdout + night.said.stderr for night in (nights.regressed, nights.drifted, nights.failed)]
+    assert "127.0.0.1" in str(stored)
+    assert "a-secret-path" in nights.world.told.address
+    assert "a-secret-path" not in str(stored) + str(shown)
+
+
+def test_the_switch_is_called_when_a_night_took_place_and_not_when_it_failed(nights: Nights) -> None:
+    took_place = (nights.first, nights.again, nights.second, nights.regressed, nights.drifted)
+    assert [night.n_pings for night in took_place] == [1] * 5
+    assert nights.failed.n_pings == 0
+
+
+def test_a_night_that_fails_sends_one_line_that_says_why(nights: Nights) -> None:
+    (alert,) = nights.failed.alerts.values()
+    errors = [line for line in nights.failed.said.stderr.splitlines() if line.startswith("prbench: ")]
+
+    assert alert["kind"] == "failure"
+    assert alert["line"].startswith("the night of 2026-11-05 failed: ")
+    assert "tasks.jsonl is not a file" in alert["line"]
+    assert nights.failed.calls == []
+    assert len(errors) == 1
+
+
+@dataclass
+class Troubled:
+    """A night that is begun, killed, gone on with until a stop time, and finished while another one waits for it."""
+
+    first: "Popen[str]"
+    again: Seen
+    second: Seen
+    n_of_first: int
+    stopped: Seen
+    late_s: float
+    n_stored: int
+    status: list[dict[str, Any]]
+    n_of_last: int
+    last: dict[str, Any]
+    waited: Seen
+
+
+TROUBLED, THE_NEXT = "2026-11-06", "2026-11-07"
+
+
+@pytest.fixture(scope="module")
+def troubled(nights: Nights) -> Troubled:
+    world, began = nights.world, len(nights.world.server.book)
+    first = started(world, delay_s=0.3)
+    when(lambda: sum(map(is_judging, world.server.book[began:])) > 30, first)
+    again = world.night(TROUBLED, delay_s=0.3)
+    second = world.night(THE_NEXT, "--json", delay_s=0.3)
+    assert first.poll() is None
+    first.kill()
+    first.communicate()
+    n_of_first = len(world.server.book) - began
+
+    stop_at = datetime.now().astimezone() + timedelta(seconds=9)
+    stopped = world.night(TROUBLED, "--stop-at", stop_at.isoformat(), code=4, delay_s=2.0)
+    late_s = (datetime.now().astimezone() - stop_at).total_seconds()
+    n_stored = stored_of(world)
+    status = world.command.json("status", "--warehouse", "data", "--night", TROUBLED, "--model", "fresh")
+
+    world.configure(nightly={"overlap": "queue"})
+    before = len(world.server.book)
+    last = started(world, "--json", delay_s=0.2)
+    when(lambda: len(world.server.book) > before, last)
+    waited = world.night(TROUBLED, delay_s=0.2)
+    said, complaint = last.communicate(timeout=60)
+    assert last.returncode == 0, complaint
+    n_of_last = len(world.server.book) - before
+    told = json.loads(said)
+    return Troubled(first, again, second, n_of_first, stopped, late_s, n_stored, status, n_of_last, told, waited)
+
+
+@pytest.mark.long
+def test_a_night_that_finds_another_one_at_work_is_skipped_and_told(troubled: Troubled) -> None:
+    (alert,) = troubled.second.alerts.values()
+    assert alert["kind"] == "skipped"
+    assert f"process {troubled.first.pid} is at work" in alert["line"]
+    assert json.loads(troubled.second.said.stdout)["outcome"] == "skipped"
+    assert troubled.second.n_pings == 0
+    # The same night is under way: nothing did not take place.
+    assert troubled.again.alerts == {}
+    assert f"the night of {TROUBLED} is already in progress" in troubled.again.said.stderr
+
+
+@pytest.mark.long
+def test_a_night_that_was_killed_is_told_and_goes_on_and_pays_nothing_twice(nights: Nights, troubled: Troubled) -> None:
+    assert troubled.stopped.alerts["failure"]["line"].startswith(f"the night of {TROUBLED} was killed")
+    assert N_TASKS + 30 < troubled.n_of_first < A_NIGHT
+    # What was in flight is lost, and what the ledger had not written down.
+    n_calls = troubled.n_of_first + len(troubled.stopped.calls) + troubled.n_of_last
+    assert A_NIGHT <= n_calls <= A_NIGHT + CONCURRENCY
+    rows = nights.world.command.sql(f"select outcome from runs where night = '{TROUBLED}' order by started_at")
+    assert [row["outcome"] for row in rows] == ["killed", "stopped_at_time", "done", "done"]
+    assert stored_of(nights.world) == A_NIGHT
+
+
+@pytest.mark.long
+def test_a_night_with_a_stop_time_ends_by_itself_and_keeps_what_was_done(troubled: Troubled) -> None:
+    stopped = troubled.stopped
+    assert 0 < troubled.late_s < 20
+    assert len(stopped.calls) > 0
+    assert troubled.n_stored == A_NIGHT - troubled.n_of_last < A_NIGHT
+    assert set(stopped.alerts) == {"failure", "stop_time", "coverage"}
+    assert stopped.n_pings == 1
+    assert any(row["done"] < row["wanted"] for row in troubled.status)
+
+
+@pytest.mark.long
+def test_a_night_waits_for_the_one_at_work_where_it_is_to_and_calls_for_nothing_then(
+    nights: Nights, troubled: Troubled
+) -> None:
+    assert "all verdicts are present, no model call made" in troubled.waited.said.stderr
+    assert "skipped" not in troubled.waited.alerts
+    # What a process of its own writes on standard output is the result for machines and nothing else.
+    assert (troubled.last["night"], troubled.last["outcome"]) == (TROUBLED, "done")
+    rows = nights.world.command.sql(
+        f"select started_at, ended_at from runs where night = '{TROUBLED}' order by started_at desc limit 2"
+    )
+    assert rows[1]["ended_at"] < rows[0]["started_at"]
+
+
+@pytest.fixture(scope="module")
+def filled(nights: Nights) -> NightWorld:
+    """The world after these nights, with two more models, of which nothing is there yet."""
+    world = nights.world
+    models = [world.endpoint("pinned"), world.endpoint("late"), world.endpoint("locked")]
+    world.configure(models=models)
+    return world
+
+
+LATE_AND_LOCKED = ("backfill", "--model", "late", "--model", "locked")
+
+
+def test_a_dry_run_shows_the_plan_and_calls_nothing(filled: NightWorld) -> None:
+    shown = filled.watched(*LATE_AND_LOCKED, "--dry-run")
+    planned = filled.watched(*LATE_AND_LOCKED, "--dry-run", "--json")
+    narrow = filled.watched(
+        "backfill", "--model", "late", "--task", "sample-leg-1", "--trial", "2", "--dry-run", "--json"
+    )
+    (n_criteria,) = filled.command.sql("select n_criteria as n from tasks where task_id = 'sample-leg-1'")
+
+    assert shown.calls == planned.calls == narrow.calls == []
+    assert calls_of(planned) == {"late": N_TASKS, "locked": N_TASKS, "judge": 2 * N_CRITERIA}
+    assert calls_of(narrow) == {"late": 1, "judge": n_criteria["n"]}
+    assert all(label in shown.said.stdout for label in calls_of(planned))
+
+
+def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_other(filled: NightWorld) -> None:
+    selections = "select selection_id, task_id from hard_subset order by all"
+    selected = filled.command.sql(selections)
+
+    rest = filled.watched(*LATE_AND_LOCKED, code=3, refused="locked")
+    asked = Counter(rest.sampled)
+    assert asked["late"] == N_TASKS
+    assert 1 <= asked["locked"] <= CONCURRENCY
+    assert rest.n_judged == N_CRITERIA
+    (stopped,) = [line for line in rest.said.stderr.splitlines() if "stopped for this run" in line]
+    assert stopped.strip().startswith("hosted_vllm/locked at ")
+    assert "wrong key" in stopped
+    assert "responses of locked, trial 1: 0 of 8 are done" in rest.said.stderr
+
+    healed = filled.watched(*LATE_AND_LOCKED)
+    assert (healed.sampled, healed.n_judged) == (["locked"] * N_TASKS, N_CRITERIA)
+    both = filled.command.sql(selections)
+    assert selected
+    assert all(row in both for row in selected)
+    assert len({row["selection_id"] for row in both}) > len({row["selection_id"] for row in selected})
+    ranked = {row["model"] for row in filled.command.json("leaderboard", "--warehouse", "data")}
+    assert {"pinned", "late", "locked"} <= ranked
+
+
+def calls_of(planned: Seen) -> dict[str, int]:
+    """The planned calls by label."""
+    return {each["label"]: each["calls"] for each in json.loads(planned.said.stdout)["calls"]}
+
+
+def started(world: NightWorld, *options: str, **weather: Any) -> "Popen[str]":
+    """The troubled night in a process of its own."""
+    world.server.behaviour = Weather(**weather)
+    return world.command.start("nightly", "--night", TROUBLED, "--warehouse", "data", *options)
+
+
+def when(condition: Callable[[], bool], process: "Popen[str]") -> None:
+    deadline_s = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline_s, "it did not come so far"
+        time.sleep(0.05)
+
+
+def stored_of(world: NightWorld) -> int:
+    """The answers, verdicts and control verdicts of the troubled night."""
+    counts = " + ".join(
+        f"(select count(*) from {table} where {vintage} = '{TROUBLED}')"
+        for table, vintage in (
+            ("responses", "vintage"), ("verdicts", "vintage"), ("control_verdicts", "judge_vintage"),
+        )
+    )  # fmt: skip
+    n: int = world.command.sql(f"select {counts} as n")[0]["n"]
+    return n

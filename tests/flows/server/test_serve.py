@@ -1,0 +1,320 @@
+"""`prbench serve` as a process: nights by the clock, jobs at the press of a button, and cancelling one of them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import httpx
+import pytest
+
+from flows.serving import _settings
+from tests.builders import job_on
+from tests.faults.server import is_judging
+from tests.flows.conftest import PRBENCH
+from tests.flows.nights.night_world import N_CRITERIA, N_TASKS, NightWorld, Weather, night_world
+from tests.flows.prefect_server import browser
+
+pytestmark = pytest.mark.slow
+_ENDED = {"COMPLETED", "FAILED", "CRASHED", "CANCELLED"}
+DEPLOYMENTS = ("nightly", "backfill", "check", "compact")
+
+
+class Api:
+    """The Prefect server as a browser talks to it."""
+
+    def __init__(self, url: str) -> None:
+        self._client = browser(url)
+
+    def get(self, path: str) -> Any:
+        return self._client.get(path).raise_for_status().json()
+
+    def post(self, path: str, **content: Any) -> Any:
+        answer = self._client.post(path, json=content)
+        for _ in range(10):
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                break
+            # Its database is locked for the moment; Prefect's own client asks again, too.
+            time.sleep(1)
+            answer = self._client.post(path, json=content)
+        answer.raise_for_status()
+        return answer.json() if answer.content else None
+
+    def deployment(self, name: str) -> Any:
+        return self.get(f"/deployments/name/prbench-{name.split('-', maxsplit=1)[0]}/{name}")
+
+    def runs_of(self, name: str) -> list[Any]:
+        """The runs of a deployment, the earliest first."""
+        only = {"id": {"any_": [self.deployment(name)["id"]]}}
+        runs: list[Any] = self.post("/flow_runs/filter", deployments=only, sort="EXPECTED_START_TIME_ASC", limit=50)
+        return runs
+
+    def trigger(self, name: str, **parameters: Any) -> str:
+        path = f"/deployments/{self.deployment(name)['id']}/create_flow_run"
+        run_id: str = self.post(path, parameters=parameters, state={"type": "SCHEDULED"})["id"]
+        return run_id
+
+    def pause(self, name: str) -> None:
+        """Let the clock start none from now on."""
+        self.post(f"/deployments/{self.deployment(name)['id']}/pause_deployment")
+
+    def resume(self, name: str) -> None:
+        self.post(f"/deployments/{self.deployment(name)['id']}/resume_deployment")
+
+    def run(self, run_id: str) -> Any:
+        return self.get(f"/flow_runs/{run_id}")
+
+    def ended(self, run_id: str, timeout_s: float = 120) -> Any:
+        """The run once it has ended."""
+        until(lambda: self.run(run_id)["state_type"] in _ENDED, timeout_s)
+        return self.run(run_id)
+
+
+def until(condition: Callable[[], object], timeout_s: float = 120) -> None:
+    deadline_s = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline_s, "it did not come so far"
+        time.sleep(0.25)
+
+
+@pytest.fixture(scope="module")
+def world(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[NightWorld]:
+    assert prefect_api
+    with night_world(tmp_path_factory.mktemp("serve")) as made:
+        made.server.behaviour = Weather()
+        made.configure(nightly={"cron": "* * * * *"}, models=[made.endpoint("pinned")])
+        yield made
+
+
+@dataclass(frozen=True)
+class Served:
+    """The server, and the command that serves."""
+
+    api: Api
+    process: "subprocess.Popen[bytes]"
+    log: Path
+
+
+@pytest.fixture(scope="module")
+def served(prefect_api: str, world: NightWorld) -> Iterator[Served]:
+    """The server, once everything is served there; the last test ends it."""
+    api = Api(prefect_api)
+    with serving(world.command.folder, "--warehouse", "data") as (process, log):
+        until(lambda: "to start one now" in log.read_text() or process.poll() is not None)
+        until(lambda: _is_there(api, DEPLOYMENTS[-1]) or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
+        # A night a minute would take the time of the other tests.
+        api.pause("nightly")
+        yield Served(api, process, log)
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """The command that serves, in a process group of its own as a terminal gives it one, and what it says."""
+    path = folder / f"serve-{options[-1]}.log"
+    with path.open("w") as log:
+        process = subprocess.Popen(
+            [PRBENCH, "serve", *options], cwd=folder, stderr=log, stdout=log,
+            env=os.environ | {"PREFECT_RUNNER_POLL_FREQUENCY": "2"}, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield process, path
+        finally:
+            with_children(process)
+
+
+@pytest.fixture
+def api(served: Served) -> Api:
+    return served.api
+
+
+def _is_there(api: Api, name: str) -> bool:
+    try:
+        return bool(api.deployment(name))
+    except httpx.HTTPStatusError:
+        return False
+
+
+def with_children(process: "subprocess.Popen[bytes]") -> None:
+    """End what is left of a process and of those that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()
+
+
+def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) -> None:
+    for name in DEPLOYMENTS:
+        properties = api.deployment(name)["parameter_openapi_schema"]["properties"]
+        assert {"config", "warehouse"} <= set(properties)
+        assert all(each.get("description") for each in properties.values()), name
+    assert {"models", "judges", "trials", "splits", "tasks", "night"} <= set(
+        api.deployment("backfill")["parameter_openapi_schema"]["properties"]
+    )
+
+
+def test_deployments_store_absolute_paths_so_that_their_runs_find_them_from_any_folder(
+    api: Api, world: NightWorld
+) -> None:
+    folder = world.command.folder
+    for name in DEPLOYMENTS:
+        parameters = api.deployment(name)["parameters"]
+        assert (parameters["config"], parameters["warehouse"]) == (str(folder / "prbench.yaml"), str(folder / "data"))
+
+
+def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world: NightWorld) -> None:
+    refused = world.command("serve", "--warehouse", "data", code=1).stderr.splitlines()[-1]
+    assert f"process {served.process.pid} is at work" in refused
+
+
+def test_runs_that_were_killed_are_shown_as_crashed_when_they_are_served_again(api: Api) -> None:
+    from flows.registration import _close_killed
+
+    deployment = api.deployment("compact")
+    path = f"/deployments/{deployment['id']}/create_flow_run"
+    killed, done = (api.post(path, state={"type": type_})["id"] for type_ in ("RUNNING", "COMPLETED"))
+    asyncio.run(_close_killed([UUID(deployment["id"])]))
+    assert [api.run(run_id)["state_type"] for run_id in (killed, done)] == ["CRASHED", "COMPLETED"]
+
+
+def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
+    missing = world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data", code=2)
+    assert "work-pool create nights --type process" in missing.stderr
+    prefect("--no-prompt", "work-pool", "create", "nights", "--type", "process")
+    world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data")
+
+    mine, theirs = api.deployment("nightly"), api.deployment("nightly-pool")
+    assert (theirs["work_pool_name"], mine["work_pool_name"]) == ("nights", None)
+    assert theirs["parameters"] == mine["parameters"]
+    assert [each["schedule"] for each in theirs["schedules"]] == [each["schedule"] for each in mine["schedules"]]
+    api.pause("nightly-pool")
+    run_id = api.trigger("check-pool")
+    prefect("worker", "start", "--pool", "nights", "--run-once")
+    assert api.ended(run_id)["state_type"] == "COMPLETED", api.run(run_id)["state"]
+
+
+def prefect(*arguments: str) -> None:
+    subprocess.run([PRBENCH.with_name("prefect"), *arguments], capture_output=True, check=True, timeout=240)
+
+
+@pytest.mark.long
+def test_a_run_that_is_cancelled_in_the_ui_ends_soon_and_keeps_what_was_done(api: Api, world: NightWorld) -> None:
+    run_id = under_way(api, world, "backfill", models=["pinned"], trials=[3])
+    api.post(f"/flow_runs/{run_id}/set_state", state={"type": "CANCELLING", "name": "Cancelling"})
+
+    assert api.ended(run_id, 30)["state_type"] == "CANCELLED"
+    stopped = "select verdicts_made from runs where outcome = 'interrupted'"
+    until(lambda: world.command.sql(stopped))  # published a moment later
+    assert world.command.sql("select count(*) as n from responses where trial = 3") == [{"n": N_TASKS}]
+    (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 3")
+    assert 0 < kept["n"] < N_CRITERIA
+    assert world.command.sql(stopped) == [{"verdicts_made": kept["n"]}]
+
+
+def test_the_clock_starts_a_night_and_a_run_that_is_triggered_does_what_its_parameters_say(
+    api: Api, world: NightWorld
+) -> None:
+    world.server.behaviour = Weather()
+    api.resume("nightly")
+    triggered = api.trigger("backfill", models=["pinned"], trials=[2], tasks=["sample-leg-2"])
+    until(lambda: by_the_clock(api, "COMPLETED"), 480)
+    filled = api.ended(triggered, 480)
+    api.pause("nightly")
+    until(lambda: not by_the_clock(api, "RUNNING"), 180)
+    night = by_the_clock(api, "COMPLETED")[0]
+
+    assert night["name"] == f"nightly {night['expected_start_time'][:16].replace('T', ' ')}"
+    label = night["expected_start_time"][:16]
+    of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
+    assert world.command.sql(of_night) == [{"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}]
+    assert (filled["state_type"], filled["state_name"]) == ("COMPLETED", "Completed"), filled["state"]
+    assert world.command.sql("select distinct task_id, model, trial from responses where trial = 2") == [
+        {"task_id": "sample-leg-2", "model": "pinned", "trial": 2}
+    ]
+    # Nothing was called for twice but the control set, which is to be.
+    again = sum(entry.number > 0 and is_judging(entry.request) for entry in world.server.entries)
+    assert world.command.sql("select count(*) as n from control_verdicts") == [{"n": again}]
+
+
+def by_the_clock(api: Api, state_type: str) -> list[Any]:
+    """The nights in a state that the clock started, but those that did nothing: too late, or another one at work."""
+    return [
+        run for run in api.runs_of("nightly")
+        if run["auto_scheduled"] and run["state_type"] == state_type and run["state_name"] not in {"Missed", "Skipped"}
+    ]  # fmt: skip
+
+
+@pytest.mark.long
+def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_night_in_order(
+    served: Served, world: NightWorld
+) -> None:
+    first = served.api.deployment("nightly")
+    refused = world.command("serve", "--warehouse", "other", code=2).stderr.splitlines()[-1]
+    theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("data", "other"))
+    assert f"{theirs}, not for {mine}; choose another --name" in refused
+
+    with serving(world.command.folder, "--warehouse", "other", "--name", "other") as (process, _):
+        until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
+        served.api.pause("nightly-other")
+        mine = served.api.deployment("nightly-other")["parameters"]
+        assert mine["warehouse"] == str(world.command.folder / "other")
+        again = served.api.deployment("nightly")
+        assert (again["parameters"], again["updated"]) == (first["parameters"], first["updated"])
+        told = len(world.told.calls)
+        run_id = under_way(served.api, world, "nightly-other", night="stopped")
+        process.kill()
+        assert served.api.ended(run_id, 60)["state_type"] == "CANCELLED"
+    runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")
+    assert runs == [{"outcome": "interrupted"}]
+    (alert,) = [alert for call in world.told.calls[told:] for alert in call.json["alerts"]]
+    assert "stopped" in alert["line"]
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_a_run_in_order_and_leaves_the_schedule_as_it_is(served: Served, world: NightWorld) -> None:
+    run_id = under_way(served.api, world, "backfill", models=["pinned"], trials=[4])
+    served.api.resume("nightly")
+    os.killpg(served.process.pid, signal.SIGINT)
+
+    assert served.process.wait(timeout=60) == 0, served.log.read_text()
+    assert served.api.run(run_id)["state_type"] == "CANCELLED"
+    (kept,) = world.command.sql("select count(*) as n from verdicts where trial = 4")
+    mine = "from runs where command like '%backfill%' order by started_at desc limit 1"
+    assert world.command.sql(f"select outcome, verdicts_made {mine}") == [
+        {"outcome": "interrupted", "verdicts_made": kept["n"]}
+    ]
+    assert 0 < kept["n"] < N_CRITERIA
+    nightly = served.api.deployment("nightly")
+    assert (nightly["paused"], [each["active"] for each in nightly["schedules"]]) == (False, [True])
+    served.api.pause("nightly")
+
+
+def under_way(api: Api, world: NightWorld, deployment: str, **parameters: Any) -> str:
+    """A run that has judged something and has much to do still."""
+    world.server.behaviour = Weather(delay_s=1.0)
+    before = len(world.server.book)
+    run_id = api.trigger(deployment, **parameters)
+    until(lambda: sum(map(is_judging, world.server.book[before:])) > 10)
+    return run_id
+
+
+def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> None:
+    # The server itself is not started here: that takes half a minute.
+    given = _settings(job_on("sample", tmp_path, retention={"prefect_days": 3}))
+    read = (
+        "from prefect.settings import get_current_settings as current; s = current().server; "
+        "print(s.services.db_vacuum.retention_period.days, s.events.retention_period.days)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", read], env=os.environ | given, capture_output=True, text=True, check=False
+    )
+    assert shown.stdout.split() == ["3", "3"], shown.stderr

@@ -1,0 +1,343 @@
+"""Leaderboards under labels, repetitions and severities, against exact fractions and against completions."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from tasks.aggregate import aggregate
+from tests.builders import admitted, criterion, job_on, response, row, verdict
+from tests.tasks.aggregate.breakdowns_oracle import (
+    BEST,
+    COLUMNS,
+    EVERY_ROW,
+    MODELS,
+    REFUSED,
+    TASK_SETS,
+    WORST,
+    Key,
+    Oracle,
+    breakdowns_world,
+    completed,
+    rows_of,
+)
+from warehouse import Reader, Warehouse
+
+TOLERANCE = 1e-12
+BREAKDOWNS = {
+    "all", "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
+    "subset",
+}  # fmt: skip
+GRAVEST = {"critical": "critically important", "mistake": "critically detrimental"}
+Rows = dict[str, list[dict[str, Any]]]
+Table = dict[Key, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Oracle:
+    return Oracle(breakdowns_world(seed=20260301))
+
+
+@pytest.fixture(scope="module")
+def reader(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    root = tmp_path_factory.mktemp("breakdowns")
+    warehouse = Warehouse(root)
+    for table_name, rows in rows_of(oracle.world).items():
+        warehouse.write(table_name, rows)
+    aggregate(job_on("sample", root))
+    with warehouse.reader() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def leaderboard_rows(reader: Reader) -> Table:
+    """The rows of both leaderboards, the whole task set under breakdown `all`."""
+    return by_key(reader, EVERY_ROW)
+
+
+def by_key(reader: Reader, query: str) -> Table:
+    rows = reader.rows(query)
+    found = {
+        (each["split"], each["model"], each["breakdown"], each["label"], each["score_name"]): each for each in rows
+    }
+    assert len(rows) == len(found)
+    return found
+
+
+def number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def are_close(wanted: Any, actual: Any) -> bool:
+    wanted, actual = number(wanted), number(actual)
+    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
+
+
+def test_the_world_holds_every_case_that_the_comparison_is_about(oracle: Oracle) -> None:
+    figures = {key: oracle.figure(key) for key in oracle.all_keys}
+    means = [(key, figure) for key, figure in figures.items() if figure.mean_score is not None]
+
+    assert {key[2] for key in figures} == BREAKDOWNS
+    assert {0, 1, 2} <= {figure.n_tasks for figure in figures.values()}
+    assert any(figure.is_complete and figure.n_tasks > 1 for _, figure in means)
+    assert any(0 < figure.n_tasks_full < figure.n_tasks == figure.n_tasks_wanted for _, figure in means)
+    assert any(key[-1] == "score" and figure.mean_score == 0 and figure.n_tasks > 10 for key, figure in means)
+    assert any(len(task.decision_types) > 1 for task in oracle.world.tasks.values())
+    assert any(not task.decision_types for task in oracle.world.tasks.values())
+    assert any(cell[0] == REFUSED for cell in oracle.world.responses)
+
+
+def test_every_label_has_a_row_for_every_model_that_answered_under_it_and_no_other(
+    oracle: Oracle, leaderboard_rows: Table
+) -> None:
+    assert oracle.all_keys == sorted(leaderboard_rows)
+
+
+@pytest.mark.parametrize("breakdown", sorted(BREAKDOWNS))
+def test_a_row_is_the_paper_s_equations_over_the_tasks_under_its_label(
+    oracle: Oracle, leaderboard_rows: Table, breakdown: str
+) -> None:
+    different = [
+        (key, column, number(getattr(figure, column)), leaderboard_rows[key][column])
+        for key in oracle.all_keys
+        if key[2] == breakdown
+        for figure in [oracle.figure(key)]
+        for column in COLUMNS
+        if not are_close(getattr(figure, column), leaderboard_rows[key][column])
+    ]
+
+    assert [] == different
+
+
+def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(leaderboard_rows: Table) -> None:
+    columns = [*COLUMNS, "ci_low", "ci_high", "trials_ci_low", "met_ci_high", "rank", "n_tasks_ranked"]
+    whole = {key: row for key, row in leaderboard_rows.items() if key[2] == "all"}
+
+    assert [] == [
+        (key, column)
+        for key, row in whole.items()
+        for column in columns
+        if not are_close(row[column], leaderboard_rows[(*key[:2], "subset", "full", key[-1])][column])
+    ]
+
+
+def test_the_refused_task_stands_under_no_label(reader: Reader, oracle: Oracle) -> None:
+    task = oracle.world.tasks[REFUSED]
+
+    assert 0 == reader.value("select count(*) from breakdown_leaderboard where label = ?", [task.topic])
+    assert 0 == reader.value("select count(*) from staging.task_breakdowns where task_id = ?", [REFUSED])
+
+
+def test_a_task_with_several_labels_counts_for_each_of_them(oracle: Oracle, leaderboard_rows: Table) -> None:
+    for breakdown, labels_of in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
+        tasks = [task for name, task in oracle.world.tasks.items() if name != REFUSED]
+        wanted = sum(len(getattr(task, labels_of)) for task in tasks)
+        counted = [
+            row["n_tasks_wanted"] for key, row in leaderboard_rows.items()
+            if (key[0], key[1], key[2], key[4]) == (TASK_SETS[0], "ada", breakdown, "min_normalized")
+        ]  # fmt: skip
+
+        assert wanted == sum(counted)
+
+
+def means_of(found: Oracle, keys: list[Key]) -> dict[Key, float]:
+    return {key: float(found.figure(key).mean_score or 0) for key in keys}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_the_undecided_comes_to_the_mean_lies_within_its_bounds(
+    oracle: Oracle, leaderboard_rows: Table, seed: int
+) -> None:
+    means = means_of(Oracle(completed(oracle.world, random.Random(seed))), oracle.all_keys)
+
+    assert [] == [
+        (key, mean, leaderboard_rows[key]["mean_lower"], leaderboard_rows[key]["mean_upper"])
+        for key, mean in means.items()
+        if not leaderboard_rows[key]["mean_lower"] - TOLERANCE
+        <= mean
+        <= leaderboard_rows[key]["mean_upper"] + TOLERANCE
+    ]
+
+
+@pytest.mark.parametrize(("bound", "fill"), [("mean_lower", WORST), ("mean_upper", BEST)])
+def test_the_bounds_are_reached_by_what_can_still_happen(
+    oracle: Oracle, leaderboard_rows: Table, bound: str, fill: dict[str, int]
+) -> None:
+    means = means_of(Oracle(completed(oracle.world, fill)), oracle.all_keys)
+
+    assert [] == [(key, mean) for key, mean in means.items() if not are_close(mean, leaderboard_rows[key][bound])]
+
+
+@pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
+def test_ranks_under_a_label_compare_the_tasks_with_a_complete_trial_for_every_ranked_model(
+    oracle: Oracle, leaderboard_rows: Table, figure: str
+) -> None:
+    wanted: dict[Key, dict[str, int | None]] = {}
+    for task_set, _, *rest in oracle.all_keys:
+        values = {model: oracle.task_values((task_set, model, *rest)) for model in MODELS}
+        fullest = max(map(len, values.values()))
+        ranked = {model: of_model for model, of_model in values.items() if of_model and 2 * len(of_model) >= fullest}
+        shared = set.intersection(*map(set, ranked.values())) if ranked else set()
+        means = {model: sum(of_model[task] for task in shared) for model, of_model in ranked.items() if shared}
+        for model in MODELS:
+            rank = 1 + sum(other > means[model] for other in means.values()) if model in means else None
+            wanted[task_set, model, *rest] = {"rank": rank, "n_tasks_ranked": len(shared) if rank else None}
+
+    assert [] == [
+        (key, wanted[key][figure], row[figure])
+        for key, row in leaderboard_rows.items()
+        if wanted[key][figure] != row[figure]
+    ]
+
+
+# repetitions
+
+
+def test_each_repetition_is_scored_by_itself_over_the_tasks_that_are_complete_in_it(
+    oracle: Oracle, reader: Reader
+) -> None:
+    actual = {
+        (each["split"], each["model"], each["breakdown"], each["label"], each["score_name"], each["trial"]): each
+        for each in reader.rows("from trial_scores")
+    }
+    wanted = {
+        (*key, trial): of_trial for key in oracle.all_keys for trial, of_trial in oracle.trial_scores(key).items()
+    }
+
+    assert sorted(wanted) == sorted(actual)
+    assert [] == [
+        (key, number(score), actual[key])
+        for key, (n_tasks, score) in wanted.items()
+        if not are_close(score, actual[key]["mean_score"]) or n_tasks != actual[key]["n_tasks"]
+    ]
+
+
+def test_the_mean_over_repetitions_of_the_same_tasks_has_the_interval_of_students_t(
+    oracle: Oracle, leaderboard_rows: Table
+) -> None:
+    different, n_shown = [], 0
+    for key in oracle.all_keys:
+        scores = [float(score) for _, score in oracle.trial_scores(key).values()]
+        low = high = centre = None
+        if scores and oracle.n_full(key) == len(oracle.trial_values(key)):
+            n_shown += 1
+            centre, error = sum(scores) / len(scores), stats.sem(scores)
+            quantile = stats.t.ppf(0.975, len(scores) - 1)
+            low, high = centre - quantile * error, centre + quantile * error
+        actual = [leaderboard_rows[key][name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
+        if not all(map(are_close, (centre, low, high), actual)):
+            different.append((key, (centre, low, high), actual))
+
+    assert [] == different
+    assert 0 < n_shown < len(oracle.all_keys) / 2
+
+
+def test_one_repetition_has_a_mean_and_no_interval(published: Callable[[Rows], Reader], tmp_path: Path) -> None:
+    published(small({"a": [4, 4], "b": [5, 5]}, {"a": [1, 0], "b": [1, 1]}))
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        rows = reader.rows("select trials_mean, trials_ci_low, trials_ci_high from leaderboard where is_primary")
+
+    assert [{"trials_mean": 0.75, "trials_ci_low": None, "trials_ci_high": None}] == rows
+
+
+# severities
+
+
+def test_the_severity_leaderboard_pools_the_gravest_criteria_and_counts_responses_with_a_mistake(
+    oracle: Oracle, reader: Reader, leaderboard_rows: Table
+) -> None:
+    actual = {(each["split"], each["model"]): each for each in reader.rows("from severity_leaderboard")}
+    different = []
+    for task_set in TASK_SETS:
+        for model in MODELS:
+            wanted: dict[str, Any] = {}
+            for side, severity in GRAVEST.items():
+                key = (task_set, model, "severity", severity, "min_normalized")
+                figure, suffix = oracle.figure(key), {"critical": "critical", "mistake": "mistakes"}[side]
+                met_share = f"{side}_met" if side == "critical" else side
+                wanted |= {
+                    f"{met_share}_share": figure.met_share,
+                    f"{met_share}_ci_low": leaderboard_rows[key]["met_ci_low"],
+                    f"{met_share}_ci_high": leaderboard_rows[key]["met_ci_high"],
+                    "n_critical" if side == "critical" else "n_mistakes_possible": figure.n_judged,
+                    f"n_tasks_{suffix}": figure.n_tasks,
+                    f"{side}_coverage": figure.coverage,
+                }
+            at_risk = responses_at_risk(oracle, task_set, model)
+            wanted |= {
+                "n_responses_at_risk": len(at_risk),
+                "responses_with_mistake_share": sum(n > 0 for n in at_risk) / len(at_risk),
+                "n_trials": len(MODELS[model]),
+            }
+            found = actual.pop((task_set, model))
+            different += [
+                (task_set, model, name, value, found[name])
+                for name, value in wanted.items()
+                if not are_close(value, found[name])
+            ]
+
+    assert [] == different
+    assert {} == actual
+
+
+def responses_at_risk(oracle: Oracle, task_set: str, model: str) -> list[int]:
+    """The mistakes in each response that could have one and is decided on all of them."""
+    label = ("severity", GRAVEST["mistake"])
+    known = [
+        oracle.known((task, model, trial), label)
+        for task in oracle.tasks_on(task_set)
+        if oracle.part(task, label)
+        for trial in MODELS[model]
+    ]
+    return [each.n_met for each in known if each.n_decided == each.n_wanted]
+
+
+# small cases
+
+
+def small(weights: dict[str, list[int]], decisions: dict[str, list[float | None]], **of_response: Any) -> Rows:
+    tables = admitted(list(weights))
+    tables["criteria"] = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
+    tables["responses"], tables["verdicts"] = [], []
+    return answered(tables, decisions, **of_response)
+
+
+def answered(tables: Rows, decisions: dict[str, list[float | None]], **of_response: Any) -> Rows:
+    for task, values in decisions.items():
+        of_task = [c for c in tables["criteria"] if c["task_id"] == task]
+        tables["responses"].append(response(task, **of_response))
+        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
+    return tables
+
+
+def test_a_repetition_of_a_refused_task_alone_leaves_the_figures_of_the_others_as_they_are(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = small({"a": [4, 4], "refused": [5]}, {"a": [1, 0], "refused": [1]})
+    answered(tables, {"refused": [1]}, trial=2)
+    tables["refusals"] = [
+        row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
+    ]
+    reader = published(tables)
+
+    rows = reader.rows("select n_tasks, n_trials, mean_score, coverage from leaderboard where is_primary")
+
+    assert [{"n_tasks": 1, "n_trials": 1, "mean_score": 0.5, "coverage": 1.0}] == rows
+
+
+def test_models_whose_means_are_equal_share_a_rank_whatever_their_tasks_come_to(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = small({"a": [1] * 10, "b": [1] * 10, "c": [1] * 10}, {})
+    for model, met in {"x": (0, 0, 3), "y": (1, 1, 1), "z": (0, 1, 2)}.items():
+        decisions = {task: [1.0] * n + [0.0] * (10 - n) for task, n in zip("abc", met, strict=True)}
+        answered(tables, decisions, model=model)
+    reader = published(tables)
+
+    rows = reader.rows("select model, rank, mean_score from leaderboard where is_primary order by model")
+
+    assert [1, 1, 1] == [each["rank"] for each in rows], rows

@@ -1,0 +1,297 @@
+"""Intervals of whole task sets against the rules called on exact values, and what a changed verdict makes stale."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.rules.statistics.intervals import (
+    FEW_OTHERS,
+    FEWEST_OTHERS,
+    METHOD,
+    SMALL,
+    draws,
+    mean_intervals,
+    ratio_intervals,
+)
+from tests.builders import admitted, criterion, job_on, response, verdict
+from tests.tasks.aggregate.breakdowns_oracle import EVERY_ROW, TASK_SETS, Key, Oracle, World, breakdowns_world, rows_of
+from tests.warehouse.parts import forget_parts
+from warehouse import Reader, Warehouse
+
+TOLERANCE = 1e-6
+ENDS = ("ci_low", "ci_high", "met_ci_low", "met_ci_high")
+RAW = ("raw_ci_low", "raw_ci_high")
+DRAWN = (*ENDS, *RAW, "is_small", "trials_mean", "trials_ci_low", "trials_ci_high")
+Rows = dict[str, list[dict[str, Any]]]
+Table = dict[Key, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Oracle:
+    return Oracle(breakdowns_world(seed=20260302, n_tasks=54))
+
+
+@pytest.fixture(scope="module")
+def root(oracle: Oracle, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The aggregated warehouse, which no test changes."""
+    folder = tmp_path_factory.mktemp("intervals") / "warehouse"
+    write(folder, rows_of(oracle.world))
+    aggregate(job_on("sample", folder))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def leaderboard_rows(root: Path) -> Table:
+    with Warehouse(root).reader() as reader:
+        return table_of(reader)
+
+
+@pytest.fixture(scope="module")
+def wanted(oracle: Oracle) -> Table:
+    return intervals_of(oracle)
+
+
+@pytest.fixture
+def copied(root: Path, tmp_path: Path) -> Path:
+    """A copy of the warehouse, to change."""
+    return Path(shutil.copytree(root, tmp_path / "copied"))
+
+
+def write(folder: Path, rows: Rows) -> None:
+    for table_name, of_table in rows.items():
+        Warehouse(folder).write(table_name, of_table)
+
+
+def table_of(reader: Reader) -> Table:
+    rows = reader.rows(EVERY_ROW)
+    return {(row["split"], row["model"], row["breakdown"], row["label"], row["score_name"]): row for row in rows}
+
+
+def published_rows(folder: Path) -> Table:
+    warehouse = Warehouse(folder)
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        return table_of(reader)
+
+
+def intervals_of(oracle: Oracle) -> Table:
+    """The ends of every figure's intervals, each label's figures in one call, from the draws of the whole task set."""
+    found: Table = {}
+    for task_set in TASK_SETS:
+        places = {task: place for place, task in enumerate(oracle.tasks_on(task_set))}
+        drawn = draws(len(places)).astype(np.float64)
+        keys = sorted((key for key in oracle.all_keys if key[0] == task_set), key=lambda key: key[2:4])
+        for _, run in groupby(keys, key=lambda key: key[2:4]):
+            figures = list(run)
+            values = np.full((len(places), len(figures)), np.nan)
+            met, judged = np.zeros(values.shape), np.zeros(values.shape)
+            for column, key in enumerate(figures):
+                for task, value in oracle.task_values(key).items():
+                    values[places[task], column] = float(value)
+                for task, counts in oracle.met_of(key).items():
+                    met[places[task], column], judged[places[task], column] = counts
+            means, shares = mean_intervals(values, drawn=drawn), ratio_intervals(met, judged, drawn=drawn)
+            for key, of_mean, of_share in zip(figures, means, shares, strict=True):
+                ends = [None if np.isnan(end) else float(end) for end in (*of_mean, *of_share)]
+                raw = dict(zip(RAW, ends[:2], strict=True))
+                if key[-1] == "score":
+                    ends[:2] = [end if end is None else max(0.0, end) for end in ends[:2]]
+                found[key] = dict(zip(ENDS, ends, strict=True)) | raw
+    return found
+
+
+def differences(wanted: Table, actual: Table) -> list[tuple[Any, ...]]:
+    return [
+        (key, end, ends[end], actual[key][end])
+        for key, ends in wanted.items()
+        for end in (*ENDS, *RAW)
+        if not are_close(ends[end], actual[key][end])
+    ]
+
+
+def are_close(wanted: float | None, actual: float | None) -> bool:
+    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
+
+
+def test_every_interval_is_that_of_the_rules_on_the_draws_of_the_whole_task_set(
+    wanted: Table, leaderboard_rows: Table
+) -> None:
+    assert sorted(wanted) == sorted(leaderboard_rows)
+    assert [] == differences(wanted, leaderboard_rows)
+
+
+def test_an_interval_holds_the_mean_and_the_share_that_it_is_of(leaderboard_rows: Table) -> None:
+    with_interval = [row for row in leaderboard_rows.values() if row["ci_low"] is not None]
+
+    assert len(with_interval) > 100
+    assert [] == [
+        row
+        for row in with_interval
+        if not row["ci_low"] - TOLERANCE <= row["mean_score"] <= row["ci_high"] + TOLERANCE
+        or (
+            row["met_ci_low"] is not None
+            and not row["met_ci_low"] - TOLERANCE <= row["met_share"] <= row["met_ci_high"] + TOLERANCE
+        )
+    ]
+
+
+def test_a_figure_with_too_few_tasks_that_differ_has_no_interval_and_any_other_has_one(
+    oracle: Oracle, leaderboard_rows: Table
+) -> None:
+    n_others = {key: _n_others(oracle.task_values(key).values()) for key in leaderboard_rows}
+    assert {True, False} == {number < FEWEST_OTHERS for number in n_others.values()}
+    assert [] == [
+        (key, row["n_tasks"], n_others[key])
+        for key, row in leaderboard_rows.items()
+        if (n_others[key] >= FEWEST_OTHERS) != (row["ci_low"] is not None)
+    ]
+
+
+def test_a_figure_is_small_below_the_number_of_tasks_that_coverage_is_promised_for(
+    oracle: Oracle, leaderboard_rows: Table
+) -> None:
+    assert [] == [
+        key
+        for key, row in leaderboard_rows.items()
+        if row["n_tasks"]
+        and row["is_small"] != (row["n_tasks"] < SMALL or _n_others(oracle.task_values(key).values()) < FEW_OTHERS)
+    ]
+    assert [] == [key for key, row in leaderboard_rows.items() if not row["n_tasks"] and row["is_small"] is not None]
+
+
+def _n_others(values: Iterable[Fraction]) -> int:
+    """How many values are not the commonest."""
+    counts = Counter(values)
+    return counts.total() - max(counts.values(), default=0)
+
+
+def test_aggregating_again_draws_nothing(copied: Path) -> None:
+    before = sorted((copied / "parts").rglob("*.parquet"))
+    report = aggregate(job_on("sample", copied))
+
+    assert "0 intervals computed" in report.line
+    assert before == sorted((copied / "parts").rglob("*.parquet"))
+
+
+def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied: Path, leaderboard_rows: Table) -> None:
+    (copied / "prbench.duckdb").unlink()
+
+    assert [] == [
+        (key, name)
+        for key, row in published_rows(copied).items()
+        for name in DRAWN
+        if row[name] != leaderboard_rows[key][name]
+    ]
+
+
+def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
+    """The world after a failed verdict that alone kept a task from counting was judged again, and its row."""
+    oracle = Oracle(world)
+    kept_out = {
+        (task, key[1])
+        for key in oracle.all_keys
+        if key[2] == "all"
+        for task in oracle.wanted(key)
+        if sum(each.n_wanted - each.n_decided for each in oracle.responses_to(key, task).values()) == 1
+    }
+    cell, criterion_id = next(
+        place for place, value in sorted(world.decisions.items()) if value is None and place[0][:2] in kept_out
+    )
+    changed = World(world.tasks, world.responses, {**world.decisions, (cell, criterion_id): 1})
+    start = "/".join(map(str, (*cell, criterion_id, "")))
+    return changed, next(each for each in rows_of(changed)["verdicts"] if each["verdict_id"].startswith(start))
+
+
+def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_that_is_drawn_again(
+    oracle: Oracle, copied: Path, leaderboard_rows: Table
+) -> None:
+    world, verdict_row = decided_at_last(oracle.world)
+    changed = Oracle(world)
+    touched = {key for key in oracle.all_keys if oracle.trial_values(key) != changed.trial_values(key)}
+    Warehouse(copied).write("verdicts", [verdict_row])
+    stale = published_rows(copied)
+
+    assert 0 < len(touched) < len(leaderboard_rows) / 2
+    assert [] == [
+        (key, name, row[name], leaderboard_rows[key][name])
+        for key, row in stale.items()
+        for name in DRAWN
+        if row[name] != (None if key in touched else leaderboard_rows[key][name])
+    ]
+
+    report = aggregate(job_on("sample", copied))
+    fresh = published_rows(copied)
+
+    assert f" {len(touched)} intervals computed" in report.line
+    assert [] == differences(intervals_of(changed), fresh)
+    assert [] == [
+        (key, name)
+        for key, row in fresh.items()
+        for name in DRAWN
+        if key not in touched and row[name] != leaderboard_rows[key][name]
+    ]
+
+
+def test_intervals_of_another_method_are_drawn_again(copied: Path, leaderboard_rows: Table) -> None:
+    warehouse = Warehouse(copied)
+    with warehouse.reader() as reader:
+        older = reader.rows("from intervals order by figure_id limit 7")
+    warehouse.write("intervals", [each | {"method": f"{METHOD}-older"} for each in older])
+    report = aggregate(job_on("sample", copied))
+
+    assert f" {len(older)} intervals computed" in report.line
+    assert [] == differences(leaderboard_rows, published_rows(copied))
+
+
+# small cases
+
+
+def small(values: dict[str, list[float]], weights: dict[str, list[int]]) -> Rows:
+    tables = admitted(list(weights))
+    tables["criteria"] = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
+    tables["responses"] = [response(task) for task in weights]
+    of_task = {each["task_id"]: each for each in tables["responses"]}
+    decisions = {task: iter(of_task) for task, of_task in values.items()}
+    tables["verdicts"] = [
+        verdict(of_task[each["task_id"]], each, next(decisions[each["task_id"]])) for each in tables["criteria"]
+    ]
+    return tables
+
+
+def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points_stay_the_same(tmp_path: Path) -> None:
+    tasks = [f"t{i:02d}" for i in range(12)]
+    weights = {task: [5, 2, 3, 4] for task in tasks}
+    others = [[1, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 0]]
+    before = {task: [1, 0, 0, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
+    # Five points by another way: the scores stay what they were, and two of four criteria are met instead of one.
+    after = {task: [0, 1, 1, 0] if i < 6 else others[i - 6] for i, task in enumerate(tasks)}
+    write(tmp_path, small(before, weights))
+    aggregate(job_on("sample", tmp_path))
+    for part in (tmp_path / "parts" / "verdicts").glob("*.parquet"):
+        part.unlink()
+    forget_parts(Warehouse(tmp_path))
+    Warehouse(tmp_path).write("verdicts", small(after, weights)["verdicts"])
+    aggregate(job_on("sample", tmp_path))
+    row = next(row for key, row in published_rows(tmp_path).items() if key[2] == "all" and key[-1] == "score")
+    met, judged = np.array([[float(sum(after[task]))] for task in tasks]), np.full((len(tasks), 1), 4.0)
+
+    assert row["met_share"] == pytest.approx(met.sum() / judged.sum(), abs=TOLERANCE)
+    wanted = list(ratio_intervals(met, judged)[0])
+    assert wanted == pytest.approx([row["met_ci_low"], row["met_ci_high"]], abs=TOLERANCE)
+
+
+def test_a_board_without_any_complete_task_has_rows_without_intervals(tmp_path: Path) -> None:
+    write(tmp_path, small({"a": [1, None], "b": [None, 0]}, {"a": [4, 4], "b": [4, 4]}))
+    report = aggregate(job_on("sample", tmp_path))
+    rows = published_rows(tmp_path).values()
+
+    assert "0 intervals computed" in report.line
+    assert [] == [row for row in rows for name in (*DRAWN, "mean_score", "rank", "met_share") if row[name] is not None]

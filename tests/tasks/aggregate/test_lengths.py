@@ -1,0 +1,224 @@
+"""Rank correlations of length and score, against SciPy's on values in exact fractions."""
+
+import math
+import random
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from statistics import NormalDist
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from tests.builders import admitted, criterion, response, row, verdict
+from tests.tasks.aggregate.scores_oracle import EQUATIONS
+from warehouse import Reader, Warehouse
+
+TOLERANCE = 1e-9
+MODELS = {"ada": (1, 2, 3), "bell": (1, 2), "curie": (1,), "flat": (1,)}
+MEASURES = ("chars_alnum", "completion_tokens")
+TASK_SETS = {"finance": 24, "half": 12}
+"""Split -> how many of the tasks it holds, from the first"""
+
+Rows = dict[str, list[dict[str, Any]]]
+Key = tuple[str, str | None, str, str]
+"""(task set, model or None for the models of the task set, score name, measure)"""
+Lengths = dict[str, int | None]
+
+
+class Answered:
+    """Answers of known length, decided in full or not, and the rows that say so."""
+
+    def __init__(self, seed: int) -> None:
+        dice = random.Random(seed)
+        self.ids = [f"t{i:02d}" for i in range(24)]
+        self.tables = admitted([*self.ids, "refused"])
+        self.tables["split_members"] += [
+            row("split_members", split="half", task_id=task, position=i)
+            for i, task in enumerate(self.ids[: TASK_SETS["half"]])
+        ]
+        self.tables["refusals"] = [
+            row("refusals", task_id="refused", check_name="weight_range", severity="quarantine", detail="bad")
+        ]
+        # Rubrics that differ little, so that many tasks come to the same.
+        self.tables["criteria"] = [
+            criterion(task, i, weight)
+            for task in (*self.ids, "refused")
+            for i, weight in enumerate(dice.choice([(4, 4, -2), (1, 1, 2), (5, 5, 10, -5), (2, 2, 6)]))
+        ]
+        self.tables["responses"], self.tables["verdicts"] = [], []
+        self.values: dict[tuple[str, str, int], dict[str, Fraction]] = {}
+        self.lengths: dict[tuple[str, str, int], Lengths] = {}
+        for task in (*self.ids, "refused"):
+            for model, trials in MODELS.items():
+                for trial in trials:
+                    self._answer(dice, task, model, trial)
+
+    def _answer(self, dice: random.Random, task: str, model: str, trial: int) -> None:
+        lengths: Lengths = {
+            "chars_alnum": dice.choice([100, 150, 200, 250, 300, 350]),
+            # Not every provider reports them; one model's answers are all alike.
+            "completion_tokens": 7 if model == "flat" else dice.choice([None, *range(40, 60)]),
+        }
+        status = "ok" if dice.random() < 0.95 else "timeout"
+        answer = response(task, model, trial, status, **lengths)
+        self.tables["responses"].append(answer)
+        rubric = [each for each in self.tables["criteria"] if each["task_id"] == task]
+        values = [None if dice.random() < 0.01 else int(dice.random() < 0.5) for _ in rubric]
+        if status != "ok":
+            return
+        self.tables["verdicts"] += [verdict(answer, each, value) for each, value in zip(rubric, values, strict=True)]
+        if task != "refused" and None not in values:
+            weights = [int(each["weight"]) for each in rubric]
+            points = sum(weight * (value or 0) for weight, value in zip(weights, values, strict=True))
+            positive, negative = (sum(w for w in weights if sign * w > 0) for sign in (1, -1))
+            self.values[task, model, trial] = {
+                name: value
+                for name, equation in EQUATIONS.items()
+                if (value := equation(points, positive, negative)) is not None
+            }
+            self.lengths[task, model, trial] = lengths
+
+    def of_tasks(self, task_set: str, model: str, name: str, measure: str) -> list[tuple[Fraction, Fraction | None]]:
+        """(score, length) of each task that counts for the model; the length None where no trial has one."""
+        found = []
+        for task in self.ids[: TASK_SETS[task_set]]:
+            cells = [(task, model, trial) for trial in MODELS[model] if (task, model, trial) in self.values]
+            if cells:
+                lengths = [length for cell in cells if (length := self.lengths[cell][measure]) is not None]
+                found.append((mean([self.values[cell][name] for cell in cells]), mean(lengths) if lengths else None))
+        return found
+
+
+def mean(values: list[Any]) -> Fraction:
+    return Fraction(sum(values)) / len(values)
+
+
+@pytest.fixture(scope="module")
+def answered() -> Answered:
+    return Answered(seed=20260305)
+
+
+@pytest.fixture(scope="module")
+def reader(answered: Answered, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    warehouse = Warehouse(tmp_path_factory.mktemp("lengths"))
+    for table_name, rows in answered.tables.items():
+        warehouse.write(table_name, rows)
+    warehouse.publish()
+    with warehouse.reader() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def correlations(reader: Reader) -> dict[Key, dict[str, Any]]:
+    rows = reader.rows("from length_correlations")
+    found = {(each["split"], each["model"], each["score_name"], each["measure"]): each for each in rows}
+    assert len(rows) == len(found)
+    assert [] == [each for each in rows if (each["level"] == "models") != (each["model"] is None)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def wanted(answered: Answered) -> dict[Key, list[tuple[Fraction, Fraction]]]:
+    """What is correlated, as (score, length)."""
+    found: dict[Key, list[tuple[Fraction, Fraction]]] = defaultdict(list)
+    for task_set in TASK_SETS:
+        for model in MODELS:
+            for name in EQUATIONS:
+                for measure in MEASURES:
+                    pairs = answered.of_tasks(task_set, model, name, measure)
+                    known = [(score, length) for score, length in pairs if length is not None]
+                    found[task_set, model, name, measure] = known
+                    if known:
+                        means = mean([score for score, _ in pairs]), mean([length for _, length in known])
+                        found[task_set, None, name, measure].append(means)
+    return found
+
+
+def n_complete(answered: Answered, task: str, model: str) -> int:
+    return sum((task, model, trial) in answered.values for trial in MODELS[model])
+
+
+def spearman(pairs: list[tuple[Fraction, Fraction]]) -> float | None:
+    """The rank correlation; ties are found in the fractions, before anything is rounded."""
+    scores, lengths = zip(*pairs, strict=True)
+    if len(set(scores)) == 1 or len(set(lengths)) == 1:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        places = [[sorted(set(values)).index(value) for value in values] for values in (scores, lengths)]
+        return float(stats.spearmanr(*places).statistic)
+
+
+def are_close(wanted: float | None, actual: float | None) -> bool:
+    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
+
+
+def test_the_world_holds_ties_and_lengths_that_never_vary_and_tasks_that_are_complete_in_some_trials(
+    answered: Answered, wanted: dict[Key, list[tuple[Fraction, Fraction]]]
+) -> None:
+    assert {0, 1, 2, 3} >= {n_complete(answered, task, "ada") for task in answered.ids} >= {2, 3}
+    assert [] == [key for key, pairs in wanted.items() if key[1] and len({score for score, _ in pairs}) == len(pairs)]
+    assert spearman(wanted["finance", "flat", "score", "completion_tokens"]) is None
+    assert len(wanted["finance", "flat", "score", "chars_alnum"]) < TASK_SETS["finance"]
+    assert len(wanted["finance", None, "score", "chars_alnum"]) == len(MODELS)
+
+
+def test_every_model_and_every_board_has_a_correlation_for_each_score_and_measure(
+    wanted: dict[Key, Any], correlations: dict[Key, Any]
+) -> None:
+    assert sorted(map(repr, wanted)) == sorted(map(repr, correlations))
+
+
+def test_a_correlation_says_how_many_it_ranks(
+    wanted: dict[Key, list[tuple[Fraction, Fraction]]], correlations: dict[Key, dict[str, Any]]
+) -> None:
+    assert {key: len(pairs) for key, pairs in wanted.items()} == {
+        key: found["n"] for key, found in correlations.items()
+    }
+
+
+@pytest.mark.parametrize("level", ["tasks", "models"])
+def test_length_and_score_go_together_as_scipy_says_and_null_where_either_never_varies(
+    wanted: dict[Key, list[tuple[Fraction, Fraction]]], correlations: dict[Key, dict[str, Any]], level: str
+) -> None:
+    assert [] == [
+        (key, spearman(pairs), correlations[key]["rank_correlation"])
+        for key, pairs in wanted.items()
+        if correlations[key]["level"] == level and not are_close(spearman(pairs), correlations[key]["rank_correlation"])
+    ]
+
+
+def test_a_correlation_has_the_interval_of_fishers_z_from_ten_on_and_none_below(
+    correlations: dict[Key, dict[str, Any]],
+) -> None:
+    assert {True, False} == {found["ci_low"] is None for found in correlations.values()}
+    for found in correlations.values():
+        rho, n = found["rank_correlation"], found["n"]
+        assert found["is_small"] == (n < 50)
+        if rho is None or n < 10 or abs(rho) > 1 - 1e-9:
+            assert (None, None) == (found["ci_low"], found["ci_high"])
+        else:
+            half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + rho**2 / 2) / (n - 3))
+            wanted = [math.tanh(math.atanh(rho) - half), math.tanh(math.atanh(rho) + half)]
+            assert [found["ci_low"], found["ci_high"]] == pytest.approx(wanted, abs=1e-9)
+
+
+def test_scores_that_are_equal_are_tied_whatever_their_trials_come_to(published: Callable[[Rows], Reader]) -> None:
+    tables = admitted(["a", "b", "c", "d"])
+    tables["criteria"] = [criterion(task, i, 1) for task in "abcd" for i in range(10)]
+    tables["responses"], tables["verdicts"] = [], []
+    # A tenth in the mean of three trials, by two ways; then more, and less.
+    for place, (task, met) in enumerate({"a": (0, 0, 3), "b": (1, 1, 1), "c": (8, 8, 8), "d": (0, 0, 0)}.items()):
+        for trial, n_met in enumerate(met, start=1):
+            answer = response(task, trial=trial, chars_alnum=100 + place)
+            rubric = [each for each in tables["criteria"] if each["task_id"] == task]
+            tables["responses"].append(answer)
+            tables["verdicts"] += [verdict(answer, each, float(i < n_met)) for i, each in enumerate(rubric)]
+    reader = published(tables)
+    query = "select rank_correlation from length_correlations where level = 'tasks' and score_name = 'score'"
+    actual = reader.value(query)
+
+    assert actual == pytest.approx(stats.spearmanr([2, 2, 3, 1], [1, 2, 3, 4]).statistic, abs=TOLERANCE)

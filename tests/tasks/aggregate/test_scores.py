@@ -1,0 +1,557 @@
+"""Scores and leaderboards: the published SQL against the paper's equations in exact fractions."""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sql
+from tasks.aggregate import aggregate
+from tests.builders import admitted, criterion, job_on, response, row, verdict
+from tests.tasks.aggregate.scores_oracle import CATEGORIES, EQUATIONS, JUDGES, Score, World, board, score
+from warehouse import Reader, Warehouse
+
+TOLERANCE = 1e-12
+Rows = dict[str, list[dict[str, Any]]]
+Key = tuple[str, ...]
+
+_COLUMNS = "judge, task_id, model, trial, score_name"
+
+
+def observed(reader: Reader, query: str) -> dict[Key, list[float | None]]:
+    """The five figures of each score row, by its key."""
+    figures = ("value", "value_lower", "value_upper", "n_decided", "n_wanted")
+    return {
+        tuple(str(value) for name, value in found.items() if name not in figures): [found[name] for name in figures]
+        for found in reader.rows(query)
+    }
+
+
+def expected(found: Score) -> list[float | None]:
+    value = None if found.value is None else float(found.value)
+    return [value, float(found.lower), float(found.upper), found.n_decided, found.n_wanted]
+
+
+def differences(
+    wanted: Mapping[Key, list[float | None]], actual: Mapping[Key, list[float | None]]
+) -> list[tuple[Key, object, object]]:
+    """Where two tables of figures differ, so that a failure names the rows."""
+    return [
+        (key, wanted.get(key), actual.get(key))
+        for key in sorted(wanted.keys() | actual.keys())
+        if not _are_close(wanted.get(key), actual.get(key))
+    ]
+
+
+def _are_close(wanted: list[float | None] | None, actual: list[float | None] | None) -> bool:
+    if wanted is None or actual is None:
+        return False
+    return all(
+        a is None and b is None if a is None or b is None else abs(a - b) <= TOLERANCE
+        for a, b in zip(wanted, actual, strict=True)
+    )
+
+
+def judged_cells(world: World) -> Iterable[tuple[str, tuple[str, str, int]]]:
+    """Every response of a model that a judge has begun, also in trials that it has not."""
+    for judge in JUDGES:
+        begun = {cell[1] for cell, _ in world.decisions[judge]}
+        for cell in world.responses:
+            if cell[1] in begun:
+                yield judge, cell
+
+
+def test_scores_are_equations_1_and_3_with_the_bounds_that_open_criteria_leave(
+    world: World, world_reader: Reader
+) -> None:
+    wanted = {
+        (judge, *map(str, cell), name): expected(found)
+        for judge, cell in judged_cells(world)
+        for name in EQUATIONS
+        if (found := score(world, judge, cell, name)) is not None
+    }
+    query = f"select {_COLUMNS}, value, value_lower, value_upper, n_decided, n_wanted from scores"
+
+    assert [] == differences(wanted, observed(world_reader, query))
+
+
+def test_category_scores_are_the_same_equations_over_the_criteria_of_the_category(
+    world: World, world_reader: Reader
+) -> None:
+    wanted = {
+        (judge, *map(str, cell), name, category): expected(found)
+        for judge, cell in judged_cells(world)
+        for name in EQUATIONS
+        for category in CATEGORIES
+        if (found := score(world, judge, cell, name, category)) is not None
+    }
+    query = f"select {_COLUMNS}, category, value, value_lower, value_upper, n_decided, n_wanted from category_scores"
+
+    assert [] == differences(wanted, observed(world_reader, query))
+
+
+def test_the_random_rubrics_hold_every_case_that_the_comparison_is_about(world: World) -> None:
+    found = [score(world, judge, cell, "score") for judge, cell in judged_cells(world)]
+    scores = [each for each in found if each is not None]
+
+    assert any(each.value is not None and each.value < 0 for each in scores)
+    assert any(each.value is None and 0 < each.n_decided for each in scores)
+    assert any(each.n_decided == 0 for each in scores)
+    assert any(each.lower < each.upper for each in scores)
+
+
+def test_the_bounds_hold_the_value_and_meet_in_it_when_all_is_decided(world_reader: Reader) -> None:
+    broken = world_reader.rows(
+        """
+        from (select * from scores union all by name select * from category_scores)
+        where value_lower > value_upper
+            or is_complete <> (value is not null)
+            or is_complete <> (n_decided = n_wanted)
+            or (is_complete and (abs(value - value_lower) > 1e-12 or abs(value - value_upper) > 1e-12))
+            or abs(coverage - n_decided / n_wanted) > 1e-12
+        """
+    )
+
+    assert [] == broken
+
+
+@pytest.mark.parametrize("figure", ["n_tasks", "n_tasks_full", "mean_score", "raw_mean_score", "coverage"])
+@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("judge", JUDGES)
+def test_the_leaderboard_is_equations_2_and_4_over_the_tasks_with_a_complete_trial(
+    world: World, world_reader: Reader, judge: str, name: str, figure: str
+) -> None:
+    wanted = {model: _number(getattr(row, figure)) for model, row in board(world, judge, name).items()}
+
+    assert pytest.approx(wanted, abs=TOLERANCE) == _column(world_reader, judge, name, figure)
+
+
+@pytest.mark.parametrize("figure", ["rank", "n_tasks_ranked"])
+@pytest.mark.parametrize("name", EQUATIONS)
+@pytest.mark.parametrize("judge", JUDGES)
+def test_ranks_compare_the_tasks_with_a_complete_trial_for_every_ranked_model(
+    world: World, world_reader: Reader, judge: str, name: str, figure: str
+) -> None:
+    wanted = {model: getattr(row, figure) for model, row in board(world, judge, name).items()}
+
+    assert wanted == _column(world_reader, judge, name, figure)
+
+
+def test_every_task_of_the_split_is_wanted_of_every_model(world: World, world_reader: Reader) -> None:
+    assert [len(world.rubrics)] == [
+        row["n_tasks_wanted"] for row in world_reader.rows("select distinct n_tasks_wanted from leaderboard")
+    ]
+
+
+def _column(reader: Reader, judge: str, name: str, figure: str) -> dict[str, Any]:
+    rows = reader.rows(f"select model, {figure} from leaderboard where judge = ? and score_name = ?", [judge, name])
+    return {row["model"]: row[figure] for row in rows}
+
+
+def _number(value: float | Fraction | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+# small cases that say what the equations mean
+
+
+def rubric_of(weights: Mapping[str, list[int]]) -> Rows:
+    """Admitted tasks with the given weights, by task."""
+    tables = admitted(list(weights))
+    for task_row in tables["task_rows"]:
+        task_row["n_criteria"] = len(weights[task_row["task_id"]])
+    criteria = [criterion(task, i, w) for task, of_task in weights.items() for i, w in enumerate(of_task)]
+    return tables | {"criteria": criteria, "responses": [], "verdicts": []}
+
+
+def answered(tables: Rows, decisions: Mapping[str, list[float | None]], **of_response: Any) -> Rows:
+    """Add a response to each task, with its criteria decided in their order."""
+    criteria = tables["criteria"]
+    for task, values in decisions.items():
+        of_task = [c for c in criteria if c["task_id"] == task]
+        tables["responses"].append(response(task, **of_response))
+        tables["verdicts"] += [verdict(tables["responses"][-1], c, v) for c, v in zip(of_task, values, strict=True)]
+    return tables
+
+
+def value_of(reader: Reader, column: str, score_name: str = "score", table: str = "leaderboard") -> Any:
+    return reader.value(f"select {column} from {table} where score_name = ?", [score_name])
+
+
+def test_the_mean_is_clipped_and_not_each_response(published: Callable[[Rows], Reader]) -> None:
+    tables = rubric_of({"a": [10, -4], "b": [2, 8], "c": [5, 5]})
+    reader = published(answered(tables, {"a": [0, 1], "b": [1, 0], "c": [1, 0]}))
+
+    scores = [r["value"] for r in reader.rows("from scores where score_name = 'score' order by task_id")]
+
+    assert [-0.4, 0.2, 0.5] == scores
+    assert pytest.approx(0.1, abs=TOLERANCE) == value_of(reader, "mean_score")
+
+
+def test_a_mean_below_zero_is_shown_as_zero(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [10, -4]}), {"a": [0, 1]}))
+
+    assert 0.0 == value_of(reader, "mean_score")
+    assert -0.4 == value_of(reader, "value", table="scores")
+
+
+def test_a_failed_verdict_on_a_positive_criterion_is_not_counted_as_unmet(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [5, 5]}), {"a": [1, None]}))
+    row = reader.rows("from scores where score_name = 'score'")[0]
+
+    assert [None, 0.5, 1.0, 0.5, False] == [
+        row[name] for name in ("value", "value_lower", "value_upper", "coverage", "is_complete")
+    ]
+    assert 0 == value_of(reader, "n_tasks")
+    assert value_of(reader, "mean_score") is None
+
+
+def test_a_failed_verdict_on_a_negative_criterion_lowers_the_lower_bound(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [10, -5]}), {"a": [1, None]}))
+    row = reader.rows("from scores where score_name = 'score'")[0]
+
+    assert [None, 0.5, 1.0] == [row[name] for name in ("value", "value_lower", "value_upper")]
+
+
+def test_a_response_that_failed_leaves_its_criteria_wanted_and_open(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [5], "b": [5]}), {"a": [1]})
+    tables["responses"].append(response("b", status="timeout"))
+    reader = published(tables)
+
+    statuses = reader.rows("select task_id, status from verdict_details order by task_id")
+
+    assert [{"task_id": "a", "status": "met"}, {"task_id": "b", "status": "no_response"}] == statuses
+    assert [1, 2, 0.5] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
+    assert 1.0 == value_of(reader, "mean_score")
+
+
+def test_a_task_without_any_response_counts_as_wanted(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [5], "b": [5, 5, 5]}), {"a": [1]}))
+
+    assert [1, 2, 0.25] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "coverage")]
+
+
+def test_a_category_of_faults_only_has_a_min_normalised_score_and_no_other(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = rubric_of({"a": [5]})
+    tables["criteria"] += [criterion("a", 1, -3, "Faults"), criterion("a", 2, -1, "Faults")]
+    reader = published(answered(tables, {"a": [1, 1, 0]}))
+
+    rows = reader.rows("select score_name, value from category_scores where category = 'Faults'")
+
+    assert [{"score_name": "min_normalized", "value": 0.25}] == rows
+
+
+def test_a_partial_verdict_gives_half_the_weight(published: Callable[[Rows], Reader]) -> None:
+    reader = published(answered(rubric_of({"a": [4, 4]}), {"a": [1, 0.5]}))
+
+    assert 0.75 == value_of(reader, "value", table="scores")
+
+
+def test_a_task_counts_with_the_trials_that_are_complete(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
+    reader = published(answered(tables, {"a": [1, 1], "b": [1, None]}, trial=2))
+
+    columns = ("n_tasks", "n_tasks_full", "n_trials", "mean_score", "mean_lower", "mean_upper", "coverage")
+    assert [2, 1, 2, 0.875, 0.75, 0.875, 0.875] == [value_of(reader, name) for name in columns]
+    values = reader.rows("select value, n_trials_complete from task_scores where score_name = 'score' order by task_id")
+    assert [(0.75, 2), (1.0, 1)] == [tuple(row.values()) for row in values]
+
+
+def of_two_trials(status: str, source: str) -> Rows:
+    """Two tasks with an answer each that a judge decided on, and a second trial of which it has decided nothing."""
+    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0], "b": [1, 1]}, trial=1)
+    tables["verdicts"] = [each | {"source": source} for each in tables["verdicts"]]
+    tables["responses"] += [response(task, trial=2, status=status) for task in "ab"]
+    return tables
+
+
+_OF_TRIALS = ("n_tasks", "n_tasks_full", "n_trials", "mean_score", "mean_lower", "mean_upper", "coverage")
+
+
+@pytest.mark.parametrize("status", ["timeout", "ok"])
+def test_a_trial_whose_answers_all_failed_or_wait_is_wanted_and_lowers_the_coverage(
+    published: Callable[[Rows], Reader], status: str
+) -> None:
+    reader = published(of_two_trials(status, "judged"))
+
+    # Nothing is known of the second trial: it could be all unmet or all met.
+    assert [2, 0, 2, 0.75, 0.375, 0.875, 0.5] == [value_of(reader, name) for name in _OF_TRIALS]
+    trials = reader.rows("select task_id, n_trials_complete from task_scores where score_name = 'score' order by all")
+    assert [{"task_id": task, "n_trials_complete": 1} for task in "ab"] == trials
+
+
+@pytest.mark.parametrize("status", ["timeout", "ok"])
+def test_people_are_wanted_on_the_trials_that_they_began(published: Callable[[Rows], Reader], status: str) -> None:
+    reader = published(of_two_trials(status, "imported"))
+
+    assert [2, 2, 1, 0.75, 0.75, 0.75, 1.0] == [value_of(reader, name) for name in _OF_TRIALS]
+
+
+def test_a_trial_of_a_refused_task_alone_is_not_wanted(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4], "b": [4, 4]}), {"a": [1, 0]}, trial=1)
+    tables["refusals"] = [row("refusals", task_id="b", check_name="weight_range", severity="quarantine", detail="bad")]
+    tables["responses"] += [response("b", trial=2)]
+    reader = published(tables)
+
+    assert [1, 1, 1, 0.5, 0.5, 0.5, 1.0] == [value_of(reader, name) for name in _OF_TRIALS]
+
+
+def test_verdicts_under_another_template_are_another_row(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]})
+    other = [v | {"verdict_id": v["verdict_id"] + "/other", "template_hash": "other", "value": 1.0, "status": "met"}
+             for v in tables["verdicts"]]  # fmt: skip
+    tables["verdicts"] += other
+    reader = published(tables)
+
+    rows = reader.rows("select template_hash, mean_score from leaderboard where is_primary order by template_hash")
+
+    assert [("a-template", 0.5), ("other", 1.0)] == [(r["template_hash"], r["mean_score"]) for r in rows]
+
+
+def test_a_verdict_on_an_older_wording_of_a_criterion_does_not_count(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 1]})
+    tables["verdicts"][1]["criterion_hash"] = "an-older-wording"
+    reader = published(tables)
+
+    assert [1, 2] == [value_of(reader, name, table="scores") for name in ("n_decided", "n_wanted")]
+
+
+def test_a_refused_task_is_on_no_board(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4], "b": [4]}), {"a": [1], "b": [0]})
+    refusal = {"run_id": "a-run", "benchmark": "prbench", "dataset_revision": "a-revision", "task_id": "b",
+               "check_name": "weight_range", "severity": "quarantine", "detail": "bad", "created_at": None}  # fmt: skip
+    reader = published({**tables, "refusals": [refusal]})
+
+    assert [1, 1, 1.0] == [value_of(reader, name) for name in ("n_tasks", "n_tasks_wanted", "mean_score")]
+
+
+def test_a_model_that_has_hardly_begun_does_not_shrink_what_the_others_are_ranked_on(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = rubric_of({"a": [4], "b": [4], "c": [4]})
+    for model, values in {"x": (1, 1, 1), "y": (0, 0, 0)}.items():
+        answered(tables, {"a": [values[0]], "b": [values[1]], "c": [values[2]]}, model=model)
+    reader = published(answered(tables, {"a": [1]}, model="z"))
+
+    rows = reader.rows("select model, rank, n_tasks_ranked from leaderboard where is_primary order by model")
+
+    assert [("x", 1, 3), ("y", 2, 3), ("z", None, None)] == [tuple(row.values()) for row in rows]
+
+
+def test_tied_models_share_a_rank(published: Callable[[Rows], Reader]) -> None:
+    tables = rubric_of({"a": [4, 4], "b": [4, 4]})
+    for model, values in {"x": [1, 0], "y": [1, 0], "z": [0, 0]}.items():
+        answered(tables, {"a": values, "b": values}, model=model)
+    reader = published(tables)
+
+    rows = reader.rows("select model, rank from leaderboard where is_primary order by model")
+
+    assert [("x", 1), ("y", 1), ("z", 3)] == [(r["model"], r["rank"]) for r in rows]
+
+
+def test_an_unknown_price_makes_the_cost_unknown_and_not_smaller(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
+    tables["verdicts"][0]["cost_usd"] = 0.25
+    reader = published(tables)
+
+    assert value_of(reader, "cost_usd") is None
+
+
+def test_the_cost_is_that_of_the_responses_and_their_verdicts(published: Callable[[Rows], Reader]) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, cost_usd=1.0)
+    for each in tables["verdicts"]:
+        each["cost_usd"] = 0.25
+    reader = published(tables)
+
+    assert 1.5 == value_of(reader, "cost_usd")
+
+
+# trials that do not cover the same tasks
+
+
+def of_fields(n_finance: int, n_legal: int, split_of_legal: str = "finance") -> Rows:
+    """A task of one criterion in each field, the one met and the other not, with so many trials."""
+    finance = admitted(["f"], n_criteria=1)
+    legal = admitted(["l"], split=split_of_legal, field="Legal", n_criteria=1)
+    asked = {"f": criterion("f", 0, 5.0), "l": criterion("l", 0, 5.0)}
+    rows = {name: finance[name] + legal[name] for name in finance if name != "checks"}
+    rows["checks"] = [finance["checks"][0] | {"n_evaluated": 2}]
+    cells = [("f", trial) for trial in range(1, n_finance + 1)] + [("l", trial) for trial in range(1, n_legal + 1)]
+    answers = [response(task, trial=trial) for task, trial in cells]
+    verdicts = [verdict(answer, asked[answer["task_id"]], float(answer["task_id"] == "f")) for answer in answers]
+    return rows | {"criteria": list(asked.values()), "responses": answers, "verdicts": verdicts}
+
+
+def test_coverage_counts_the_trials_that_one_field_lacks(published: Callable[[Rows], Reader]) -> None:
+    reader = published(of_fields(3, 1))
+
+    (row,) = reader.rows("from leaderboard where is_primary")
+    assert (2, 1, 2, 3, False) == tuple(
+        row[name] for name in ("n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "is_complete")
+    )
+    assert pytest.approx(4 / 6) == row["coverage"]
+    # Two of the three trials of one task are unknown: they could all be met.
+    assert pytest.approx([0.5, 0.5, (1 + 2 / 3) / 2]) == [row[n] for n in ("mean_score", "mean_lower", "mean_upper")]
+
+
+def test_a_split_with_fewer_trials_than_the_model_has_is_not_covered(published: Callable[[Rows], Reader]) -> None:
+    reader = published(of_fields(2, 1, split_of_legal="legal"))
+    query = "select split, n_trials, n_tasks, n_tasks_full, coverage from leaderboard where is_primary order by split"
+
+    assert [("finance", 2, 1, 1, 1.0), ("legal", 2, 1, 0, 0.5)] == reader.table(query)[1]
+
+
+def test_trials_on_tasks_of_their_own_are_scored_each_and_not_averaged_over(
+    published: Callable[[Rows], Reader], tmp_path: Path
+) -> None:
+    tasks = [f"t{i}" for i in range(8)]
+    tables = rubric_of({task: [4] for task in tasks})
+    dice = random.Random(4)
+    chosen = {trial: dice.sample(tasks, 3) for trial in range(1, 6)}
+    for trial, of_trial in chosen.items():
+        answered(tables, {task: [float(trial % 2)] for task in of_trial}, trial=trial)
+    published(tables)
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        (row,) = reader.rows("from leaderboard where is_primary")
+        trials = reader.table("select trial, n_tasks, mean_score from trial_scores where score_name = 'score' "
+                              "and breakdown = 'all' order by trial")[1]  # fmt: skip
+    seen = set().union(*chosen.values())
+    of_tasks = [[trial % 2 for trial, of_trial in chosen.items() if task in of_trial] for task in seen]
+
+    assert [(trial, 3, float(trial % 2)) for trial in chosen] == trials
+    assert (len(seen), 0, 5, 1, len(seen)) == tuple(
+        row[name] for name in ("n_tasks", "n_tasks_full", "n_trials", "rank", "n_tasks_ranked")
+    )
+    assert pytest.approx(15 / 40) == row["coverage"]
+    assert pytest.approx(sum(sum(each) / len(each) for each in of_tasks) / len(seen)) == row["mean_score"]
+    assert [None, None, None] == [row[name] for name in ("trials_mean", "trials_ci_low", "trials_ci_high")]
+
+
+# the range of ranks
+
+
+def test_the_range_of_ranks_is_what_the_intervals_allow(published: Callable[[Rows], Reader], tmp_path: Path) -> None:
+    tasks = [f"t{i:02d}" for i in range(60)]
+    tables = rubric_of({task: [1, 1] for task in tasks})
+    shares = {"best": 0.95, "second": 0.5, "twin": 0.48, "last": 0.05}
+    for model, share in shares.items():
+        dice = random.Random(model)
+        answered(tables, {t: [float(dice.random() < share) for _ in range(2)] for t in tasks}, model=model)
+    answered(tables, {"t00": [1, 1]}, model="begun")
+    published(tables)
+    columns = "model, rank, rank_low, rank_high, latest_rank_low, latest_rank_high, raw_ci_low, raw_ci_high"
+    query = f"select {columns} from leaderboard where is_primary order by model"
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        before = {row["model"]: row for row in reader.rows(query)}
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        rows = {row["model"]: row for row in reader.rows(query)}
+    ranked = {model: rows[model] for model in shares}
+
+    # Without intervals every rank is possible.
+    assert {(1, 4)} == {(before[model]["rank_low"], before[model]["rank_high"]) for model in shares}
+    assert [None] * 3 == [rows["begun"][name] for name in ("rank", "rank_low", "rank_high")]
+    assert {
+        model: (
+            1 + sum(other["raw_ci_low"] > row["raw_ci_high"] for other in ranked.values()),
+            sum(not other["raw_ci_high"] < row["raw_ci_low"] for other in ranked.values()),
+        )
+        for model, row in ranked.items()
+    } == {model: (row["rank_low"], row["rank_high"]) for model, row in ranked.items()}
+    assert [(1, 1), (2, 3), (2, 3), (4, 4)] == [(ranked[m]["rank_low"], ranked[m]["rank_high"]) for m in shares]
+    assert all(row["rank_low"] <= row["rank"] <= row["rank_high"] for row in ranked.values())
+    assert all((row["rank_low"], row["rank_high"]) == (row["latest_rank_low"], row["latest_rank_high"])
+               for row in rows.values())  # fmt: skip
+
+
+# clipping
+
+
+def test_the_mean_and_interval_before_clipping_stand_beside_a_clipped_mean(
+    published: Callable[[Rows], Reader], tmp_path: Path
+) -> None:
+    tasks = [f"t{i:02d}" for i in range(60)]
+    tables = rubric_of({task: [10, -4] for task in tasks})
+    for model, every in {"worse": 3, "bad": 4}.items():
+        answered(tables, {t: [float(i % 12 == 0), float(i % every > 0)] for i, t in enumerate(tasks)}, model=model)
+    published(tables)
+    aggregate(job_on("sample", tmp_path / "warehouse"))
+    with Warehouse(tmp_path / "warehouse").reader() as reader:
+        rows = reader.rows("from leaderboard where is_primary order by rank")
+        unclipped = reader.rows("from leaderboard where not is_primary")
+        of_trials = reader.table("select mean_score, raw_mean_score from trial_scores where score_name = 'score' "
+                                 "and breakdown = 'all' order by raw_mean_score")[1]  # fmt: skip
+    raw = [pytest.approx(1 / 12 - 0.4 * 2 / 3), pytest.approx(1 / 12 - 0.4 * 3 / 4)]
+
+    # Ranks compare the means before clipping.
+    assert [("worse", 1, 0.0), ("bad", 2, 0.0)] == [(r["model"], r["rank"], r["mean_score"]) for r in rows]
+    assert raw == [row["raw_mean_score"] for row in rows]
+    for each in rows:
+        assert 0.0 == each["ci_low"] == each["ci_high"]
+        assert each["raw_ci_low"] < each["raw_mean_score"] < each["raw_ci_high"] < 0
+    assert all(row["raw_mean_score"] == row["mean_score"] and row["raw_ci_low"] == row["ci_low"] for row in unclipped)
+    assert [(0.0, raw[1]), (0.0, raw[0])] == of_trials
+
+
+# answers without a verdict
+
+
+def test_a_model_whose_answers_nobody_judged_stands_on_the_leaderboard_without_a_score(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = answered(rubric_of({"a": [4, -2], "b": [4, 4]}), {"a": [1, 0], "b": [1, 0]}, model="judged")
+    tables["responses"] += [response("a", model="imported"), response("b", model="imported", trial=2)]
+    reader = published(tables)
+
+    rows = {row["model"]: row for row in reader.rows("from leaderboard where is_primary")}
+    assert {"judged", "imported"} == set(rows)
+    found = rows["imported"]
+    assert (0, 0, 2, 2, 0.0, False, True, False) == tuple(
+        found[name]
+        for name in (
+            "n_tasks", "n_tasks_full", "n_tasks_wanted", "n_trials", "coverage", "is_judged", "is_latest", "is_complete"
+        )
+    )  # fmt: skip
+    nothing = ("mean_score", "ci_low", "raw_mean_score", "rank", "latest_rank", "rank_low", "n_tasks_ranked")
+    assert [None] * len(nothing) == [found[name] for name in nothing]
+    # Everything is still possible: a from -0.5 to 1, b from 0 to 1, and the lower end is clipped.
+    assert (0.0, 1.0) == (found["mean_lower"], found["mean_upper"])
+    assert (rows["judged"]["rank"], rows["judged"]["rank_high"], rows["judged"]["is_judged"]) == (1, 1, True)
+    assert 0 == reader.value("select count(*) from breakdown_leaderboard where model = 'imported'")
+
+
+def test_a_vintage_that_is_not_judged_yet_does_not_take_the_place_of_the_one_that_is(
+    published: Callable[[Rows], Reader],
+) -> None:
+    tables = answered(rubric_of({"a": [4, 4]}), {"a": [1, 0]}, model="m", vintage="first")
+    tables["responses"].append(response("a", model="m", vintage="second") | {"response_id": "second"})
+    reader = published(tables)
+
+    assert [("first", True)] == reader.table("select vintage, is_latest from leaderboard where is_primary")[1]
+
+
+def test_a_split_whose_answers_nobody_judged_says_so_though_others_of_the_model_are(
+    published: Callable[[Rows], Reader],
+) -> None:
+    rows = of_fields(1, 1, split_of_legal="legal")
+    rows["verdicts"] = [each for each in rows["verdicts"] if each["task_id"] == "f"]
+    query = "select split, is_judged, n_tasks, coverage from leaderboard where is_primary order by split"
+
+    assert [("finance", True, 1, 1.0), ("legal", False, 0, 0.0)] == published(rows).table(query)[1]
+
+
+# one definition each
+
+
+def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
+    texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
+
+    places = {"denominator_positive": "staging/score_bounds.sql", "clips_mean": "staging/breakdown_sizes.sql"}
+    for factor, place in places.items():
+        assert [place] == [name for name, text in texts.items() if factor in text]

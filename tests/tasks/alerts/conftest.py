@@ -1,0 +1,50 @@
+"""Receivers of alerts, certificates, and alerts to send."""
+
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from tasks.alerts import Alert, Night
+from tasks.config.operations import Alerts
+from tests.tasks.alerts.servers import Hook, serving_hook
+
+NIGHT = Night("2026-11-22", "a-run", "prbench", "warehouse/data")
+DROP = Alert("score_drop", "a-model", "a-model fell by 0.043 on finance", {"difference": -0.043, "split": "finance"})
+DRIFT = Alert("judge_drift", "a-judge", "a-judge decided 80.0% as the first time", {"agreement": 0.8})
+WAIT_S = 0.01
+"""The wait before the second attempt."""
+
+
+def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
+    """Settings with these receivers and short times."""
+    return Alerts.model_validate({"to": receivers, "attempts": 3, "timeout_s": 5.0, **settings})
+
+
+@dataclass(frozen=True)
+class Trust:
+    """A certificate for 127.0.0.1, and the authority that has signed it."""
+
+    server: ssl.SSLContext
+    authority: Path
+
+
+@pytest.fixture(scope="session")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    path = tmp_path_factory.mktemp("authority") / "authority.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return Trust(context, path)
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    """A webhook's receiver."""
+    with serving_hook() as server:
+        yield server

@@ -1,0 +1,52 @@
+"""Alerts and deliveries as rows."""
+
+import json
+from pathlib import Path
+
+from tasks.alerts import Delivery, failure, store
+from tests.builders import job_on
+from tests.tasks.alerts.conftest import DRIFT, DROP
+from warehouse import Warehouse
+
+SENT, FAILED = Delivery("webhook 1", "sent", 1, None, 3), Delivery("slack 2", "failed", 4, "no connection", 3)
+
+
+def rows(root: Path, query: str) -> list[dict[str, object]]:
+    warehouse = Warehouse(root)
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        return reader.rows(query)
+
+
+def test_alerts_and_what_became_of_them_can_be_queried(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
+
+    store(job, [DROP, DRIFT, failure("out of disk")], [SENT, FAILED])
+
+    found = rows(tmp_path, "select night, kind, subject, detail, facts from alerts order by kind")
+    assert [
+        ("2026-11-22", alert.kind, alert.subject, alert.line, alert.facts)
+        for alert in (failure("out of disk"), DRIFT, DROP)
+    ] == [(*list(row.values())[:-1], json.loads(str(row["facts"]))) for row in found]
+    assert [
+        {"run_id": "run-1", "receiver": "slack 2", "status": "failed", "attempts": 4, "error": "no connection"},
+        {"run_id": "run-1", "receiver": "webhook 1", "status": "sent", "attempts": 1, "error": None},
+    ] == rows(tmp_path, "select run_id, receiver, status, attempts, error from alert_deliveries order by receiver")
+
+
+def test_two_alerts_of_a_kind_about_one_model_are_two_rows_and_one_stored_again_is_one(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path)
+    on_another_split = type(DROP)(DROP.kind, DROP.subject, DROP.line, {"split": "legal"})
+
+    store(job, [DROP, on_another_split])
+    store(job, [DROP], [FAILED])
+    store(job, [], [SENT])
+
+    assert [{"n_alerts": 2}] == rows(tmp_path, "select count(*) as n_alerts from alerts")
+    assert [{"n": 2}] == rows(tmp_path, "select count(*) as n from alert_deliveries")
+
+
+def test_a_night_without_alerts_leaves_no_row(tmp_path: Path) -> None:
+    store(job_on("sample", tmp_path), [])
+
+    assert [] == rows(tmp_path, "select * from alerts")

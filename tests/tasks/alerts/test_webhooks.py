@@ -1,0 +1,243 @@
+"""Webhooks, Slack and the dead-man's switch, against a real server that fails in every way."""
+
+import logging
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tasks.alerts import Alert, Delivery, deliver, ping
+from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alerts_to
+from tests.tasks.alerts.servers import Hook, Reply, closed_port, dripping, serving_hook
+
+INVALID = "it has no valid address that begins with http:// or https://"
+
+
+def sent_to(address: str, kind: str = "webhook", **settings: Any) -> Delivery:
+    """What became of one alert to a webhook."""
+    [delivery] = deliver(alerts_to({kind: address}, **settings), [DROP], NIGHT, first_wait_s=WAIT_S)
+    return delivery
+
+
+def test_a_webhook_gets_one_request_with_all_alerts_of_the_night(hook: Hook) -> None:
+    deliveries = deliver(alerts_to({"webhook": f"{hook.address}%2Fa?channel=a%20b"}), [DROP, DRIFT], NIGHT)
+
+    assert [Delivery("webhook 1", "sent", 1, None, 2)] == deliveries
+    [call] = hook.calls
+    assert ("POST", "application/json") == (call.method, call.headers["Content-Type"])
+    assert "/hooks/a-secret-path%2Fa?channel=a%20b" == call.path
+    assert {
+        "night": "2026-11-22",
+        "run_id": "a-run",
+        "benchmark": "prbench",
+        "warehouse": "warehouse/data",
+        "report": None,
+        "title": "prbench, night 2026-11-22: judge drift (1), score drop (1)",
+        "message": (
+            f"judge drift: {DRIFT.line}\n\nscore drop: {DROP.line}\n\n"
+            "run a-run, warehouse warehouse/data; all are in the table `alerts`"
+        ),
+        "alerts": [DRIFT.as_json, DROP.as_json],
+    } == call.json
+
+
+def test_slack_gets_one_text_without_links_and_mentions(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLACK", f"{hook.address}\n")  # as a file with an environment often has it
+    hostile = Alert("failure", "", "<!channel> failed")
+
+    [delivery] = deliver(alerts_to({"slack": "${SLACK}"}), [DROP, hostile], NIGHT)
+
+    assert ("slack 1", "sent") == (delivery.receiver, delivery.status)
+    [call] = hook.calls
+    assert {"text"} == set(call.json)
+    lines = call.json["text"].splitlines()
+    assert "prbench, night 2026-11-22: failure (1), score drop (1)" == lines[0]
+    assert {"failure: &lt;!channel&gt; failed", f"score drop: {DROP.line}"} < set(lines)
+
+
+def test_a_url_of_apprise_in_the_environment_is_a_receiver(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANY_SERVICE", hook.address.replace("http://", "form://"))
+    monkeypatch.setenv("UNKNOWN", "no-such-service://a-secret-token")
+
+    assert Delivery("apprise 1", "sent", 1, None, 1) == sent_to("${ANY_SERVICE}", "apprise")
+    assert b"score+drop" in hook.calls[0].body
+    error = "Apprise does not know such an address, or lacks a package for it"
+    assert Delivery("apprise 1", "failed", 1, error, 1) == sent_to("${UNKNOWN}", "apprise")
+
+
+def test_without_an_alert_nobody_is_called(hook: Hook) -> None:
+    assert [] == deliver(alerts_to({"webhook": hook.address}), [], NIGHT)
+    assert [] == deliver(alerts_to(), [DROP], NIGHT)
+    assert [] == hook.calls
+
+
+@pytest.mark.parametrize("statuses", [[500], [503, 502], [429, 504]])
+def test_a_server_that_is_down_for_a_while_is_called_again(hook: Hook, statuses: list[int]) -> None:
+    hook.plan = [Reply(status) for status in statuses]
+
+    assert Delivery("webhook 1", "sent", len(statuses) + 1, None, 1) == sent_to(hook.address)
+    assert len(statuses) + 1 == len(hook.calls)
+
+
+def test_a_server_that_stays_down_is_given_up_after_the_configured_attempts(hook: Hook) -> None:
+    hook.plan = [Reply(500)] * 9
+
+    delivery = sent_to(hook.address, attempts=2)
+
+    assert Delivery("webhook 1", "failed", 2, "the server answered 500 (Internal Server Error)", 1) == delivery
+    assert 2 == len(hook.calls)
+
+
+@pytest.mark.parametrize(
+    ("reply", "cause"),
+    [
+        (Reply(404), "the server answered 404 (Not Found)"),
+        (Reply(403, b"No, a-secret-path is not open"), "the server answered 403 (Forbidden)"),
+        (Reply(799), "the server answered 799"),
+    ],
+)
+def test_a_message_that_is_refused_is_not_sent_again_and_the_cause_shows_nothing_of_the_address(
+    hook: Hook, reply: Reply, cause: str
+) -> None:
+    hook.plan = [reply] * (9 if reply.status < 500 else 1)
+
+    delivery = sent_to(hook.address, attempts=1 if reply.status > 500 else 3)
+
+    assert Delivery("webhook 1", "failed", 1, cause, 1) == delivery
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("kind", ["webhook", "slack", "apprise json", "apprise slack", "ping"])
+def test_no_redirect_is_followed(hook: Hook, status: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from apprise.plugins.slack import NotifySlack
+
+    monkeypatch.setattr(NotifySlack, "webhook_url", hook.address)
+    urls = {
+        "apprise json": f"{hook.address.replace('http', 'json')}?redirect=yes",
+        "apprise slack": f"https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/{'a' * 24}?redirect=yes",
+    }
+    monkeypatch.setenv("ADDRESS", urls.get(kind, hook.address))
+    with serving_hook() as elsewhere:
+        hook.plan = [Reply(status, headers={"Location": elsewhere.address})]
+        if kind == "ping":
+            delivery = ping(alerts_to(ping=hook.address), first_wait_s=WAIT_S)
+        else:
+            delivery = sent_to("${ADDRESS}", kind.partition(" ")[0])
+
+        assert [] == elsewhere.calls
+        where = elsewhere.address.split("/")[2]
+    assert delivery is not None
+    assert ("failed", 1) == (delivery.status, delivery.attempts)
+    assert f"HTTP {status}: {hook.address.split('/')[2]} redirects to {where}, which is not followed" in str(
+        delivery.error
+    )
+    assert "secret" not in str(delivery.error)
+    assert 1 == len(hook.calls)
+
+
+def test_an_encrypted_webhook_is_not_redirected_either(trust: Trust, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
+    with serving_hook(trust.server) as hook, serving_hook() as elsewhere:
+        hook.plan = [Reply(307, headers={"Location": elsewhere.address})]
+        delivery = sent_to(hook.address)
+
+    assert ("failed", 1, 1, []) == (delivery.status, delivery.attempts, len(hook.calls), elsewhere.calls)
+
+
+def test_a_server_that_hangs_is_left_at_the_time_limit_and_called_again(hook: Hook) -> None:
+    hook.plan = [Reply(delay_s=30)]
+    started_s = time.monotonic()
+
+    delivery = sent_to(hook.address, timeout_s=0.4)
+
+    assert Delivery("webhook 1", "sent", 2, None, 1) == delivery
+    assert time.monotonic() - started_s < 5
+
+
+def test_a_server_that_drips_an_answer_cannot_stretch_the_time_limit() -> None:
+    with dripping(b"HTTP/1.1 200 OK\r\nX-Long: ") as port:
+        started_s = time.monotonic()
+        delivery = sent_to(f"http://127.0.0.1:{port}/", timeout_s=0.3, attempts=2)
+
+    assert Delivery("webhook 1", "failed", 2, "no answer within 0.3 s", 1) == delivery
+    assert time.monotonic() - started_s < 5
+
+
+@pytest.mark.parametrize(
+    ("address", "attempts", "cause"),
+    [
+        (f"http://127.0.0.1:{closed_port()}/a-secret-path", 3, "no connection: Connection refused"),
+        ("http://no-such-host.invalid/a-secret-path", 3, "the host name is unknown"),
+        ("ftp://127.0.0.1/a-secret-path", 1, INVALID),
+        ("http://127.0.0.1:a-secret-port", 1, INVALID),
+        ("${NO_SUCH_VARIABLE}", 0,
+         "${NO_SUCH_VARIABLE} in the configuration: the environment variable NO_SUCH_VARIABLE is not set"),
+    ],
+    ids=["nobody listens", "no such host", "another scheme", "no port", "not set"],
+)  # fmt: skip
+def test_an_address_where_nobody_answers_is_reported_in_one_line(address: str, attempts: int, cause: str) -> None:
+    assert Delivery("webhook 1", "failed", attempts, cause, 1) == sent_to(address)
+
+
+def test_an_answer_that_is_not_http_is_a_lost_connection() -> None:
+    with dripping(b"SSH-2.0-something\r\n\r\n") as port:
+        assert "the connection was lost" == sent_to(f"http://127.0.0.1:{port}/").error
+
+
+def test_all_are_called_at_the_same_time_and_one_that_fails_stops_nobody(hook: Hook) -> None:
+    with serving_hook() as other:
+        hook.meeting = other.meeting = threading.Barrier(2)
+        settings = alerts_to(
+            {"webhook": hook.address}, {"webhook": f"http://127.0.0.1:{closed_port()}/"}, {"webhook": other.address}
+        )
+        deliveries = deliver(settings, [DROP], NIGHT, first_wait_s=WAIT_S)
+
+    assert [("webhook 1", "sent"), ("webhook 2", "failed"), ("webhook 3", "sent")] == [
+        (delivery.receiver, delivery.status) for delivery in deliveries
+    ]
+
+
+def test_no_library_logs_anything_of_an_address(
+    hook: Hook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("WHERE_TO", hook.address.replace("http", "json"))
+    monkeypatch.setattr(logging.getLogger("apprise"), "level", logging.DEBUG)
+    hook.plan = [Reply(500), Reply(400, b"a-secret-path is unknown"), Reply(404)]
+
+    with caplog.at_level(logging.DEBUG):
+        assert ["failed", "failed"] == [sent_to("${WHERE_TO}", "apprise").status, sent_to(hook.address).status]
+
+    assert caplog.records
+    assert "a-secret-path" not in caplog.text
+    assert "127.0.0.1" not in caplog.text
+
+
+def test_a_server_whose_certificate_nobody_trusted_has_signed_gets_nothing(
+    trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with serving_hook(trust.server) as hook:
+        refused = sent_to(hook.address)
+        assert [] == hook.calls
+        monkeypatch.setenv("SSL_CERT_FILE", str(trust.authority))
+        taken = sent_to(hook.address)
+        elsewhere = sent_to(hook.address.replace("127.0.0.1", "localhost"))
+
+    error = "the server's certificate is not signed by anyone trusted here"
+    assert Delivery("webhook 1", "failed", 1, error, 1) == refused
+    assert Delivery("webhook 1", "sent", 1, None, 1) == taken
+    assert Delivery("webhook 1", "failed", 1, "the server's certificate is for another name", 1) == elsewhere
+
+
+def test_the_dead_mans_switch_is_called_until_it_answers(hook: Hook) -> None:
+    hook.plan = [Reply(502)]
+
+    delivery = ping(alerts_to(ping=hook.address), first_wait_s=WAIT_S)
+
+    assert Delivery("ping", "sent", 2, None, 0) == delivery
+    assert [("GET", b"")] * 2 == [(call.method, call.body) for call in hook.calls]
+
+
+def test_without_a_dead_mans_switch_none_is_called() -> None:
+    assert ping(alerts_to()) is None

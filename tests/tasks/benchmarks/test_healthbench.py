@@ -1,0 +1,280 @@
+"""HealthBench from rows to figures, against the formulas of its paper, and physicians' verdicts taken in."""
+
+import json
+import math
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.benchmarks.base import RowError
+from tasks.benchmarks.healthbench import META_MODEL, parse_row
+from tasks.config.settings import Dataset, Job, Settings
+from tasks.dataset.source import with_revision
+from tasks.imports import import_responses, import_verdicts
+from tasks.rules.errors import PipelineError
+from tests.builders import write_jsonl
+from tests.faults.server import FaultServer
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Reader, Warehouse
+
+pytestmark = pytest.mark.slow
+
+THEMES = ("hedging", "emergency_referrals")
+POINTS = ((5, 3, -8), (2, -10, -9), (7, 1, -2), (4, -6, 1))
+TAGS = (["level:example", "axis:accuracy"], ["level:cluster", "axis:completeness", "cluster:c1"], ["axis:accuracy"])
+
+
+def health_row(number: int, **changed: Any) -> dict[str, Any]:
+    return {
+        "prompt_id": f"h{number}",
+        "prompt": [
+            {"role": "user", "content": f"What about ache {number}?"},
+            {"role": "assistant", "content": "Since when?"},
+            {"role": "user", "content": "Yesterday."},
+        ],
+        "rubrics": [
+            {"criterion": f"Says {place} of {number}.", "points": points, "tags": TAGS[place]}
+            for place, points in enumerate(POINTS[number])
+        ],
+        "example_tags": [f"theme:{THEMES[number % 2]}", "physician_agreed_category:enough-context", "loose"],
+        "ideal_completions_data": None,
+        "canary": f"canary {number}",
+        **changed,
+    }
+
+
+def meta_rows() -> list[dict[str, Any]]:
+    """Two completions of a prompt and one of another, graded by two physicians each."""
+    return [
+        {
+            "prompt_id": prompt, "prompt": health_row(number)["prompt"], "completion": f"Completion {completion}.",
+            "completion_id": completion, "rubric": f"Says {place} of {number}.", "category": "cluster:c1",
+            "binary_labels": [labels & 1 == 1, labels & 2 == 2], "anonymized_physician_ids": ["ada", "bo"],
+        }
+        for prompt, number, completion, place, labels in [
+            ("h0", 0, "x", 0, 3), ("h0", 0, "y", 0, 1), ("h0", 0, "x", 1, 2), ("h1", 1, "z", 2, 0),
+        ]
+    ]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+    folder = tmp_path_factory.mktemp("health")
+    with FaultServer() as server:
+        endpoint = {"name": "hosted_vllm/m", "api_base": server.api_base}
+        settings = {
+            "benchmark": "healthbench",
+            "dataset": {"source": str(write_jsonl(folder / "oss.jsonl", [health_row(i) for i in range(len(POINTS))]))},
+            "models": [{**endpoint, "label": "helper"}],
+            "judges": [{**endpoint, "label": "reader"}],
+        }
+        made = with_revision(
+            Job(settings=Settings.model_validate(settings), warehouse=folder / "w", run_id="r", is_quiet=True)
+        )
+        prepared(made)
+        sampled(made)
+        judged(made)
+        assert len(server.judgings) == sum(map(len, POINTS))
+        meta = write_jsonl(folder / "meta.jsonl", meta_rows())
+        assert import_responses(made, meta).rows == 3
+        assert import_verdicts(made, meta).rows == 8
+        assert import_responses(made, meta).rows == import_verdicts(made, meta).rows == 0
+        aggregate(made)
+        yield made
+
+
+@pytest.fixture
+def reader(job: Job) -> Iterator[Reader]:
+    with Warehouse(job.warehouse).reader() as opened:
+        yield opened
+
+
+def met(reader: Reader) -> dict[tuple[int, int], bool]:
+    """What the judge decided, by number of the task and place in the rubric."""
+    rows = reader.rows(
+        "select verdicts.task_id, position, verdicts.value from verdicts inner join criteria "
+        "using (task_id, criterion_id) where judge = 'reader'"
+    )
+    return {(int(row["task_id"][1:]), row["position"]): row["value"] == 1 for row in rows}
+
+
+def mean(values: list[float]) -> float:
+    return max(0.0, math.fsum(values) / len(values))
+
+
+def test_the_score_is_points_over_positive_points_and_its_mean_is_clipped(reader: Reader) -> None:
+    decided = met(reader)
+    expected = {
+        number: sum(p for place, p in enumerate(points) if decided[number, place]) / sum(p for p in points if p > 0)
+        for number, points in enumerate(POINTS)
+    }
+    scores = {int(r["task_id"][1:]): r["value"] for r in reader.rows("from scores where judge = 'reader'")}
+    board = reader.rows("from leaderboard where judge = 'reader' order by n_tasks desc")
+    by_theme = reader.rows(
+        "from breakdown_leaderboard where judge = 'reader' and breakdown = 'theme' and not is_own_hard"
+    )
+
+    assert scores == pytest.approx(expected)
+    assert [(row["score_name"], row["n_tasks"], row["mean_score"] is None) for row in board] == [
+        ("score", 4, False),
+        # It was sampled, and no verdict of this judge is on it.
+        ("score", 0, True),
+    ]
+    assert board[0]["mean_score"] == pytest.approx(mean(list(expected.values())))
+    assert {row["label"]: row["mean_score"] for row in by_theme} == pytest.approx(
+        {theme: mean([expected[number] for number in range(4) if THEMES[number % 2] == theme]) for theme in THEMES}
+    )
+
+
+def test_a_tag_of_criteria_is_scored_over_the_criteria_that_carry_it(reader: Reader) -> None:
+    decided = met(reader)
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for number, points in enumerate(POINTS):
+        of_tag: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, tags in enumerate(TAGS):
+            for tag in tags:
+                kind, _, label = tag.partition(":")
+                of_tag[kind, label].append(place)
+        for tag_key, places in of_tag.items():
+            positive = sum(points[p] for p in places if points[p] > 0)
+            if positive:
+                values[tag_key].append(sum(points[p] for p in places if decided[number, p]) / positive)
+    rows = reader.rows(
+        "from breakdown_leaderboard where judge = 'reader' and breakdown in ('level', 'axis', 'cluster') "
+        "and not is_own_hard"
+    )
+
+    assert {(row["breakdown"], row["label"]): row["mean_score"] for row in rows} == pytest.approx(
+        {key: mean(of_key) for key, of_key in values.items()}
+    )
+
+
+def test_physicians_verdicts_are_those_of_the_meta_evaluation(reader: Reader) -> None:
+    rows = reader.rows(
+        "select verdicts.task_id, trial, title, judge, value, explanation, text from verdicts "
+        "inner join responses using (response_id, task_id, trial, model) "
+        "inner join criteria using (task_id, criterion_id) where model = ? order by all",
+        [META_MODEL],
+    )
+    found = {(r["task_id"], r["trial"], r["title"], r["judge"]): (r["value"], r["explanation"]) for r in rows}
+
+    assert 8 == len(rows)
+    assert (1.0, "by ada") == found["h0", 1, "Says 0 of 0.", "physician 1"]
+    assert (0.0, "by bo") == found["h0", 2, "Says 0 of 0.", "physician 2"]
+    assert {("h0", 1): "Completion x.", ("h0", 2): "Completion y.", ("h1", 1): "Completion z."} == {
+        (row["task_id"], row["trial"]): row["text"] for row in rows
+    }
+    agreement = reader.rows("from judge_agreement where grader_a = 'physician 1' and grader_b = 'physician 2'")
+    assert [(4, 0.5)] == [(row["n"], row["agreement"]) for row in agreement]
+
+
+def test_examples_that_were_graded_elsewhere_are_imported_with_their_completions(job: Job, tmp_path: Path) -> None:
+    mine = job.model_copy(update={"warehouse": Path(shutil.copytree(job.warehouse, tmp_path / "w"))})
+    given = health_row(1)
+    given["rubrics"][2]["criterion"] = given["rubrics"][0]["criterion"]
+    path = write_jsonl(tmp_path / "twice.jsonl", [given])
+    settings = mine.settings.model_copy(update={"dataset": Dataset(source=str(path))})
+    mine = prepared(with_revision(mine.model_copy(update={"settings": settings})))
+    graded = [
+        {
+            "score": 0.5, "usage": {}, "prompt": given["prompt"], "prompt_id": "h1", "completion_id": "c",
+            "completion": [{"role": "assistant", "content": "See somebody."}],
+            "rubric_items": [
+                {**item, "criteria_met": place != 1, "explanation": f"so {place}"}
+                for place, item in enumerate(given["rubrics"])
+            ],
+        },
+    ]  # fmt: skip
+    file = write_jsonl(tmp_path / "graded.jsonl", graded)
+
+    whole = tmp_path / "health_allresults.json"
+    result = {"score": 0.5, "metrics": {"axis:accuracy": 1.0}, "htmls": ["<p>"], "convos": [[]]}
+    whole.write_text(json.dumps({**result, "metadata": {"example_level_metadata": graded}}), encoding="utf-8")
+
+    with pytest.raises(PipelineError, match="row 1: example 'h1' has no `rubric_items`"):
+        import_responses(mine, write_jsonl(tmp_path / "bare.jsonl", [graded[0] | {"rubric_items": []}]), "helper-2")
+    usual = {"task": "h1", "model": "noted", "response": "Rest.", "metadata": {"from": "elsewhere"}}
+    assert 1 == import_responses(mine, write_jsonl(tmp_path / "usual.jsonl", [usual])).rows
+    assert 1 == import_responses(mine, whole, "helper-2").rows
+    assert 0 == import_responses(mine, file, "helper-2").rows
+    assert 3 == import_verdicts(mine, whole, "helper-2", judge="g").rows
+    aggregate(mine)
+    with Warehouse(mine.warehouse).reader() as opened:
+        rows = opened.rows(
+            "select position, value, explanation, text from verdicts inner join criteria using (dataset_revision, "
+            "task_id, criterion_id) inner join responses using (response_id) where judge = 'g' order by position"
+        )
+        score = opened.value("select value from scores where judge = 'g'")
+    assert [(0, 1.0, "so 0"), (1, 0.0, "so 1"), (2, 1.0, "so 2")] == [tuple(row.values())[:3] for row in rows]
+    assert {"See somebody."} == {row["text"] for row in rows}
+    assert score == pytest.approx((POINTS[1][0] + POINTS[1][2]) / POINTS[1][0])
+
+
+def test_completions_in_a_second_file_are_of_another_label(job: Job, tmp_path: Path) -> None:
+    mine = job.model_copy(update={"warehouse": Path(shutil.copytree(job.warehouse, tmp_path / "w"))})
+    rows = [row | {"completion": f"{row['completion']} More.", "completion_id": None} for row in meta_rows()[1:]]
+    more = write_jsonl(tmp_path / "more.jsonl", rows)
+
+    with pytest.raises(PipelineError, match="use another label"):
+        import_responses(mine, more)
+    assert 3 == import_responses(mine, more, "second-half").rows
+    assert 6 == import_verdicts(mine, more, "second-half", judge="doctor").rows
+    with Warehouse(mine.warehouse).reader() as opened:
+        graders = opened.rows(
+            "select model, judge, count(*) from verdicts where starts_with(judge, 'doctor') group by all order by all"
+        )
+    assert [("second-half", "doctor 1", 3), ("second-half", "doctor 2", 3)] == [tuple(row.values()) for row in graders]
+
+
+def test_a_conversation_of_several_turns_is_sent_as_it_is_and_all_is_admitted(reader: Reader) -> None:
+    messages = reader.rows("select role, content from messages where task_id = 'h0' order by position")
+
+    assert ["user", "assistant", "user"] == [row["role"] for row in messages]
+    assert 4 == reader.value("select count(*) from tasks where is_admitted and turns = 2 and field is not null")
+
+
+def test_the_points_and_tags_of_a_criterion_are_not_in_its_id() -> None:
+    before = health_row(0)["rubrics"][0]
+    rows = [health_row(0, rubrics=[before | changed]) for changed in ({}, {"points": 2, "tags": ["axis:completeness"]})]
+
+    assert 1 == len({parse_row(row).criteria[0].criterion_id for row in rows})
+
+
+def test_a_criterion_that_stands_twice_has_two_ids() -> None:
+    twice = parse_row(health_row(0, rubrics=[health_row(0)["rubrics"][0]] * 2))
+
+    assert 2 == len({criterion.criterion_id for criterion in twice.criteria})
+    assert 1 == len({criterion.content_hash for criterion in twice.criteria})
+
+
+@pytest.mark.parametrize(
+    ("changed", "cause"),
+    [({"prompt_id": " "}, "no prompt_id"), ({"prompt": [{"role": "tool", "content": "x"}]}, "role")],
+)
+def test_a_row_that_can_be_no_task_is_refused_with_its_cause(changed: dict[str, Any], cause: str) -> None:
+    with pytest.raises(RowError, match=cause):
+        parse_row(health_row(0, **changed))
+
+
+def test_what_breaks_an_invariant_is_refused(tmp_path: Path) -> None:
+    rows = [
+        health_row(0),
+        health_row(1, rubrics=[{"criterion": "Bad.", "points": -3, "tags": []}]),
+        health_row(2, rubrics=[{"criterion": "Much.", "points": 11, "tags": []}]),
+        health_row(3, prompt=[{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]),
+    ]
+    settings = {"benchmark": "healthbench", "dataset": {"source": str(write_jsonl(tmp_path / "oss.jsonl", rows))}}
+    prepared(
+        with_revision(
+            Job(settings=Settings.model_validate(settings), warehouse=tmp_path / "w", run_id="r", is_quiet=True)
+        )
+    )
+
+    with Warehouse(tmp_path / "w").reader() as opened:
+        refused = {row["task_id"]: row["check_name"] for row in opened.rows("from quarantine")}
+    assert {"h1": "positive_criterion", "h2": "weight_range", "h3": "turns_contiguous"} == refused

@@ -1,0 +1,409 @@
+"""ResearchRubrics from rows to figures: three-step verdicts, both scores, other wordings, people beside them."""
+
+import asyncio
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.benchmarks.researchrubrics import graded_rows
+from tasks.check.check import check
+from tasks.compare import Question, compare
+from tasks.compare.leaderboard import Choice, leaderboard
+from tasks.compare.people import against_people
+from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
+from tasks.imports import import_responses, import_verdicts
+from tasks.ingest.ingest import ingest
+from tasks.judge.rubric_variants import derive
+from tasks.plan.plan import plan
+from tasks.rules.errors import PipelineError
+from tests.benchmarks.research import WEIGHTS, research_row
+from tests.builders import SHARED_DATA, write_jsonl
+from tests.faults.answers import Answer, is_judging, well_behaved
+from tests.faults.content import Request, criterion_of, prompt_of
+from tests.faults.server import FaultServer
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Reader, Warehouse
+
+TASKS, CRITERIA = 4, 20
+WITH_EXAMPLES = CRITERIA // 2
+
+
+def behaviour(request: Request, number: int) -> Answer:
+    """A judge of three steps or two, and a writer that fails on one criterion and says more about the others."""
+    prompt = prompt_of(request)
+    if "make a criterion of a grading rubric more explicit" not in prompt:
+        return well_behaved(request, number)
+    title = criterion_of(prompt)
+    if title.startswith("Says 7 about subject 2"):
+        return Answer(json.dumps({"criterion": "Shorter."}))
+    return Answer(json.dumps({"criterion": f"{title} Which means that it is said in so many words."}))
+
+
+class World:
+    def __init__(self, server: FaultServer, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        self.source = write_jsonl(folder / "research.jsonl", [research_row(i) for i in range(TASKS)])
+
+    def endpoint(self, label: str, **settings: Any) -> dict[str, Any]:
+        return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
+
+    def job(self, judges: list[dict[str, Any]]) -> Job:
+        settings = {
+            "benchmark": "researchrubrics",
+            "dataset": {"source": str(self.source)},
+            "models": [self.endpoint("reporter")],
+            "judges": judges,
+            "rubric_writer": self.endpoint("writer"),
+        }
+        settings = Settings.model_validate(settings)
+        return with_revision(Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True))
+
+    def does(self, *judges: dict[str, Any]) -> int:
+        """The number of calls to judges that a run of all stages makes."""
+        before = len(self.server.judgings)
+        job = prepared(self.job(list(judges)))
+        sampled(job)
+        asyncio.run(derive(job))
+        judged(job)
+        return len(self.server.judgings) - before
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Judged in three steps and in two, in other words, and by a person."""
+    with FaultServer(behaviour) as server:
+        made = World(server, tmp_path_factory.mktemp("research"))
+        three = made.endpoint("three")
+        assert made.does(three) == TASKS * CRITERIA
+        assert made.does(three) == 0
+        later = plan(made.job([made.endpoint("later", name="hosted_vllm/three", rubric="augmented")]))
+        # Nothing is in other words yet: only the writer has calls that can be counted.
+        assert [("derive", TASKS * CRITERIA), ("judge", 0)] == [(p.role, p.calls) for p in later if p.role != "sample"]
+        assert f"{TASKS * CRITERIA} criteria that are not rewritten yet" in later[-1].note
+        two = made.endpoint("two", name="hosted_vllm/three", grading="binary")
+        assert made.does(three, two) == TASKS * CRITERIA
+        # A criterion without examples is the same in the other wording: its call was made.
+        removed = made.endpoint("removed", name="hosted_vllm/three", rubric="examples_removed")
+        assert made.does(three, two, removed) == TASKS * WITH_EXAMPLES
+        augmented = made.endpoint("augmented", name="hosted_vllm/three", rubric="augmented")
+        assert made.does(three, two, removed, augmented) == TASKS * CRITERIA - 1
+        job = made.job([three, two, removed, augmented])
+        import_verdicts(job, people(made))
+        aggregate(job)
+        yield made
+
+
+def people(world: World) -> Path:
+    """A sheet in which a person decides in three steps, in the data set's words and on criteria by their text."""
+    words = ("Satisfied", "Partially Satisfied", "Not Satisfied")
+    rows = [
+        {
+            "task": f"r{task}", "model": "reporter", "criterion": each["criterion"], "judge": "person",
+            "verdict": words[(task + 3 * i) % 5 % 3],
+        }
+        for task in range(TASKS)
+        for i, each in enumerate(research_row(task)["rubrics"])
+    ]  # fmt: skip
+    return write_jsonl(world.folder / "people.jsonl", rows)
+
+
+@pytest.fixture
+def reader(world: World) -> Iterator[Reader]:
+    with Warehouse(world.folder / "w").reader() as opened:
+        yield opened
+
+
+def verdicts_of(reader: Reader, judge: str) -> dict[str, dict[int, float]]:
+    """What a judge decided, by task and place in the rubric, from the stored rows alone."""
+    rows = reader.rows(
+        "select verdicts.task_id, criteria.position, verdicts.value from verdicts inner join criteria "
+        "using (task_id, criterion_id) where judge = ?",
+        [judge],
+    )
+    found: dict[str, dict[int, float]] = defaultdict(dict)
+    for row in rows:
+        found[row["task_id"]][row["position"]] = row["value"]
+    return found
+
+
+def test_both_scores_are_those_of_their_formulas(reader: Reader) -> None:
+    positive = sum(w for w in WEIGHTS if w > 0)
+    absolute = sum(map(abs, WEIGHTS))
+    expected = {}
+    for task, values in verdicts_of(reader, "three").items():
+        points = sum(WEIGHTS[place] * value for place, value in values.items())
+        expected[task, "compliance"] = points / positive
+        expected[task, "paper_score"] = points / absolute
+    rows = reader.rows("select task_id, score_name, value from scores where judge = 'three' and grading = 'ternary'")
+
+    assert {(r["task_id"], r["score_name"]): r["value"] for r in rows} == pytest.approx(expected)
+    assert {0.0, 0.5, 1.0} == {v for of_task in verdicts_of(reader, "three").values() for v in of_task.values()}
+
+
+def test_three_steps_are_read_as_two_without_a_call(reader: Reader, world: World) -> None:
+    positive = sum(w for w in WEIGHTS if w > 0)
+    expected = {
+        task: sum(WEIGHTS[place] for place, value in values.items() if value == 1) / positive
+        for task, values in verdicts_of(reader, "three").items()
+    }
+    rows = reader.rows(
+        "select task_id, value from scores where judge = 'three' and grading = 'ternary_as_binary' "
+        "and score_name = 'compliance'"
+    )
+    gradings = reader.rows("select judge, grading from staging.model_runs order by all")
+
+    assert {row["task_id"]: row["value"] for row in rows} == pytest.approx(expected)
+    assert ("two", "binary") in {(row["judge"], row["grading"]) for row in gradings}
+    assert 0 == reader.value("select count(*) from verdicts where grading = 'ternary_as_binary'")
+
+
+def test_failures_of_an_axis_are_what_was_asked_for_and_missing_and_what_was_wrong_and_there(reader: Reader) -> None:
+    failed: dict[str, int] = defaultdict(int)
+    n_of: dict[str, int] = defaultdict(int)
+    for values in verdicts_of(reader, "three").values():
+        for place, value in values.items():
+            axis = research_row(0)["rubrics"][place]["axis"]
+            n_of[axis] += 1
+            failed[axis] += value == (0 if WEIGHTS[place] > 0 else 1)
+    rows = reader.rows("from failure_rates where judge = 'three' and grading = 'ternary'")
+
+    assert {r["category"]: r["failure_rate"] for r in rows} == pytest.approx({a: failed[a] / n_of[a] for a in n_of})
+    assert 1 == pytest.approx(sum(row["failure_share"] for row in rows))
+
+
+def test_a_criterion_in_other_words_has_its_own_id_and_stands_for_the_original(reader: Reader) -> None:
+    variants = reader.rows("from criterion_variants order by rubric, task_id")
+    made = [row for row in variants if row["status"] == "ok"]
+    refused = [row for row in variants if row["status"] != "ok"]
+
+    assert 2 * TASKS * CRITERIA == len(variants)
+    assert [("augmented", "parse_error")] == [(row["rubric"], row["status"]) for row in refused]
+    assert "no more than the original" in refused[0]["error"]
+    assert all(row["criterion_id"] != row["original_id"] for row in made)
+    assert not any("e.g." in row["title"] for row in made if row["rubric"] == "examples_removed")
+    boards = reader.rows("select judge, coverage from leaderboard where score_name = 'compliance'")
+    coverage = {row["judge"]: row["coverage"] for row in boards}
+    assert {"three": 1, "removed": 1, "augmented": 1 - 1 / (TASKS * CRITERIA)}.items() <= coverage.items()
+
+
+def test_readings_of_a_verdict_are_told_apart_on_boards_and_compared_once(world: World, reader: Reader) -> None:
+    rows = leaderboard(world.job([]), Choice()).records
+    compared = compare(reader, Question("researchrubrics", ("three", "removed"), "judge", score="compliance"))
+
+    assert {("three", "ternary"), ("three", "ternary_as_binary"), ("two", "binary")} <= {
+        (row["judge"], row["grading"]) for row in rows
+    }
+    assert len(rows) == len({(row["judge"], row["grading"], row["judge_config_hash"]) for row in rows})
+    assert ["ternary"] == [each.pair.first.model_run.grading for each in compared.differences]
+
+
+def test_people_are_compared_with_each_wording_and_grading(reader: Reader) -> None:
+    rows = reader.rows("from variant_agreement where breakdown = 'all' and reference = 'person'")
+    compared = {(row["rubric"], row["grading"]): row for row in rows}
+
+    assert {("original", "ternary"), ("examples_removed", "ternary"), ("augmented", "ternary")} == compared.keys()
+    assert TASKS * CRITERIA == compared["original", "ternary"]["n"]
+    assert TASKS * CRITERIA - 1 == compared["augmented", "ternary"]["n"]
+    as_binary = reader.rows("from variant_agreement where breakdown = 'all' and reference = 'person (as binary)'")
+    assert {("original", "binary"), ("original", "ternary_as_binary")} <= {
+        (row["rubric"], row["grading"]) for row in as_binary
+    }
+
+
+def test_tasks_and_criteria_stand_under_the_labels_of_their_benchmark(reader: Reader) -> None:
+    rows = reader.rows(
+        "select breakdown, label, n_tasks from breakdown_leaderboard where judge = 'three' and grading = 'ternary' "
+        "and is_primary and not is_own_hard"
+    )
+    found = {(row["breakdown"], row["label"]): row["n_tasks"] for row in rows}
+
+    assert (found["domain", "STEM"], found["domain", "Travel"]) == (2, 1)
+    assert found["conceptual_breadth", "Simple"] == 2
+    assert found["necessity", "mandatory"] == found["necessity", "optional"] == TASKS
+
+
+def test_what_the_published_code_writes_is_read_as_verdicts() -> None:
+    read = graded_rows()
+    one = {"task_name": "r0", "pdf": "gemini", "rubric_title": "Says 0.", "verdict": "Partially Satisfied",
+           "score": 0.5, "reasoning": "half", "success": True}  # fmt: skip
+    failed = one | {"verdict": "Error", "success": False}
+    compiled = {
+        "task_name": "r0",
+        "rubrics": json.dumps([{"title": "Says 0.", "category": "A"}, {"title": "Says 0.", "category": "B"}]),
+        "final_presence": json.dumps({"gemini_present": {"values": ["Satisfied", "Not Satisfied"], "null_count": 0}}),
+    }
+    names = ("task", "model", "criterion", "category", "verdict")
+
+    assert [("r0", "gemini", "Says 0.", "Partially Satisfied")] == [
+        tuple(row[name] for name in names if name != "category") for row in read(one)
+    ]
+    assert [None] == [row["verdict"] for row in read(failed)]
+    assert [
+        ("r0", "gemini", "Says 0.", "A", "Satisfied"),
+        ("r0", "gemini", "Says 0.", "B", "Not Satisfied"),
+    ] == [tuple(row[name] for name in names) for row in read(compiled)]
+    assert {"people"} == {row["judge"] for row in read(compiled)}
+    assert {"a-judge"} == {row["judge"] for row in read(compiled | {"judge": "a-judge"})}
+    assert ["A", "B"] == [row["category"] for row in read(compiled)]
+    assert [{"task": "r0", "value": 1}] == list(read({"task": "r0", "value": 1}))
+    alone = {"sample_id": "r0", "rubric_title": "Says 0.", "verdict": "Satisfied", "success": True}
+    assert [("binary", 1), ("binary", 2)] == [
+        (row["grading"], row["occurrence"]) for _ in range(2) for row in read(alone)
+    ]
+    assert ["ternary"] == [row["grading"] for row in read(alone | {"grading": "ternary"})]
+
+
+@pytest.mark.parametrize(
+    ("cells", "cause"),
+    [
+        ({"final_presence": '{"gemini_present": {"val'}, "`final_presence` is not JSON"),
+        ({"final_presence": ""}, "`final_presence` is not JSON"),
+        ({"final_presence": None}, "`final_presence` holds nothing"),
+        ({"rubrics": "[{"}, "`rubrics` is not JSON"),
+        ({"rubrics": "[]"}, "`rubrics` holds nothing"),
+        (
+            {"final_presence": json.dumps({"gemini_present": {"values": ["Satisfied"], "null_count": 1}})},
+            "gemini_present has 1 values for 2 criteria, so it is not known on which",
+        ),
+    ],
+)
+def test_a_table_that_does_not_say_what_was_decided_on_what_is_refused(
+    world: World, tmp_path: Path, cells: dict[str, Any], cause: str
+) -> None:
+    whole = {
+        "task_name": "r0", "rubrics": json.dumps([{"title": "a"}, {"title": "b"}]),
+        "final_presence": json.dumps({"gemini_present": {"values": ["Satisfied", "Not Satisfied"]}}),
+    }  # fmt: skip
+    with pytest.raises(PipelineError, match=f"row 2: {cause}.*; correct the row"):
+        import_verdicts(
+            world.job([]), write_jsonl(tmp_path / "compiled.jsonl", [{"task": "x"}, whole | cells]), skip_empty=True
+        )
+
+
+def test_a_call_that_failed_elsewhere_is_no_verdict() -> None:
+    read = graded_rows()
+    one = {"task_name": "r0", "pdf": "gemini", "rubric_title": "Says 0.", "success": True}
+    compiled = {
+        "task_name": "r0", "rubrics": json.dumps([{"title": "a"}] * 2),
+        "final_presence": json.dumps({"gemini_present": {"values": ["Error", "Unknown"]}}),
+    }  # fmt: skip
+
+    assert [None] * 4 == [
+        row["verdict"] for given in (one | {"verdict": "Error"}, one | {"verdict": "Unknown"}, compiled)
+        for row in read(given)
+    ]  # fmt: skip
+
+
+def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_path: Path) -> None:
+    with Warehouse(world.folder / "w").reader() as opened:
+        asked = {"benchmark": "researchrubrics", "breakdown": "all", "people": ["person"]}
+        revision = opened.value("select any_value(dataset_revision) from tasks")
+        rows = against_people(opened, {**asked, "revision": revision, "graders": []})
+        two = against_people(opened, {**asked, "revision": revision, "graders": ["two"]})
+
+    assert {"two", "three", "three (as binary)"} <= {row["grader"] for row in rows}
+    assert [("two", TASKS * CRITERIA)] == [(row["grader"], row["n"]) for row in two]
+
+
+def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_and_scored(tmp_path: Path) -> None:
+    folder = SHARED_DATA / "researchrubrics"
+    if not folder.is_dir():
+        pytest.skip("the real rows are not beside this checkout")
+    given = {"benchmark": "researchrubrics", "dataset": {"source": str(folder)}, "judges": [], "models": []}
+    job = with_revision(
+        Job(settings=Settings.model_validate(given), warehouse=tmp_path / "w", run_id="a-run", is_quiet=True)
+    )
+    prepared(job)
+
+    def read(query: str) -> list[dict[str, Any]]:
+        with Warehouse(job.warehouse).reader() as opened:
+            return opened.rows(query)
+
+    rubrics: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in read("select task_id, title, weight from criteria order by task_id, position"):
+        rubrics[row["task_id"]].append(row)
+    verdicts = [
+        {"sample_id": each["task_id"], "rubric_title": each["title"], "verdict": ("Satisfied", "Not Satisfied")[i % 2],
+         "score": 1.0 - i % 2, "reasoning": "so", "success": True, "weight": each["weight"]}
+        for criteria in rubrics.values() for i, each in enumerate(criteria)
+    ]  # fmt: skip
+    (tmp_path / "answers.json").write_text(json.dumps(dict.fromkeys(rubrics, "A report.")), encoding="utf-8")
+    import_responses(job, tmp_path / "answers.json", "reporter")
+    report = import_verdicts(job, write_jsonl(tmp_path / "batch.jsonl", verdicts), "reporter", judge="gemini")
+    aggregate(job)
+
+    assert 755 == report.rows == len(verdicts)
+    scores = read("select task_id, value from scores where score_name = 'compliance'")
+    assert 29 == len(scores)  # the task with a weight of 0 is refused
+    for row in scores:
+        weights = [each["weight"] for each in rubrics[row["task_id"]]]
+        assert row["value"] == pytest.approx(sum(weights[::2]) / sum(w for w in weights if w > 0))
+
+
+def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
+    folder = SHARED_DATA / "researchrubrics"
+    if not folder.is_dir():
+        pytest.skip("the real rows are not beside this checkout")
+    settings = Settings.model_validate({"benchmark": "researchrubrics", "dataset": {"source": str(folder)}})
+    job = with_revision(Job(settings=settings, warehouse=tmp_path, run_id="a-run", is_quiet=True))
+    ingest(job)
+    check(job, ("ingest",))
+
+    with Warehouse(tmp_path).reader() as opened:
+        facts = opened.rows(
+            "select count(distinct task_id) as tasks, count(*) as criteria, count(*) filter (weight < 0) as negative "
+            "from criteria"
+        )[0]
+        sizes = opened.rows("select min(n_criteria) as fewest, max(n_criteria) as most from tasks")[0]
+        failed = {
+            row["check_name"]: row["n_failed"] for row in opened.rows("from checks where not success order by all")
+        }
+        assert 30 == opened.value("select count(*) from conversation_turns where length(prompt) > 40")
+        assert ["weight_range"] == [row["check_name"] for row in opened.rows("from quarantine")]
+    assert {"tasks": 30, "criteria": 755, "negative": 97} == facts
+    assert {"fewest": 20, "most": 32} == sizes
+    assert {"weight_range": 1, "category_known": 1, "title_once": 2} == failed
+
+
+def test_yes_and_no_are_two_steps_and_words_and_numbers_the_benchmarks_own(world: World, tmp_path: Path) -> None:
+    shutil.copytree(world.folder / "w", tmp_path / "w")
+    first, *others = (each["criterion"] for each in research_row(1)["rubrics"])
+    said: list[dict[str, Any]] = [
+        {"criteria_met": True},
+        {"criteria_met": "false"},
+        {"value": 1},
+        {"verdict": "partially satisfied"},
+    ]
+    rows = [
+        {"task": "r1", "model": "reporter", "criterion": criterion, "judge": "another", **decision}
+        for criterion, decision in zip([first, *others], said, strict=False)
+    ]
+    job = world.job([]).model_copy(update={"warehouse": tmp_path / "w"})
+    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", rows))
+
+    with Warehouse(tmp_path / "w").reader() as opened:
+        found = opened.rows("select grading, value from verdicts where judge = 'another' order by all")
+    assert [("binary", 0.0), ("binary", 1.0), ("ternary", 0.5), ("ternary", 1.0)] == [
+        (row["grading"], row["value"]) for row in found
+    ]
+
+
+def test_a_reply_in_two_steps_is_no_answer_to_a_question_in_three(tmp_path: Path) -> None:
+    def two_steps(request: Request, number: int) -> Answer:
+        return Answer('{"criteria_met": true}') if is_judging(request) else well_behaved(request, number)
+
+    with FaultServer(two_steps) as server:
+        world = World(server, tmp_path)
+        job = prepared(world.job([world.endpoint("three")]).model_copy(update={"limit": 1}))
+        sampled(job)
+        report = judged(job)
+
+    assert {"parse_error": CRITERIA} == dict(report.failures)
+    assert 2 * CRITERIA == len(server.judgings)

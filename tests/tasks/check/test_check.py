@@ -1,0 +1,251 @@
+"""Check: bad tasks are refused by name, the others unharmed, and the policy decides what follows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.assemble.assemble import assemble
+from tasks.check.check import check
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.run.stage_report import StageReport
+from tests.builders import job_on, write_jsonl
+from tests.tasks.check.bad_rows import ADMITTED, EXPECTED, REFUSED, WARNED, spoiled
+from warehouse import Warehouse
+
+Checked = tuple[Path, StageReport]
+QUARANTINING = sorted({name for names in EXPECTED.values() for name in names})
+
+
+def rows(root: Path, query: str) -> list[dict[str, Any]]:
+    with Warehouse(root).reader() as reader:
+        return reader.rows(query)
+
+
+def refused(root: Path) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for row in rows(root, "select task_id, check_name from quarantine"):
+        found.setdefault(row["task_id"], set()).add(row["check_name"])
+    return found
+
+
+def admitted(root: Path) -> list[str]:
+    return [row["task_id"] for row in rows(root, "select task_id from tasks where is_admitted order by task_id")]
+
+
+@pytest.mark.parametrize("task", EXPECTED)
+def test_a_bad_task_is_refused_by_the_check_for_its_fault_and_no_other(checked: Checked, task: str) -> None:
+    assert EXPECTED[task] == refused(checked[0]).get(task)
+
+
+def test_no_other_task_is_refused(checked: Checked) -> None:
+    assert sorted(EXPECTED) == sorted(refused(checked[0]))
+    assert ADMITTED == admitted(checked[0])
+
+
+def test_a_fault_is_told_in_one_row_and_one_line(checked: Checked) -> None:
+    told = rows(checked[0], "select task_id, check_name, detail from quarantine")
+    wanted = [(task, name) for task, names in EXPECTED.items() for name in names]
+
+    assert sorted(wanted) == sorted((row["task_id"], row["check_name"]) for row in told)
+    assert [] == [row for row in told if 1 != len(row["detail"].splitlines())]
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [("weight-0", "weight 0"), ("weight-11", "weight 11"), ("weight-half", "weight 2.5"), ("weight-nan", "weight nan"),
+     ("weight-text", "weight five points"), ("weight-flag", "weight True"), ("weight-none", "weight missing"),
+     ("criteria-9", "9 criteria"), ("criteria-31", "31 criteria"), ("turns-gap", "u-u"), ("same-task", "2 row")],
+)  # fmt: skip
+def test_the_quarantine_says_what_was_found(checked: Checked, task: str, words: str) -> None:
+    (detail,) = rows(checked[0], f"select detail from quarantine where task_id = '{task}'")
+
+    assert words.lower() in detail["detail"].lower()
+
+
+@pytest.mark.parametrize("case", WARNED)
+def test_a_rule_that_warns_names_the_task_and_admits_it(checked: Checked, case: str) -> None:
+    root, report = checked
+    told = [line for line in report.warnings if line.startswith(f"{WARNED[case][1]} (warn)")]
+
+    assert 1 == len(told)
+    assert case in told[0]
+    assert case in admitted(root)
+
+
+def test_every_warning_of_the_report_is_one_line(checked: Checked) -> None:
+    assert [] == [line for line in checked[1].warnings if len(line.splitlines()) != 1]
+    assert [f"{len(EXPECTED)} tasks in quarantine"] == [note.split(", ")[-1] for note in checked[1].notes]
+
+
+def test_refused_tasks_and_their_criteria_can_still_be_looked_at(checked: Checked) -> None:
+    found = rows(checked[0], "select weight, weight_text from criteria where task_id = 'weight-text' and position = 0")
+
+    assert [{"weight": None, "weight_text": "five points"}] == found
+    assert set(EXPECTED) <= {row["task_id"] for row in rows(checked[0], "select task_id from tasks")}
+
+
+def test_a_quarantine_that_nobody_accepted_is_below_the_bar(checked: Checked) -> None:
+    assert checked[1].is_below_bar
+
+
+def test_every_expectation_is_stored_with_what_it_found(checked: Checked) -> None:
+    found = rows(checked[0], "select n_failed, failing_keys from checks where check_name = 'positive_criterion'")
+
+    assert [{"n_failed": 3, "failing_keys": ["criteria-0", "criteria-none", "no-positive"]}] == found
+
+
+def test_only_admitted_tasks_are_assembled_and_no_task_twice(checked: Checked, bad_rows: Path) -> None:
+    root, _ = checked
+    job = job_on(bad_rows, root)
+
+    assert [len(ADMITTED), 0] == [assemble(job).rows, assemble(job).rows]
+    assert ADMITTED == [r["task_id"] for r in rows(root, "select distinct task_id from messages order by task_id")]
+
+
+def test_no_message_holds_a_canary_or_the_authors_notes(checked: Checked, bad_rows: Path) -> None:
+    assemble(job_on(bad_rows, checked[0]))
+    texts = [row["content"] for row in rows(checked[0], "select content from messages")]
+
+    assert [] == [text for text in texts if "prbench:sample" in text or "Notes of the author" in text]
+    assert "What does good-10 cost?" in "".join(texts)
+
+
+# policies
+
+
+def test_a_policy_of_warn_admits_what_it_would_refuse(bad_rows: Path, unchecked: Path) -> None:
+    report = check(job_on(bad_rows, unchecked, quality=dict.fromkeys(QUARANTINING, "warn")), ["ingest"])
+
+    assert sorted([*ADMITTED, *EXPECTED]) == admitted(unchecked)
+    assert {} == refused(unchecked)
+    assert not report.is_below_bar
+
+
+def test_one_policy_of_warn_leaves_the_others_as_they_are(bad_rows: Path, unchecked: Path) -> None:
+    check(job_on(bad_rows, unchecked, quality={"criteria_per_task": "warn"}), ["ingest"])
+
+    assert {task for task, names in EXPECTED.items() if names == {"criteria_per_task"}} == set(
+        admitted(unchecked)
+    ) - set(ADMITTED)
+
+
+def test_a_later_check_under_another_policy_replaces_the_quarantine(bad_rows: Path, unchecked: Path) -> None:
+    check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    check(job_on(bad_rows, unchecked, run_id="second", quality=dict.fromkeys(QUARANTINING, "warn")), ["ingest"])
+
+    assert {} == refused(unchecked)
+
+
+def run_ids(root: Path) -> list[str]:
+    return [row["run_id"] for row in rows(root, "select distinct run_id from checks order by run_id")]
+
+
+def test_a_check_that_still_stands_is_not_repeated_and_reports_the_same(bad_rows: Path, unchecked: Path) -> None:
+    first = check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    second = check(job_on(bad_rows, unchecked, run_id="second"), ["ingest"], reuse=True)
+
+    assert (first.warnings, first.notes, first.is_below_bar) == (second.warnings, second.notes, second.is_below_bar)
+    assert ["first"] == run_ids(unchecked)
+
+
+def test_a_check_under_another_policy_is_repeated(bad_rows: Path, unchecked: Path) -> None:
+    check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
+    check(job_on(bad_rows, unchecked, run_id="second", quality={"weight_range": "warn"}), ["ingest"], reuse=True)
+
+    assert ["first", "second"] == run_ids(unchecked)
+
+
+def test_a_policy_of_fail_fails_in_one_line_that_names_the_check_and_the_task(bad_rows: Path, unchecked: Path) -> None:
+    with pytest.raises(PipelineError) as caught:
+        check(job_on(bad_rows, unchecked, quality={"positive_criterion": "fail"}), ["ingest"])
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert "positive_criterion" in str(caught.value)
+    assert "no-positive" in str(caught.value)
+
+
+def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: Path) -> None:
+    report = check(job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED)}), ["ingest"])
+
+    assert not report.is_below_bar
+    assert ADMITTED == admitted(unchecked)
+
+
+def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, unchecked: Path) -> None:
+    job = job_on(bad_rows, unchecked, quality={"accepted": sorted(set(EXPECTED) - {"weight-0"})})
+
+    assert check(job, ["ingest"]).is_below_bar
+
+
+@pytest.mark.parametrize(
+    ("quality", "reason"),
+    [({"no_such_check": "warn"}, "no such check"), ({"verdict_value": "quarantine"}, "its policy is warn or fail")],
+)
+def test_a_policy_that_cannot_be_is_a_usage_error(
+    bad_rows: Path, unchecked: Path, quality: dict[str, str], reason: str
+) -> None:
+    with pytest.raises(UsageError, match=reason):
+        check(job_on(bad_rows, unchecked, quality=quality))
+
+
+WHITE_SPACE = ("\u00a0", "\u2003", "\u3000", "\x0b", "\x0c", "\u2028")
+SHORT_TITLES = ("0", "a", "u", "\\")
+
+
+@pytest.fixture(scope="module")
+def refused_titles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """What is refused of tasks that are called by the title of their first criterion."""
+    folder = tmp_path_factory.mktemp("titles")
+    titles = (*WHITE_SPACE, *SHORT_TITLES)
+    file = write_jsonl(folder / "x.jsonl", [spoiled(f"t{title!a}", title=title) for title in titles])
+    ingest(job_on(file, folder / "warehouse"))
+    check(job_on(file, folder / "warehouse"), ["ingest"])
+    return refused(folder / "warehouse")
+
+
+@pytest.mark.parametrize("title", WHITE_SPACE, ids=ascii)
+def test_a_title_of_any_white_space_is_empty(refused_titles: dict[str, set[str]], title: str) -> None:
+    assert {"title_not_empty"} == refused_titles.get(f"t{title!a}")
+
+
+@pytest.mark.parametrize("title", SHORT_TITLES, ids=ascii)
+def test_a_title_of_one_letter_is_not_empty(refused_titles: dict[str, set[str]], title: str) -> None:
+    assert None is refused_titles.get(f"t{title!a}")
+
+
+# the sample that ships
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Checked:
+    root = tmp_path_factory.mktemp("sample")
+    ingest(job_on("sample", root))
+    return root, check(job_on("sample", root))
+
+
+SAMPLE_FACTS = {
+    "select count(*) from tasks where is_admitted": 8,
+    "select count(distinct field) from tasks where field in ('Finance', 'Legal')": 2,
+    "select count(*) > 0 from tasks where turns > 1": True,
+    "select count(*) > 0 from tasks where has_reference_texts": True,
+    "select count(*) > 0 from criteria where weight < 0": True,
+    "select count(*) from tasks where n_criteria not between 10 and 30": 0,
+    "select count(*) from quarantine": 0,
+    "select count(distinct content_hash) from tasks": 8,
+}
+
+
+@pytest.mark.parametrize("query", SAMPLE_FACTS)
+def test_the_sample_shows_what_the_benchmark_is_like(sample: Checked, query: str) -> None:
+    with Warehouse(sample[0]).reader() as reader:
+        assert SAMPLE_FACTS[query] == reader.value(query)
+
+
+def test_nothing_about_the_sample_fails_or_warns(sample: Checked) -> None:
+    assert ([], False) == (sample[1].warnings, sample[1].is_below_bar)
+
+
+def test_the_random_faults_are_of_every_check_that_can_refuse() -> None:
+    assert QUARANTINING == sorted({*{n for _, names in REFUSED.values() for n in names}, "unique_task_id"})

@@ -1,0 +1,100 @@
+"""Warehouses that several tests look at, each filled once."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.check.check import check
+from tasks.ingest.ingest import ingest
+from tasks.run.stage_report import StageReport
+from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl
+from tests.tasks.aggregate.scores_oracle import World, random_world
+from tests.tasks.check.bad_rows import all_rows
+from warehouse import Reader, Warehouse
+
+Rows = Mapping[str, list[dict[str, Any]]]
+Fill = Callable[[Rows], Reader]
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Iterator[Fill]:
+    """Write rows by table into a fresh warehouse, publish, and read."""
+    readers = []
+
+    def fill(rows: Rows) -> Reader:
+        warehouse = Warehouse(tmp_path / "warehouse")
+        for table_name, of_table in rows.items():
+            warehouse.write(table_name, of_table)
+        warehouse.publish()
+        readers.append(warehouse.reader())
+        return readers[-1]
+
+    yield fill
+    for reader in readers:
+        reader.close()
+
+
+@pytest.fixture(scope="session")
+def world() -> World:
+    """Two hundred random rubrics with everything that happens to responses and verdicts."""
+    return random_world(seed=20251114, n_tasks=200)
+
+
+@pytest.fixture(scope="session")
+def world_reader(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    """The published warehouse of the random rubrics."""
+    warehouse = Warehouse(tmp_path_factory.mktemp("world"))
+    for table_name, rows in rows_of(world).items():
+        warehouse.write(table_name, rows)
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        yield reader
+
+
+def rows_of(world: World) -> Rows:
+    """A world as the rows of the stored tables."""
+    criteria = {
+        (task, criterion_id): criterion(task, i, weight, category)
+        for task, rubric in world.rubrics.items()
+        for i, (criterion_id, weight, category) in enumerate(rubric)
+    }
+    responses = {cell: response(*cell, status=status) for cell, status in world.responses.items()}
+    verdicts = [
+        verdict(responses[cell], criteria[cell[0], criterion_id], value, judge=judge)
+        for judge, decisions in world.decisions.items()
+        for (cell, criterion_id), value in decisions.items()
+    ]
+    tasks = admitted(list(world.rubrics))
+    for task_row in tasks["task_rows"]:
+        task_row["n_criteria"] = len(world.rubrics[task_row["task_id"]])
+    return tasks | {"criteria": list(criteria.values()), "responses": list(responses.values()), "verdicts": verdicts}
+
+
+@pytest.fixture(scope="session")
+def bad_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of good rows and of rows that each break a rule (see `bad_rows.py`)."""
+    return write_jsonl(tmp_path_factory.mktemp("data") / "finance.jsonl", all_rows())
+
+
+@pytest.fixture(scope="session")
+def ingested(bad_rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse that holds the bad rows, not yet checked."""
+    root = tmp_path_factory.mktemp("ingested")
+    ingest(job_on(bad_rows, root))
+    return root
+
+
+@pytest.fixture
+def unchecked(ingested: Path, tmp_path: Path) -> Path:
+    """A copy of the warehouse of bad rows, to check under one's own policies."""
+    return Path(shutil.copytree(ingested, tmp_path / "warehouse"))
+
+
+@pytest.fixture(scope="session")
+def checked(bad_rows: Path, ingested: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, StageReport]:
+    """The warehouse of bad rows after a check under the default policies, and what the check said."""
+    root = Path(shutil.copytree(ingested, tmp_path_factory.mktemp("checked") / "warehouse"))
+    return root, check(job_on(bad_rows, root))

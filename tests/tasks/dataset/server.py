@@ -1,0 +1,223 @@
+"""A local HTTP server that speaks as much of the hub's protocol as loading a data set needs."""
+
+import hashlib
+import io
+import json
+import re
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.tasks.dataset.rows import HUB_SCHEMA
+
+_ID = r"(?P<id>[^/]+/[^/]+)"
+_INFO = re.compile(rf"/api/datasets/{_ID}(?:/revision/(?P<rev>[^/]+))?")
+_TREE = re.compile(rf"/api/datasets/{_ID}/tree/(?P<rev>[^/]+)(?:/(?P<path>.+))?")
+_FILE = re.compile(rf"/datasets/{_ID}/resolve/(?P<rev>[^/]+)/(?P<path>.+)")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error answer: status, `X-Error-Code`, and the text a path must contain to get it."""
+
+    status: int
+    code: str | None = None
+    paths: str = "/"
+
+
+GATED = Refusal(401, "GatedRepo", paths="/resolve/")
+"""Gated, no token: the description is public, every file is refused."""
+FORBIDDEN = Refusal(403, "GatedRepo", paths=".parquet")
+"""Gated, token without accepted terms: only the data files are refused."""
+NOT_FOUND = Refusal(401, "RepoNotFound")
+"""What the hub answers without a token, both for a private id and for one that does not exist."""
+LOST_FILES = Refusal(404, "EntryNotFound", paths=".parquet")
+"""The data files are listed but not there."""
+BROKEN = Refusal(500)
+"""The hub itself fails."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status, headers and body of one answer; a HEAD request gets it without the body."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A data set at a commit: its files by path."""
+
+    dataset_id: str
+    commit: str
+    files: Mapping[str, bytes]
+
+
+def data_file(split: str) -> str:
+    """The path of a split's only Parquet file inside the repository."""
+    return f"data/{split}-00000-of-00001.parquet"
+
+
+def parquet(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """A Parquet file of rows in the hub's shape."""
+    buffer = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([dict(row) for row in rows], schema=HUB_SCHEMA), buffer)
+    return buffer.getvalue()
+
+
+def _readme(splits: Iterable[str]) -> bytes:
+    """A data card whose header says, as the real one does, which files belong to which split."""
+    paths = "".join(f"  - split: {split}\n    path: data/{split}-*\n" for split in splits)
+    return f"---\nconfigs:\n- config_name: default\n  data_files:\n{paths}---\n".encode()
+
+
+class HubServer:
+    """A hub on 127.0.0.1, for use in a `with` statement.
+
+    `url` is what `HF_ENDPOINT` has to be; `requests` lists each request as "METHOD path".
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self._files: dict[tuple[str, str], dict[str, bytes]] = {}
+        self._commits: dict[tuple[str, str], str] = {}
+        self._refusals: dict[str, Refusal] = {}
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    def publish(
+        self,
+        dataset_id: str,
+        commit: str,
+        splits: Mapping[str, Iterable[Mapping[str, Any]]],
+        *,
+        names: Iterable[str] = (),
+        replace: Mapping[str, bytes] | None = None,
+    ) -> None:
+        """Serve `splits` as the content of a 40-hex `commit`, and of the branches or tags `names`.
+
+        `replace` maps a path to bytes that are served in place of what the rows would give.
+        """
+        files = {data_file(split): parquet(rows) for split, rows in splits.items()}
+        files["README.md"] = _readme(splits)
+        self._files[dataset_id, commit] = files | dict(replace or {})
+        self._commits |= {(dataset_id, name): commit for name in (commit, *names)}
+
+    def refuse(self, dataset_id: str, refusal: Refusal) -> None:
+        """Answer requests about `dataset_id` with an error from now on."""
+        self._refusals[dataset_id] = refusal
+
+    def answer(self, path: str) -> Answer:
+        """What the hub says to a path without its query."""
+        for pattern, reply in ((_INFO, _info), (_TREE, _tree), (_FILE, _file)):
+            if match := pattern.fullmatch(path):
+                inside = unquote(match.groupdict().get("path") or "")
+                found = self._find(path, match["id"], unquote(match["rev"] or "main"))
+                return found if isinstance(found, Answer) else reply(found, inside)
+        return Answer(501, b"the test server does not speak this part of the protocol")
+
+    def _find(self, path: str, dataset_id: str, revision: str) -> Snapshot | Answer:
+        """The content of a data set at a revision, or the error in its place."""
+        refusal = self._refusals.get(dataset_id)
+        if refusal and refusal.paths in path:
+            return _error(refusal.status, refusal.code)
+        if not any(known == dataset_id for known, _ in self._files):
+            return _error(NOT_FOUND.status, NOT_FOUND.code)
+        commit = self._commits.get((dataset_id, revision))
+        if commit is None:
+            return _error(404, "RevisionNotFound")
+        return Snapshot(dataset_id, commit, self._files[dataset_id, commit])
+
+
+def _error(status: int, code: str | None) -> Answer:
+    """An error answer; the hub tells the kind of error in a header, not in the status."""
+    return Answer(status, headers={"X-Error-Code": code} if code else {})
+
+
+def _info(snapshot: Snapshot, _: str) -> Answer:
+    """The description of a data set at a commit."""
+    siblings = [{"rfilename": name} for name in sorted(snapshot.files)]
+    info = {"id": snapshot.dataset_id, "sha": snapshot.commit, "siblings": siblings, "tags": []}
+    return Answer(200, json.dumps(info).encode())
+
+
+def _tree(snapshot: Snapshot, folder: str) -> Answer:
+    """The entries of one folder, the repository's root when `folder` is empty."""
+    prefix = f"{folder}/" if folder else ""
+    inside = {name: body for name, body in snapshot.files.items() if name.startswith(prefix)}
+    if not inside:
+        return _error(404, "EntryNotFound")
+    entries: dict[str, dict[str, Any]] = {}
+    for name, body in sorted(inside.items()):
+        child, _, rest = name.removeprefix(prefix).partition("/")
+        path = prefix + child
+        size, oid = (0, path) if rest else (len(body), _etag(body))
+        kind = "directory" if rest else "file"
+        entries[path] = {"type": kind, "path": path, "size": size, "oid": oid}
+    return Answer(200, json.dumps(list(entries.values())).encode())
+
+
+def _file(snapshot: Snapshot, path: str) -> Answer:
+    """One file's bytes, with the headers by which the client's cache knows its version."""
+    commit = {"X-Repo-Commit": snapshot.commit}
+    if path not in snapshot.files:
+        return Answer(404, headers=commit | {"X-Error-Code": "EntryNotFound"})
+    body = snapshot.files[path]
+    return Answer(200, body, commit | {"ETag": f'"{_etag(body)}"'})
+
+
+def _etag(body: bytes) -> str:
+    """The hash of a file's content, 40 hex digits as for a git blob."""
+    return hashlib.sha1(body, usedforsecurity=False).hexdigest()
+
+
+def _handler(hub: HubServer) -> type[BaseHTTPRequestHandler]:
+    """The request handler bound to one hub."""
+
+    class Handler(BaseHTTPRequestHandler):
+        """Logs the request in the hub and sends the hub's answer."""
+
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = urlsplit(self.path).path
+            hub.requests.append(f"{self.command} {path}")
+            answer = hub.answer(path)
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(answer.body)
+
+        do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+            """Nothing on stderr: `requests` is the log."""
+
+    return Handler

@@ -1,0 +1,354 @@
+"""Judging the control set anew, against a provider on a real socket: what is called, what is stored, what is found."""
+
+import asyncio
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.config.settings import Job
+from tasks.drift import choose_control_set, drifted, judge_control_set
+from tasks.rules.statistics.control import Drifted
+from tasks.run.stage_report import StageReport
+from tests.builders import job_on
+from tests.faults.server import Answer, FaultServer, Request, is_judging, meets, well_behaved
+from tests.tasks.run.runs import judged, prepared, sampled
+from tests.warehouse.parts import forget_parts
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+N = 40
+
+
+def job_at(server: FaultServer, folder: Path, verdicts: int = N, *, mode: str = "live", **settings: Any) -> Job:
+    """A job on the sample with one model that is sampled anew every night, and one judge."""
+    at = {"api_base": server.api_base, "max_tokens": 1000}
+    drift = {"verdicts": verdicts, **settings.pop("drift", {})}
+    return job_on(
+        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", "resample": "nightly", **at}],
+        judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at}],
+        limits={"batch_wait_s": 0.0, "attempts": 1}, drift=drift, **settings,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultServer]:
+    with pytest.MonkeyPatch.context() as patched, FaultServer() as running:
+        patched.setenv("OPENAI_API_KEY", "none")
+        yield running
+
+
+@pytest.fixture(scope="module")
+def judged_once(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with everything sampled and judged."""
+    folder = tmp_path_factory.mktemp("judged") / "warehouse"
+    job = job_at(server, folder)
+    sampled(prepared(job))
+    judged(job)
+    return folder
+
+
+@pytest.fixture
+def folder(server: FaultServer, judged_once: Path, tmp_path: Path) -> Path:
+    """A copy of it, and a provider that behaves well."""
+    server.behaviour = well_behaved
+    return Path(shutil.copytree(judged_once, tmp_path / "warehouse"))
+
+
+@dataclass
+class Seen:
+    """A night: what the stage reported, the calls that it made, and who has drifted."""
+
+    report: StageReport
+    calls: list[Request]
+    drifted: list[Drifted]
+
+
+def night(server: FaultServer, job: Job, label: str) -> Seen:
+    """The stage as a night runs it."""
+    tonight = job.model_copy(update={"night": label, "run_id": f"run {label}"})
+    before = len(server.book)
+    choose_control_set(tonight)
+    report = asyncio.run(judge_control_set(tonight))
+    return Seen(report, server.book[before:], drifted(tonight))
+
+
+def rows(job: Job, query: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query, list(parameters))
+
+
+def prompts(calls: Sequence[Request]) -> Counter[str]:
+    return Counter(str(call["messages"][0]["content"]) for call in calls)
+
+
+def bucket(request: Request) -> float:
+    """A number from 0 to 1 that the prompt decides."""
+    digest = hashlib.sha256(b"bucket" + json.dumps(request["messages"]).encode()).digest()
+    return digest[0] / 256
+
+
+def lenient(request: Request, number: int) -> Answer:
+    """A judge that lets pass two in five of what it did not."""
+    if is_judging(request) and bucket(request) < 0.4:
+        return Answer(json.dumps({"explanation": "let pass", "criteria_met": True}))
+    return well_behaved(request, number)
+
+
+def test_the_control_set_is_half_met_and_half_unmet_spread_over_tasks_and_fixed_by_content(
+    server: FaultServer, folder: Path, tmp_path: Path
+) -> None:
+    job = job_at(server, folder)
+    choose_control_set(job)
+    again = job_at(server, Path(shutil.copytree(folder, tmp_path / "again")))
+    for part in (again.warehouse / "parts/control_set").iterdir():
+        part.unlink()
+    choose_control_set(again)
+    chosen = "select set_id, verdict_id, first_value from control_set order by verdict_id"
+    members = rows(job, "select * from control_set")
+    values = {row["verdict_id"]: row["value"] for row in rows(job, "select verdict_id, value from verdicts")}
+
+    assert Counter(row["first_value"] for row in members) == {1.0: N // 2, 0.0: N // 2}
+    assert all(values[row["verdict_id"]] == row["first_value"] for row in members)
+    assert len({row["task_id"] for row in members}) == 8
+    assert max(Counter(row["response_id"] for row in members).values()) <= 8
+    assert rows(job, chosen) == rows(again, chosen)
+    assert len({row["set_id"] for row in members}) == 1
+
+
+def test_a_control_set_never_changes_and_another_judging_gets_its_own(server: FaultServer, folder: Path) -> None:
+    job = job_at(server, folder, verdicts=10)
+    choose_control_set(job)
+    stored = "select * from control_set order by verdict_id"
+    first = rows(job, stored)
+    assert (len(first), choose_control_set(job_at(server, folder, verdicts=30)).rows) == (10, 0)
+    assert rows(job, stored) == first
+
+    at = job.settings.judges[0].model_copy(update={"temperature": 0.5})
+    other = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": (at,)})})
+    assert choose_control_set(other).notes == ["judge has no control set: none of its verdicts is decided"]
+    judged(other)
+    choose_control_set(other)
+    assert len(rows(job, "select distinct set_id, judge_config_hash from control_set")) == 2
+    assert rows(job, f"select * from ({stored}) where set_id = ?", [first[0]["set_id"]]) == first
+
+
+def test_where_one_decision_is_rare_the_other_fills_up_and_a_set_may_be_smaller(
+    server: FaultServer, folder: Path
+) -> None:
+    report = choose_control_set(job := job_at(server, folder, verdicts=500))
+    counts = Counter(row["value"] for row in rows(job, "select value from verdicts"))
+
+    assert report.rows == counts.total() < 500
+    assert "500 wanted" in report.notes[0]
+    assert Counter(row["first_value"] for row in rows(job, "select first_value from control_set")) == counts
+
+
+def test_a_night_asks_for_every_member_once_with_the_first_prompt_and_a_second_run_asks_for_none(
+    server: FaultServer, folder: Path
+) -> None:
+    job = job_at(server, folder)
+    first = night(server, job, "2026-11-20")
+    members = {row["criterion_id"] for row in rows(job, "select criterion_id from control_set")}
+    asked = prompts(first.calls)
+    assert (len(first.calls), set(asked.values())) == (N, {1})
+    assert set(asked) <= set(prompts(server.judgings[: -len(first.calls)]))
+    assert {row["criterion_id"] for row in rows(job, "select criterion_id from control_verdicts")} == members
+    again = night(server, job, "2026-11-20")
+    assert (again.calls, again.report.notes) == ([], ["the control set is already judged, no model call made"])
+    assert prompts(night(server, job, "2026-11-21").calls) == asked
+
+
+def test_a_night_that_was_killed_before_its_rows_were_written_pays_nothing_twice(
+    server: FaultServer, folder: Path
+) -> None:
+    job = job_at(server, folder)
+    night(server, job, "2026-11-20")
+    for part in (job.warehouse / "parts/control_verdicts").iterdir():
+        part.unlink()
+    forget_parts(Warehouse(job.warehouse))
+    Warehouse(job.warehouse).publish()
+    again = night(server, job, "2026-11-20")
+
+    assert (again.calls, again.report.rows) == ([], N)
+
+
+def test_a_run_that_is_no_night_and_a_night_without_a_configured_number_judge_nothing(
+    server: FaultServer, folder: Path
+) -> None:
+    job = job_at(server, folder)
+    choose_control_set(job)
+    before = len(server.book)
+    asyncio.run(judge_control_set(job))
+    night(server, job_at(server, folder, verdicts=0), "2026-11-20")
+
+    assert len(server.book) == before
+
+
+def test_no_score_sees_the_control_verdicts(server: FaultServer, folder: Path) -> None:
+    job = job_at(server, folder)
+    queries = ["from verdicts order by verdict_id", "from leaderboard order by all", "from scores order by all"]
+    before = [rows(job, query) for query in queries]
+    server.behaviour = lenient
+    night(server, job, "2026-11-20")
+
+    assert before[0]
+    assert [rows(job, query) for query in queries] == before
+
+
+def test_a_judge_that_decides_otherwise_from_a_night_on_is_found_and_one_that_does_not_is_not(
+    server: FaultServer, folder: Path
+) -> None:
+    job = job_at(server, folder)
+    assert [night(server, job, f"2026-11-1{day}").drifted for day in range(4)] == [[]] * 4
+    server.behaviour = lenient
+    found, again = night(server, job, "2026-11-14"), night(server, job, "2026-11-15")
+
+    (one,) = found.drifted
+    assert (one.judge, one.n_decided, one.cause, one.first_met_share) == ("judge", N, "limit", 0.5)
+    assert one.lower_limit is not None
+    assert one.agreement < one.lower_limit
+    assert one.met_change == pytest.approx(1 - one.agreement)
+    assert any("judge: agrees with its first verdicts on" in line for line in found.report.warnings)
+    assert again.drifted[0].lower_limit == one.lower_limit
+    assert rows(job, "select night, is_out_of_control from judge_drift order by night") == [
+        {"night": f"2026-11-1{day}", "is_out_of_control": day >= 4} for day in range(6)
+    ]
+
+
+def test_a_model_that_answers_otherwise_leaves_the_control_set_alone(server: FaultServer, folder: Path) -> None:
+    def regressed(request: Request, number: int) -> Answer:
+        return well_behaved(request, number) if is_judging(request) else Answer(f"I do not know. {bucket(request)}")
+
+    job = job_at(server, folder)
+    for label in ("2026-11-20", "2026-11-21"):
+        night(server, job, label)
+    server.behaviour = regressed
+    tonight = job.model_copy(update={"night": "2026-11-22"})
+    sampled(tonight)
+    judged(tonight)
+    seen = night(server, job, "2026-11-22")
+
+    assert rows(job, "select count(*) as n from responses where text like 'I do not know%'") == [{"n": 8}]
+    assert (len(seen.calls), seen.drifted) == (N, [])
+    assert rows(job, "select distinct agreement from judge_drift") == [{"agreement": 1.0}]
+
+
+def test_failures_are_no_disagreement_and_are_asked_again_by_the_same_night_alone(
+    server: FaultServer, folder: Path
+) -> None:
+    def failing(request: Request, number: int) -> Answer:
+        return Answer(status=500) if is_judging(request) and bucket(request) < 0.3 else well_behaved(request, number)
+
+    job = job_at(server, folder)
+    server.behaviour = failing
+    first = night(server, job, "2026-11-20")
+    n_failed = first.report.failures["provider_error"]
+    figures = "select n_members, n_decided, n_failed, n_lost, n_agreeing from judge_drift"
+    counts = {"n_members": N, "n_decided": N - n_failed, "n_failed": n_failed, "n_lost": 0, "n_agreeing": N - n_failed}
+    assert 0 < n_failed < N
+    assert rows(job, figures) == [counts]
+
+    server.behaviour = well_behaved
+    again = night(server, job, "2026-11-20")
+    assert len(again.calls) == n_failed
+    assert rows(job, figures) == [{**counts, "n_decided": N, "n_failed": 0, "n_agreeing": N}]
+
+
+def test_a_reply_that_is_no_verdict_is_asked_for_once_more_in_every_night(server: FaultServer, folder: Path) -> None:
+    def talks_first(request: Request, number: int) -> Answer:
+        is_first = is_judging(request) and len(request["messages"]) == 1
+        return Answer("Certainly!") if is_first else well_behaved(request, number)
+
+    job = job_at(server, folder)
+    server.behaviour = talks_first
+    for label in ("2026-11-20", "2026-11-21"):
+        seen = night(server, job, label)
+        assert (len(seen.calls), seen.report.rows, seen.drifted) == (2 * N, N, [])
+
+
+def without_responses(job: Job, response_id: str, **changed: Any) -> None:
+    """Take a response back, or change what is stored of it."""
+    warehouse = Warehouse(job.warehouse)
+    for part in warehouse.store.parts("responses"):
+        path = warehouse.store.path("responses", part)
+        stored = pq.read_table(path).to_pylist()
+        path.unlink()
+        forget_parts(warehouse)
+        kept = [row for row in stored if row["response_id"] != response_id]
+        gone = [{**row, **changed} for row in stored if row["response_id"] == response_id and changed]
+        warehouse.write("responses", kept + gone)
+    warehouse.publish()
+
+
+@pytest.mark.parametrize("changed", [{}, {"text": "Another answer."}])
+def test_members_whose_response_is_gone_or_is_another_are_lost_and_counted(
+    server: FaultServer, folder: Path, changed: dict[str, Any]
+) -> None:
+    job = job_at(server, folder)
+    night(server, job, "2026-11-20")
+    member = rows(job, "select response_id, count(*) as n from control_set group by all order by all limit 1")[0]
+    without_responses(job, member["response_id"], **changed)
+    seen, again = night(server, job, "2026-11-21"), night(server, job, "2026-11-21")
+    parts = Warehouse(job.warehouse).store.parts("control_verdicts")
+
+    assert len(seen.calls) == N - member["n"]
+    assert f"judge: {member['n']} members of its control set are lost" in seen.report.warnings[0]
+    assert rows(job, "select night, n_decided, n_failed, n_lost from judge_drift order by night") == [
+        {"night": "2026-11-20", "n_decided": N, "n_failed": 0, "n_lost": 0},
+        {"night": "2026-11-21", "n_decided": N - member["n"], "n_failed": 0, "n_lost": member["n"]},
+    ]
+    assert again.calls == []
+    assert Warehouse(job.warehouse).store.parts("control_verdicts") == parts
+
+
+def test_a_night_that_is_judged_late_takes_its_place_among_the_others(server: FaultServer, folder: Path) -> None:
+    job = job_at(server, folder)
+    for label in ("2026-11-20", "2026-11-22"):
+        night(server, job, label)
+    (before,) = rows(job, "select centre from judge_drift where night = '2026-11-22'")
+    night(server, job, "2026-11-21")
+    after = rows(job, "select night, centre from judge_drift order by night")
+
+    assert before["centre"] == after[1]["centre"] == pytest.approx((N + 0.5) / (N + 1))
+    assert after[2]["centre"] == pytest.approx((2 * N + 0.5) / (2 * N + 1))
+
+
+def test_the_bar_is_the_one_that_was_configured_in_its_night(server: FaultServer, folder: Path) -> None:
+    server.behaviour = lenient
+    barred = night(server, job_at(server, folder, drift={"min_agreement": 0.99}), "2026-11-20")
+    job = job_at(server, folder)
+    server.behaviour = well_behaved
+    night(server, job, "2026-11-21")
+
+    assert [found.cause for found in barred.drifted] == ["bar"]
+    assert "below the configured 99.0%" in barred.drifted[0].line
+    assert rows(job, "select min_agreement, cause from judge_drift order by night") == [
+        {"min_agreement": 0.99, "cause": "bar"},
+        {"min_agreement": None, "cause": None},
+    ]
+
+
+def test_a_judge_that_is_left_to_provider_batches_is_asked_call_by_call(server: FaultServer, folder: Path) -> None:
+    before = len(server.entries)
+    seen = night(server, job_at(server, folder, mode="batch"), "2026-11-20")
+
+    assert (len(seen.calls), seen.report.rows, seen.report.skipped) == (N, N, 0)
+    assert {entry.path for entry in server.entries[before:]} == {"/v1/chat/completions"}
+
+
+def test_the_judge_of_this_test_meets_some_of_the_prompts_that_the_lenient_one_lets_pass() -> None:
+    requests: list[Request] = [
+        {"messages": [{"role": "user", "content": f"item of an expert's grading rubric {number}"}]}
+        for number in range(100)
+    ]
+    let_pass = [request for request in requests if bucket(request) < 0.4]
+
+    assert 0 < sum(meets(request["messages"][0]["content"]) for request in let_pass) < len(let_pass)

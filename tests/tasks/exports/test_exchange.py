@@ -1,0 +1,290 @@
+"""Exporting a warehouse and importing it into another: the same rows, the same leaderboard, nothing half taken over."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.config.settings import Job
+from tasks.exports import export_tables, import_tables
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import admitted, at, criterion, good_row, job_on, response, row, verdict, write_jsonl
+from tests.tasks.aggregate.scores_oracle import random_world
+from tests.tasks.conftest import rows_of
+from warehouse import Warehouse
+
+LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A warehouse with responses, verdicts, intervals, and canaries; no test changes it."""
+    job = job_on("sample", tmp_path_factory.mktemp("filled") / "warehouse")
+    warehouse = Warehouse(job.warehouse)
+    for table_name, rows in rows_of(random_world(seed=7, n_tasks=12)).items():
+        marked = [{**each, "canary": "a canary"} if table_name == "split_members" else each for each in rows]
+        warehouse.write(table_name, marked)
+    warehouse.write("runs", [row("runs", run_id="ended", outcome="done"), row("runs", run_id="on", outcome="running")])
+    aggregate(job)
+    return job
+
+
+@pytest.fixture(scope="module")
+def exported(filled: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exports") / "exported"
+    export_tables(filled, folder)
+    return folder
+
+
+@pytest.fixture
+def copy(exported: Path, tmp_path: Path) -> Path:
+    """A copy of the export, to damage."""
+    return Path(shutil.copytree(exported, tmp_path / "copy"))
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Job:
+    return job_on("sample", tmp_path / "other")
+
+
+def stored(job: Job, query: str) -> list[dict[str, Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
+
+
+def file_list_of(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    return document
+
+
+def rewritten(folder: Path, **changes: Any) -> None:
+    (folder / "manifest.json").write_text(json.dumps(file_list_of(folder) | changes))
+
+
+def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with_its_intervals(
+    filled: Job, exported: Path, empty: Job
+) -> None:
+    import_tables(empty, exported)
+
+    for wanted, found in zip(stored(filled, LEADERBOARD), stored(empty, LEADERBOARD), strict=True):
+        # The order of rows, and so the last digit of a sum, is not kept.
+        assert wanted == {name: pytest.approx(x, rel=1e-12) if isinstance(x, float) else x for name, x in found.items()}
+    assert stored(empty, "select count(ci_low) > 0 as has from leaderboard") == [{"has": True}]
+
+
+def test_every_row_that_stands_comes_along_except_canaries_and_runs_that_go_on(
+    filled: Job, exported: Path, empty: Job
+) -> None:
+    report = import_tables(empty, exported)
+
+    for table in ("task_rows", "criteria", "responses", "verdicts", "intervals", "checks"):
+        query = f"select * from {table} order by all"
+        assert stored(filled, query) == stored(empty, query)
+    assert [{"canary": None}] == stored(empty, "select distinct canary from split_members")
+    assert [{"run_id": "ended"}] == stored(empty, "select run_id from runs")
+    assert report.rows == sum(table["n_rows"] for table in file_list_of(exported)["tables"])
+
+
+def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
+    import_tables(empty, exported)
+    before = sorted(empty.warehouse.rglob("*.parquet"))
+
+    assert 0 == import_tables(empty, exported).rows
+    assert before == sorted(empty.warehouse.rglob("*.parquet"))
+
+
+def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", canary="secret")])
+    here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
+    ingest(here)
+    export_tables(here, tmp_path / "exported")
+    import_tables(there, tmp_path / "exported")
+
+    assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "exported").iterdir())
+    ingest(there)
+    assert [{"canary": "secret"}] == stored(there, "select canary from split_members")
+
+
+def test_a_large_table_is_cut_into_files_that_together_hold_it(filled: Job, tmp_path: Path) -> None:
+    export_tables(filled, tmp_path / "out", ["verdicts"], rows_a_file=100)
+    (table,) = file_list_of(tmp_path / "out")["tables"]
+    ids = [each for file in table["files"] for each in pq.read_table(tmp_path / "out" / file["name"])["verdict_id"]]
+
+    assert len(table["files"]) > 2
+    assert max(file["n_rows"] for file in table["files"]) <= 100
+    assert sorted(map(str, ids)) == [row["verdict_id"] for row in stored(filled, "from verdicts order by verdict_id")]
+
+
+def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, empty: Job, tmp_path: Path) -> None:
+    export_tables(filled, tmp_path / "out", ["leaderboard", "task_rows"])
+    derived = {table["name"]: table["is_derived"] for table in file_list_of(tmp_path / "out")["tables"]}
+
+    assert {"leaderboard": True, "task_rows": False} == derived
+    assert pq.read_table(tmp_path / "out" / "leaderboard.parquet").num_rows == len(stored(filled, LEADERBOARD))
+    import_tables(empty, tmp_path / "out")
+    assert [] == stored(empty, LEADERBOARD)
+    assert stored(empty, "from task_rows order by all") == stored(filled, "from task_rows order by all")
+
+
+def test_a_table_that_is_not_there_is_refused_before_anything_is_written(filled: Job, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--table verdict: no such table"):
+        export_tables(filled, tmp_path / "out", ["verdict"])
+
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_export_of_one_benchmark_has_its_rows_alone(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "warehouse")
+    warehouse = Warehouse(job.warehouse)
+    for named in ({}, {"benchmark": "other"}):
+        for table_name, rows in admitted(["t1", "t2"]).items():
+            warehouse.write(table_name, [each | {k: v for k, v in named.items() if k in each} for each in rows])
+    warehouse.write("runs", [row("runs", run_id="ended", outcome="done")])
+    warehouse.publish()
+    export_tables(job, tmp_path / "own", benchmark="prbench")
+
+    assert ["prbench"] == file_list_of(tmp_path / "own")["benchmarks"]
+    tasks = pq.read_table(tmp_path / "own" / "task_rows.parquet").to_pylist()
+    assert [("prbench", "t1"), ("prbench", "t2")] == sorted((each["benchmark"], each["task_id"]) for each in tasks)
+    assert {None} == {each["canary"] for each in pq.read_table(tmp_path / "own/split_members.parquet").to_pylist()}
+    assert 1 == pq.read_metadata(tmp_path / "own/runs.parquet").num_rows
+
+
+def test_a_folder_that_holds_something_is_left_as_it_is(filled: Job, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+
+    with pytest.raises(UsageError, match="not an empty folder"):
+        export_tables(filled, tmp_path)
+    assert ["notes.txt"] == [path.name for path in tmp_path.iterdir()]
+
+
+# what is here
+
+
+RESPONSE = response("t1", model="ada")
+CRITERION = criterion("t1", 0, 5.0)
+
+
+def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
+    job = job_on("sample", folder)
+    for table_name, rows in (admitted(["t1"]) | {"criteria": [CRITERION]} | tables).items():
+        Warehouse(folder).write(table_name, rows)
+    Warehouse(folder).publish()
+    return job
+
+
+def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(tmp_path: Path) -> None:
+    here = {
+        "responses": [{**RESPONSE, "text": "As here."}],
+        "verdicts": [verdict(RESPONSE, CRITERION, None), verdict(RESPONSE, CRITERION, 1.0, judge="b")],
+    }
+    given = {
+        "responses": [{**RESPONSE, "text": "As given."}],
+        "verdicts": [verdict(RESPONSE, CRITERION, 1.0), verdict(RESPONSE, CRITERION, None, judge="b")],
+    }
+    job, other = warehouse_with(tmp_path / "here", **here), warehouse_with(tmp_path / "other", **given)
+    export_tables(other, tmp_path / "exported")
+    report = import_tables(job, tmp_path / "exported")
+
+    assert 1 == report.rows
+    assert [{"text": "As here."}] == stored(job, "select text from responses")
+    assert [{"status": "met"}, {"status": "met"}] == stored(job, "select status from verdicts order by judge")
+
+
+def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: Path) -> None:
+    refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=at(9))
+    checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": at(9)}]
+    here, other = warehouse_with(tmp_path / "a"), warehouse_with(tmp_path / "b", checks=checks, refusals=[refusal])
+    export_tables(other, tmp_path / "exported")
+    import_tables(here, tmp_path / "exported")
+
+    assert [] == stored(here, "from refusals")
+    assert [{"is_admitted": True}] == stored(here, "select is_admitted from tasks")
+
+
+def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
+    brought = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
+    taken_back = [row("retractions", import_batch="a-file", is_retracted=True)]
+    other = warehouse_with(tmp_path / "other", responses=brought)
+    here = warehouse_with(tmp_path / "here", responses=brought, retractions=taken_back)
+    export_tables(other, tmp_path / "exported")
+
+    assert 0 == import_tables(here, tmp_path / "exported").rows
+    assert [] == stored(here, "from responses")
+
+
+def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -> None:
+    table = pq.read_table(copy / "task_rows.parquet").drop_columns(["expert"])
+    pq.write_table(table, copy / "task_rows.parquet")
+    tables = file_list_of(copy)["tables"]
+    for each in tables:
+        if each["name"] == "task_rows":
+            each["columns"].pop("expert")
+            each["files"] = [file_of(copy / "task_rows.parquet", table.num_rows)]
+    rewritten(copy, tables=tables)
+    import_tables(empty, copy)
+
+    assert [{"n": 12, "expert": None}] == stored(empty, "select count(*) as n, any_value(expert) as expert from tasks")
+
+
+def file_of(path: Path, n_rows: int) -> dict[str, Any]:
+    import hashlib
+
+    content = path.read_bytes()
+    return {
+        "name": path.name, "n_rows": n_rows, "n_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(),
+    }  # fmt: skip
+
+
+# damage
+
+
+def flip_a_byte(folder: Path) -> None:
+    content = bytearray((folder / "verdicts.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "verdicts.parquet").write_bytes(content)
+
+
+DAMAGE = {
+    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "not a complete export"),
+    "a manifest cut short": (lambda folder: (folder / "manifest.json").write_text('{"format": "prb'), "cannot be read"),
+    "another manifest": (lambda folder: (folder / "manifest.json").write_text("{}"), "is not a prbench-export"),
+    "a manifest with a key twice": (
+        lambda folder: (folder / "manifest.json").write_text('{"format": "x",\n"version": 1, "version": 1}'),
+        "key 'version' appears twice in the object that begins in line 1",
+    ),
+    "a name that is no text": (
+        lambda folder: rewritten(folder, tables=[
+            table | {"files": [file | {"name": 5} for file in table["files"]]}
+            for table in file_list_of(folder)["tables"]
+        ]), "is not a file of the export",
+    ),
+    "a newer format": (lambda folder: rewritten(folder, version=9), "is of version 9"),
+    "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
+    "a file gone": (lambda folder: (folder / "verdicts.parquet").unlink(), "verdicts.parquet: is missing"),
+    "a byte changed": (flip_a_byte, "verdicts.parquet: differs from what was exported"),
+    "a path that leads out": (
+        lambda folder: rewritten(folder, tables=[
+            table | {"files": [file | {"name": f"../{file['name']}"} for file in table["files"]]}
+            for table in file_list_of(folder)["tables"]
+        ]), "is not a file of the export",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path, empty: Job, case: str) -> None:
+    damage, reason = DAMAGE[case]
+    damage(copy)
+
+    with pytest.raises(PipelineError) as caught:
+        import_tables(empty, copy)
+
+    assert reason in str(caught.value)
+    assert 1 == len(str(caught.value).splitlines())
+    assert [] == list(empty.warehouse.rglob("*.parquet"))

@@ -1,0 +1,251 @@
+"""The hard subset with its stability, against selections and panels that are written out in exact fractions."""
+
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tasks.config.settings import Job
+from tasks.hard_subset import select_hard
+from tasks.hard_subset.stability import overlap_rows
+from tasks.hard_subset.universe import Universe
+from tasks.rules.errors import PipelineError
+from tasks.run.stage_report import StageReport
+from tests.tasks.hard_subset.hard_world import (
+    OFFICIAL,
+    PARTIAL,
+    SIZE,
+    TABLES,
+    TASKS,
+    TENTHS,
+    chosen,
+    expected_overlap,
+    job_with,
+    members_of,
+    overlaps,
+    parts_of,
+    read,
+    store,
+    with_rule,
+    without,
+)
+from tests.tasks.rules.panels_oracle import probabilities
+from tests.warehouse.parts import forget_parts
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def selected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Job, StageReport]:
+    """The job and the report of one selection, to look at."""
+    job = job_with(tmp_path_factory.mktemp("selected"), TENTHS, {"finance": TASKS, "finance_hard": OFFICIAL})
+    return job, select_hard(job)
+
+
+@pytest.fixture
+def again(selected: tuple[Job, StageReport], tmp_path: Path) -> Job:
+    """The job on a copy of its warehouse."""
+    copy = shutil.copytree(selected[0].warehouse, tmp_path / "warehouse")
+    return selected[0].model_copy(update={"warehouse": copy})
+
+
+@pytest.fixture(scope="module")
+def partial(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job with nine of twelve tasks that are complete for all models; nothing is selected yet."""
+    return job_with(tmp_path_factory.mktemp("partial"), PARTIAL, {"finance": TASKS})
+
+
+def test_every_task_to_choose_from_has_a_row_that_says_whether_it_is_in(selected: tuple[Job, StageReport]) -> None:
+    job, hard = selected[0], chosen(TENTHS, SIZE)
+
+    assert sorted((task,) for task in hard) == read(job, "select task_id from hard_subset order by all")
+    wanted = [(task, task in hard) for task in TASKS]
+    assert wanted == read(job, "select task_id, is_selected from hard_stability order by all")
+
+
+def test_all_rows_carry_the_same_selection(selected: tuple[Job, StageReport]) -> None:
+    keys = "select distinct selection_id, benchmark, dataset_revision, field from "
+    found = [read(selected[0], keys + table) for table in TABLES]
+
+    assert [found[0]] * 3 == found
+    assert 1 == len(found[0])
+
+
+def test_the_probabilities_are_those_of_all_panels_of_models_and_trials_written_out(
+    selected: tuple[Job, StageReport],
+) -> None:
+    exact = probabilities([[TENTHS[model][task] for model in sorted(TENTHS)] for task in TASKS], SIZE)
+
+    found = read(selected[0], "select inclusion_probability, is_border from hard_stability order by task_id")
+    assert pytest.approx([float(each) for each in exact], abs=0.03) == [probability for probability, _ in found]
+    assert [0.05 <= probability <= 0.95 for probability, _ in found] == [is_border for _, is_border in found]
+    assert {True, False} == {is_border for _, is_border in found}
+
+
+def test_the_means_are_those_over_the_models_of_the_means_over_their_trials(
+    selected: tuple[Job, StageReport],
+) -> None:
+    wanted = [sum(Fraction(sum(of[task]), len(of[task])) for of in TENTHS.values()) / 30 for task in TASKS]
+
+    found = [mean for (mean,) in read(selected[0], "select mean_score from hard_stability order by task_id")]
+    assert pytest.approx([float(mean) for mean in wanted]) == found
+
+
+def test_the_overlap_without_each_model_is_that_with_what_the_others_select(
+    selected: tuple[Job, StageReport],
+) -> None:
+    hard = chosen(TENTHS, SIZE)
+    wanted = {model: expected_overlap(hard, chosen(without(TENTHS, model), SIZE)) for model in TENTHS}
+
+    found = overlaps(selected[0], "leave_one_out")
+    assert wanted == found
+    assert {1.0} != {each[3] for each in found.values()}
+
+
+def test_the_report_says_on_one_line_how_stable_the_selection_is(selected: tuple[Job, StageReport]) -> None:
+    job, report = selected
+    hard = chosen(TENTHS, SIZE)
+    ((n_border,),) = read(job, "select count(*) from hard_stability where inclusion_probability between 0.05 and 0.95")
+    others = {model: chosen(without(TENTHS, model), SIZE) for model in TENTHS}
+    least = min((len(hard & other) / len(hard | other), model) for model, other in others.items())
+    official = len(hard & {*OFFICIAL}) / len(hard | {*OFFICIAL})
+
+    assert report.notes == [
+        f"Finance: 6 of 12 tasks are hard, {n_border} on the border; least overlap without one model: "
+        f"{least[0]:.2f} (without {least[1]}); overlap with the official finance_hard: {official:.2f}"
+    ]
+
+
+def test_the_official_hard_split_of_the_field_is_compared_and_one_model_alone_has_none_to_leave_out(
+    tmp_path: Path,
+) -> None:
+    # The hardest three of eight; the official split has two of them and, of the other five, one.
+    tasks = [f"task-{i}" for i in range(8)]
+    splits = {"legal": tasks, "legal_hard": ["task-0", "task-1", "task-7"], "finance_hard": tasks[:2]}
+    job = job_with(tmp_path, {"a": {task: [i] for i, task in enumerate(tasks)}}, splits, field="Legal", size=3)
+    report = select_hard(job)
+
+    assert {"legal_hard": (3, 3, 2, 0.5)} == overlaps(job, "official")
+    assert {} == overlaps(job, "leave_one_out")
+    assert [(0.0,), (1.0,)] == read(job, "select distinct inclusion_probability from hard_stability order by all")
+    assert ["Legal: 3 of 8 tasks are hard, 0 on the border; overlap with the official legal_hard: 0.50"] == report.notes
+
+
+OF_FOUR = Universe("Finance", ("a",), dict.fromkeys("abcd", (0.5,)), np.full((4, 1, 1), 0.5))
+COMPARED: dict[str, tuple[str, list[tuple[int, int]]]] = {
+    "one that is not stored": ("", []),
+    "one without any of the tasks": ("xyz", []),
+    "one with all tasks": ("abcdx", []),
+    "one with tasks that could not be selected": ("bcxyz", [(2, 1)]),
+}
+
+
+@pytest.mark.parametrize(("members", "wanted"), COMPARED.values(), ids=COMPARED)
+def test_an_official_split_is_compared_among_the_tasks_where_that_says_something(
+    members: str, wanted: list[tuple[int, int]]
+) -> None:
+    rows = overlap_rows(OF_FOUR, frozenset("ab"), {"hard": frozenset(members)})
+
+    assert wanted == [(each["n_compared"], each["n_shared"]) for each in rows]
+
+
+def test_a_second_run_writes_nothing_and_says_the_same(selected: tuple[Job, StageReport], again: Job) -> None:
+    before = parts_of(again)
+    report = select_hard(again)
+
+    assert [SIZE + len(TASKS) + 4, 0] == [selected[1].rows, report.rows]
+    assert selected[1].notes == report.notes
+    assert before == parts_of(again)
+
+
+def test_a_selection_that_has_no_stability_yet_is_given_it(selected: tuple[Job, StageReport], again: Job) -> None:
+    before = {table: read(again, f"from {table} order by all") for table in TABLES}
+    for lost in ("hard_stability", "hard_overlaps"):
+        shutil.rmtree(again.warehouse / "parts" / lost)
+    forget_parts(Warehouse(again.warehouse))
+    Warehouse(again.warehouse).publish()
+    report = select_hard(again)
+
+    assert selected[1].notes == report.notes
+    assert before == {table: read(again, f"from {table} order by all") for table in TABLES}
+    assert selected[1].rows - SIZE == report.rows
+
+
+def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_path: Path) -> None:
+    job = job_with(tmp_path, TENTHS, {"finance": TASKS})
+    assert "official" not in select_hard(job).line
+    store(job, {"split_members": members_of({"finance_hard": OFFICIAL})})
+    report = select_hard(job)
+
+    assert 1 == report.rows
+    assert {"finance_hard": expected_overlap(chosen(TENTHS, SIZE), {*OFFICIAL})} == overlaps(job, "official")
+
+
+def test_another_panel_is_another_selection_with_a_stability_of_its_own(again: Job) -> None:
+    select_hard(with_rule(again, panel=("gpt", "opus")))
+
+    counts = "select count(*) from {} group by selection_id order by all"
+    assert [(12,), (12,)] == read(again, counts.format("hard_stability"))
+    assert [(3,), (4,)] == read(again, counts.format("hard_overlaps"))
+
+
+@pytest.mark.parametrize(
+    ("least", "bar"), [(None, "coverage.min is 99.0%"), (0.76, "hard_subset.min_coverage is 76.0%")]
+)
+def test_too_few_complete_tasks_are_refused_by_the_bar_that_holds(partial: Job, least: float | None, bar: str) -> None:
+    with pytest.raises(PipelineError, match=rf"9 of 12 tasks are complete for all 3 models \(75.0%, {bar}\)"):
+        select_hard(with_rule(partial, min_coverage=least))
+
+
+def test_a_lower_bar_of_its_own_lets_the_complete_tasks_be_chosen_from(partial: Job) -> None:
+    job = with_rule(partial, min_coverage=0.75)
+    report = select_hard(job)
+    hard = chosen(PARTIAL, SIZE, TASKS[:9])
+
+    assert "Finance: 6 of 12 tasks are hard (chosen from 9), " in report.line
+    wanted = [(task, task in hard) for task in TASKS[:9]]
+    assert wanted == read(job, "select task_id, is_selected from hard_stability order by all")
+    others = {model: chosen(without(PARTIAL, model), SIZE, TASKS[:9]) for model in PARTIAL}
+    assert {model: expected_overlap(hard, other) for model, other in others.items()} == overlaps(job, "leave_one_out")
+
+
+def test_a_selection_that_is_made_again_after_another_is_the_one_that_counts(again: Job) -> None:
+    latest = "select selection_id from staging.latest_selections"
+    first = read(again, latest)
+    select_hard(with_rule(again, panel=("gpt", "kimi")))
+    other = read(again, latest)
+    select_hard(again)
+
+    assert first != other
+    assert first == read(again, latest)
+    on_board = "select distinct task_id from staging.task_set_members where is_own_hard order by all"
+    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == read(again, on_board)
+
+
+def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job) -> None:
+    with Warehouse(again.warehouse).reader() as reader:
+        once = reader.rows("from verdicts")
+    store(again, {"verdicts": [each | {"verdict_id": each["verdict_id"] + "/2", "judge_trial": 2} for each in once]})
+    before = read(again, "select selection_id from staging.latest_selections")
+    judge = once[0]["judge"]
+
+    assert 0 == select_hard(again.model_copy(update={"named_judges": (judge,)})).rows
+    assert 0 == select_hard(again).rows
+    assert before == read(again, "select selection_id from staging.latest_selections")
+
+
+def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path: Path) -> None:
+    lacking = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1]}}
+    # The mean over one trial stands in for the other.
+    filled = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1] * 2}}
+    probabilities = []
+    for name, tenths in {"lacking": lacking, "filled": filled}.items():
+        (tmp_path / name).mkdir()
+        job = job_with(tmp_path / name, tenths, {"finance": TASKS})
+        select_hard(job)
+        assert chosen(tenths, SIZE) == {task for (task,) in read(job, "select task_id from hard_subset")}
+        probabilities.append(read(job, "select task_id, inclusion_probability from hard_stability order by task_id"))
+
+    assert len(TASKS) == len(probabilities[0])
+    assert probabilities[0] == probabilities[1]

@@ -1,0 +1,273 @@
+"""Responses that are documents: named in a table, or by the names of a folder's files."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.settings import Job
+from tasks.imports import import_responses, retract
+from tasks.imports.documents import converting
+from tasks.imports.naming import pattern_of
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import good_row, job_on, write_jsonl
+from tests.tasks.imports.documents.making import body, heading, write_docx, write_locked_pdf, write_pdf, write_scan
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+RESPONSES = "select model, task_id, trial, vintage, status, text from responses order by all"
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Three tasks, one of which has an underscore in its name."""
+    folder = tmp_path_factory.mktemp("documents")
+    rows = [good_row(task) for task in ("t1", "t2", "b_t2")]
+    job = job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
+    ingest(job)
+    return job
+
+
+@pytest.fixture
+def job(ingested: Job, tmp_path: Path) -> Job:
+    """The same on a copy of the warehouse, to add to."""
+    copy = Path(shutil.copytree(ingested.warehouse, tmp_path / "warehouse"))
+    return ingested.model_copy(update={"warehouse": copy, "is_quiet": True})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "reports"
+
+
+def write(folder: Path, **texts: str) -> Path:
+    """Markdown files; `__` in a name is a folder."""
+    for name, text in texts.items():
+        file = folder / f"{name.replace('__', '/')}.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return folder
+
+
+def stored(job: Job, query: str = RESPONSES) -> list[list[Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return [list(row.values()) for row in reader.rows(query)]
+
+
+def test_a_folder_holds_a_response_for_each_model_and_task(job: Job, folder: Path) -> None:
+    write_pdf(folder / "ada" / "t1.pdf", [heading("Rates"), body("All about Köln.")])
+    write_docx(folder / "bell" / "t1.DOCX", "From Word.")
+    report = import_responses(job, write(folder, ada__t2="# As\r\n\nit *is*\n"))
+
+    assert [
+        ["ada", "t1", 1, "base", "ok", "# Rates\n\nAll about Köln.\n"],
+        ["ada", "t2", 1, "base", "ok", "# As\r\n\nit *is*\n"],
+        ["bell", "t1", 1, "base", "ok", "From Word.\n"],
+    ] == stored(job)
+    assert "3 responses imported" in report.line
+    assert "3 documents read with mammoth 1." in report.line
+
+
+def test_a_table_names_documents_beside_rows_with_responses(job: Job, tmp_path: Path) -> None:
+    write(tmp_path, **{"lists__more__a": "A.", "lists__b": "B."})
+    table = tmp_path / "lists" / "files.csv"
+    rows = [
+        "task,model,file,response,trial,vintage",
+        "t1,x/y,more/a.md,,2,older",
+        "t2,x/y,,In a row.,,",
+        "t2,z,more/../b.md,,,",
+    ]
+    table.write_text("\n".join(rows), encoding="utf-8")
+    import_responses(job, table)
+
+    assert [
+        ["x/y", "t1", 2, "older", "ok", "A."],
+        ["x/y", "t2", 1, "base", "ok", "In a row."],
+        ["z", "t2", 1, "base", "ok", "B."],
+    ] == stored(job)
+
+
+def test_a_pattern_tells_trial_and_vintage(job: Job, folder: Path) -> None:
+    pattern = "{vintage}/{model} (run {trial}) on {task}"
+    import_responses(job, write(folder, **{"may__ada (run 2) on t1": "A."}), pattern=pattern)
+
+    assert [["ada", "t1", 2, "may", "ok", "A."]] == stored(job)
+
+
+def test_a_label_stands_in_for_a_model_that_names_lack(job: Job, folder: Path) -> None:
+    import_responses(job, write(folder, t1="A."), "x/y")
+
+    assert [["x/y", "t1", 1, "base", "ok", "A."]] == stored(job)
+
+
+def test_a_name_is_read_so_that_its_task_is_there(job: Job, folder: Path) -> None:
+    import_responses(job, write(folder, a_b_t1="A."), pattern="{model}_{task}")
+
+    assert [["a_b", "t1", 1, "base", "ok", "A."]] == stored(job)
+
+
+def test_other_files_are_left_out_only_when_asked_and_then_counted(job: Job, folder: Path) -> None:
+    write(folder, ada__t1="A.", notes="Not a response.")
+    (folder / ".DS_Store").write_bytes(b"\0")
+
+    with pytest.raises(PipelineError) as caught:
+        import_responses(job, folder)
+
+    assert f"{folder / '.DS_Store'}, and 1 more" in str(caught.value)
+    assert [] == stored(job)
+    assert "2 other files skipped" in import_responses(job, folder, skip_other=True).line
+    assert 1 == len(stored(job))
+
+
+def test_a_scan_is_an_empty_response_with_its_cause(job: Job, folder: Path) -> None:
+    write_scan(folder / "ada" / "t1.pdf")
+    report = import_responses(job, folder)
+
+    assert [["empty", None, "t1.pdf holds no text: it is empty, or pictures only"]] == stored(
+        job, "select status, text, error from responses"
+    )
+    assert "1 of them without text" in report.line
+    assert 0 == import_responses(job, folder).rows
+    write_pdf(folder / "ada" / "t1.pdf", [body("Read by a machine.")])
+    assert 1 == import_responses(job, folder).rows
+    assert [["ok", "Read by a machine.\n"]] == stored(job, "select status, text from responses")
+
+
+def test_the_same_folder_again_is_a_no_op_and_converts_nothing(
+    job: Job, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_docx(folder / "ada" / "t1.docx", "From Word.")
+    assert 1 == import_responses(job, folder).rows
+    monkeypatch.setattr(converting, "_LONGEST_S", 0.0)
+
+    report = import_responses(job, folder)
+
+    assert (0, 1) == (report.rows, len(stored(job)))
+    assert "0 responses imported, 1 already present" in report.line
+
+
+def test_another_text_in_the_same_place_is_refused(job: Job, folder: Path) -> None:
+    import_responses(job, write(folder, ada__t1="A."))
+    write(folder, ada__t1="Another.", ada__t2="New.")
+
+    with pytest.raises(
+        PipelineError, match=r"t1\.md: a different response .* \(model ada, trial 1, import batch \w{16}\)"
+    ):
+        import_responses(job, folder)
+
+    assert [["A."]] == stored(job, "select text from responses")
+
+
+def test_two_files_for_one_place_are_refused_unless_they_say_the_same(job: Job, folder: Path) -> None:
+    write(folder, ada__t1="A.")
+    (folder / "ada" / "t1.txt").write_text("A.", encoding="utf-8")
+    assert 1 == import_responses(job, folder).rows
+    (folder / "ada" / "t2.txt").write_text("A.", encoding="utf-8")
+
+    with pytest.raises(PipelineError, match=r"t2\.txt: a different .* \(model ada, trial 1, earlier in this import\)"):
+        import_responses(job, write(folder, ada__t2="B."))
+
+
+def test_a_table_is_another_batch_once_a_document_changes(job: Job, tmp_path: Path) -> None:
+    write(tmp_path, a="A.")
+    table = write_jsonl(tmp_path / "m.jsonl", [{"task": "t1", "model": "ada", "file": "a.md"}])
+    (batch,) = import_responses(job, table) and stored(job, "select import_batch from responses")
+    retract(job, batch[0])
+    write(tmp_path, a="B.")
+    import_responses(job, table)
+    found = stored(job, "select import_batch, text from responses")
+
+    assert [["B."]] == [row[1:] for row in found]
+    assert batch[0] != found[0][0]
+
+
+def _row(**values: Any) -> Callable[[Path], Path]:
+    row = {"task": "t1", "model": "ada", **values}
+    return lambda folder: write_jsonl(
+        write(folder, a="A.") / "m.jsonl", [{"task": "t2", "model": "ada", "file": "a.md"}, row]
+    )
+
+
+REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "a file and a response": (_row(file="a.md", response="B."), "row 2: has both `response` and `file`"),
+    "a file that is not there": (_row(file="gone.md"), "there is no file"),
+    "a file of another kind": (_row(file="a.xlsx"), "is not a document"),
+    "a folder": (_row(file="."), "is not a document"),
+    "an unknown task of a file": (_row(task="t9", file="a.md"), "'t9'"),
+    "a locked file": (
+        lambda folder: write_locked_pdf(write(folder, ada__t2="A.") / "ada" / "t1.pdf", password="x").parents[1],
+        "t1.pdf: protected by a password",
+    ),
+    "a task that is not there": (lambda folder: write(folder, ada__t1="A.", ada__t9="B."), "'t9'"),
+    "an empty folder": (lambda folder: folder.mkdir() or folder, "contains no document"),
+    "a trial that is no number": (lambda folder: write(folder, ada__t1__one="A."), "`trial` is 'one'"),
+    "a name that can be read in two ways": (lambda folder: write(folder, a_b_t2="A."), "task 'b_t2' or task 't2'"),
+}
+PATTERNS = {
+    "a trial that is no number": "{model}/{task}/{trial}",
+    "a name that can be read in two ways": "{model}_{task}",
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_fit_is_refused_in_one_line_and_nothing_is_stored(job: Job, folder: Path, case: str) -> None:
+    make, reason = REFUSED[case]
+    source = make(folder)
+
+    with pytest.raises(PipelineError) as caught:
+        import_responses(job, source, pattern=PATTERNS.get(case))
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert reason in str(caught.value)
+    assert [] == stored(job)
+
+
+def test_a_report_of_80000_characters_is_stored_whole(job: Job, folder: Path) -> None:
+    text = "".join(f"Sentence {n:05} of it. " for n in range(3_637)) + "The end."
+    import_responses(job, write(folder, ada__t1=text))
+
+    assert len(text) > 80_000
+    assert [[text]] == stored(job, "select text from responses")
+
+
+def test_options_for_folders_are_refused_with_a_file(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"t1": "A."}), encoding="utf-8")
+
+    for options in ({"pattern": "{task}"}, {"skip_other": True}):
+        with pytest.raises(UsageError, match="works only with a folder"):
+            import_responses(job, tmp_path / "x.json", "ada", **options)  # type: ignore[arg-type]
+
+
+MALFORMED = {
+    "{model}": "lacks {task}", "{task}": "lacks {model}", "{model}{task}": "needs text between",
+    "{model}/{task}.pdf": "ending", "{model}/{task}.{ext}": "ending", "{model}/{name}-{task}": "fields are",
+    "{model}/{task": "fields are",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", MALFORMED)
+def test_a_pattern_that_cannot_tell_what_is_what_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        pattern_of(text, None)
+
+    assert MALFORMED[text] in str(caught.value)
+
+
+def test_the_text_of_a_pattern_stands_for_itself_and_a_field_for_one_name(tmp_path: Path) -> None:
+    pattern = pattern_of("{task}/v1.0 [{model}]", None)
+
+    assert [{"task": "t", "model": "m.x"}] == pattern.readings(Path("t/v1.0 [m.x].pdf"))
+    assert [] == pattern.readings(Path("t/v1x0 [m].pdf"))
+    assert [] == pattern.readings(Path("deep/t/v1.0 [m].pdf"))
+
+
+def test_a_field_that_stands_twice_has_one_value() -> None:
+    pattern = pattern_of("{task}/{task}_{model}", None)
+
+    assert [{"task": "a_b", "model": "m"}] == pattern.readings(Path("a_b/a_b_m.md"))
+    assert [] == pattern.readings(Path("a/b_m.md"))

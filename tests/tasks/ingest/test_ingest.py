@@ -1,0 +1,294 @@
+"""Ingest: rows of a file become tasks, criteria and split members of one revision."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.benchmarks import load_benchmark
+from tasks.config.settings import Settings
+from tasks.dataset.source import with_revision
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.records import Task
+from tests.benchmarks.research import research_row
+from tests.builders import good_row, good_rubric, job_on, write_jsonl
+from tests.tasks.dataset.rows import HUB_SCHEMA
+from warehouse import Warehouse
+
+Rows = list[dict[str, Any]]
+
+
+def write_parquet(path: Path, rows: Rows) -> Path:
+    pq.write_table(pa.Table.from_pylist(rows, schema=HUB_SCHEMA), path)
+    return path
+
+
+def parts_of(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in (root / "parts").rglob("*.parquet"))
+
+
+def stored(root: Path, query: str) -> Rows:
+    with Warehouse(root).reader() as reader:
+        return reader.rows(query)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "warehouse"
+
+
+@pytest.fixture
+def rows() -> Rows:
+    return [good_row("t1"), good_row("t2", rubric=good_rubric("t2", 12))]
+
+
+@pytest.mark.parametrize(("write", "name"), [(write_jsonl, "finance.jsonl"), (write_parquet, "finance.parquet")])
+def test_a_file_becomes_tasks_criteria_and_members_of_the_split_of_its_name(
+    tmp_path: Path, root: Path, rows: Rows, write: Callable[[Path, Rows], Path], name: str
+) -> None:
+    ingest(job_on(write(tmp_path / name, rows), root))
+
+    assert [("t1", 10, 50.0, ["finance"]), ("t2", 12, 60.0, ["finance"])] == [
+        tuple(row.values())
+        for row in stored(root, "select task_id, n_criteria, positive_weight, splits from tasks order by task_id")
+    ]
+    assert [("t1", 10), ("t2", 12)] == [
+        tuple(row.values())
+        for row in stored(root, "select task_id, count(*) from criteria group by task_id order by task_id")
+    ]
+
+
+def test_jsonl_and_parquet_of_the_same_rows_have_the_same_content(tmp_path: Path, rows: Rows) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "a.jsonl", rows), tmp_path / "one"))
+    ingest(job_on(write_parquet(tmp_path / "a.parquet", rows), tmp_path / "other"))
+    query = "select task_id, content_hash, conversation_id from tasks order by task_id"
+
+    assert stored(tmp_path / "one", query) == stored(tmp_path / "other", query)
+
+
+def test_a_byte_order_mark_in_front_of_the_first_row_is_passed_over(tmp_path: Path, root: Path) -> None:
+    ingest(job_on(bytes_file(tmp_path / "x.jsonl", b"\xef\xbb\xbf" + GOOD_LINE), root))
+
+    assert [{"n": 1}] == stored(root, "select count(*) as n from tasks")
+
+
+def test_the_revision_of_a_file_is_the_hash_of_its_content(tmp_path: Path, root: Path, rows: Rows) -> None:
+    file = write_jsonl(tmp_path / "finance.jsonl", rows)
+    ingest(job_on(file, root))
+
+    assert [{"dataset_revision": hashlib.sha256(file.read_bytes()).hexdigest()[:40]}] == stored(
+        root, "select distinct dataset_revision from tasks"
+    )
+
+
+def test_a_configured_split_names_the_file(tmp_path: Path, root: Path, rows: Rows) -> None:
+    dataset = {"source": str(write_jsonl(tmp_path / "rows.jsonl", rows)), "splits": ["legal_hard"]}
+    ingest(job_on("", root, dataset=dataset))
+
+    assert [{"split": "legal_hard"}] == stored(root, "select distinct split from split_members")
+
+
+def test_a_folder_is_a_data_set_with_a_split_for_each_file(tmp_path: Path, root: Path, rows: Rows) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    write_jsonl(folder / "finance.jsonl", rows)
+    write_jsonl(folder / "finance_hard.jsonl", rows[1:])
+    ingest(job_on(folder, root))
+
+    assert [("t1", ["finance"], 1), ("t2", ["finance", "finance_hard"], 1)] == [
+        tuple(row.values()) for row in stored(root, "select task_id, splits, n_rows from tasks order by task_id")
+    ]
+
+
+def test_the_same_revision_again_changes_no_part(tmp_path: Path, root: Path, rows: Rows) -> None:
+    job = job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root)
+    ingest(job)
+    before = parts_of(root)
+    ingest(job)
+
+    assert before == parts_of(root)
+
+
+def test_another_revision_is_stored_beside(tmp_path: Path, root: Path, rows: Rows) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root))
+    before = parts_of(root)
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows[:1]), root))
+
+    assert set(before) < set(parts_of(root))
+    assert [("t1", 2), ("t2", 1)] == [
+        tuple(row.values())
+        for row in stored(root, "select task_id, count(*) from tasks group by task_id order by task_id")
+    ]
+
+
+def test_no_task_is_admitted_before_it_was_checked(tmp_path: Path, root: Path, rows: Rows) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root))
+
+    assert [{"is_admitted": False}] == stored(root, "select distinct is_admitted from tasks")
+
+
+def test_a_canary_stands_in_no_table_with_a_text(tmp_path: Path, root: Path, rows: Rows) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", rows), root))
+
+    assert [{"table_name": "split_members"}] == stored(
+        root, "select table_name from information_schema.columns where column_name = 'canary'"
+    )
+
+
+def test_the_authors_notes_are_nowhere_in_the_warehouse(tmp_path: Path, root: Path) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "finance.jsonl", [good_row("t", scratchpad="planted-notes")]), root))
+    tables = [pq.read_table(path).to_pylist() for path in (root / "parts").rglob("*.parquet")]
+
+    assert "planted-notes" not in json.dumps(tables, default=str)
+    assert "What does t cost?" in json.dumps(tables, default=str)
+
+
+# what a user can get wrong
+
+
+def lacking(*columns: str) -> Rows:
+    return [{k: v for k, v in good_row("t").items() if k not in columns}]
+
+
+def bytes_file(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+GOOD_LINE = json.dumps(good_row("t")).encode()
+BROKEN: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "a missing column": (lambda p: write_jsonl(p / "x.jsonl", lacking("rubric")), "lacks the column rubric"),
+    "many missing columns": (
+        lambda p: write_jsonl(p / "x.jsonl", lacking("task", "turns", "field", "topic", "expert", "canary")),
+        "lacks the column task, turns, field, topic, expert and 1 more",
+    ),
+    "a broken line": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n\n{broken\n"), "x.jsonl:3: not a JSON"),
+    "a line cut off": (lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:50]), ":2: not a JSON"),
+    "a line that is a list": (lambda p: write_jsonl(p / "x.jsonl", [[1]]), "x.jsonl:1: not a JSON object but list"),
+    "a line nested too deeply": (lambda p: bytes_file(p / "x.jsonl", b"[" * 100_000), "x.jsonl:1: not a JSON"),
+    "a key twice": (
+        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE + b"\n" + GOOD_LINE[:-1] + b', "task": "another"}\n'),
+        "x.jsonl:2: key 'task' appears twice in the row; keep one of the two",
+    ),
+    "a value nested deeply": (
+        lambda p: bytes_file(p / "x.jsonl", GOOD_LINE[:-1] + b', "more": ' + b"[" * 950 + b"]" * 950 + b"}"),
+        "x.jsonl:1: not a JSON",
+    ),
+    "a number of five thousand digits": (lambda p: bytes_file(p / "x.jsonl", b"1" * 5_000), "x.jsonl:1: not a JSON"),
+    "another encoding": (lambda p: bytes_file(p / "x.jsonl", "{\"é\": 1}".encode("latin-1")), "not UTF-8"),
+    "an empty file": (lambda p: bytes_file(p / "x.jsonl", b""), "there is no row"),
+    "a Parquet file that is none": (lambda p: bytes_file(p / "x.parquet", b"PAR? no"), "cannot be read as Parquet"),
+    "an empty Parquet file": (lambda p: bytes_file(p / "x.parquet", b""), "cannot be read as Parquet"),
+    "a Parquet file cut off": (
+        lambda p: bytes_file(p / "x.parquet", write_parquet(p / "whole.pq", [good_row("t")]).read_bytes()[:-9]),
+        "cannot be read as Parquet",
+    ),
+    "a Parquet file without rows": (lambda p: write_parquet(p / "x.parquet", []), "there is no row"),
+    "a row without an id": (lambda p: write_jsonl(p / "x.jsonl", [good_row("t"), good_row("t", task="")]), "row 2: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_data_set_that_cannot_be_read_is_refused_in_one_line(tmp_path: Path, root: Path, case: str) -> None:
+    make, reason = BROKEN[case]
+    file = make(tmp_path)
+
+    with pytest.raises(PipelineError) as caught:
+        ingest(job_on(file, root))
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert reason in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_nothing_of_a_data_set_that_cannot_be_read_is_stored(tmp_path: Path, root: Path, case: str) -> None:
+    job = job_on(BROKEN[case][0](tmp_path), root)
+
+    with pytest.raises((PipelineError, ValueError)):
+        ingest(job)
+
+    assert [] == [part for part in parts_of(root) if "task" in part or "criteria" in part]
+
+
+def test_a_benchmark_s_own_mistake_names_the_row_that_showed_it(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_jsonl(tmp_path / "x.jsonl", [good_row("good"), {**good_row("bad"), "rubric": 7}])
+    benchmark = load_benchmark("prbench")
+
+    def careless(given: Mapping[str, Any]) -> Task:
+        return benchmark.parse_row({**given, "rubric": [dict(each) for each in given["rubric"]]})
+
+    monkeypatch.setattr(
+        import_module("tasks.ingest.ingest"), "load_benchmark", lambda _: replace(benchmark, parse_row=careless)
+    )
+    with pytest.raises(PipelineError, match=r"x\.jsonl: row 2: prbench\.parse_row cannot read it \(TypeError: "):
+        ingest(job_on(source, root))
+
+
+def test_a_turn_count_that_no_table_can_hold_harms_no_other_task(tmp_path: Path, root: Path) -> None:
+    ingest(job_on(write_jsonl(tmp_path / "x.jsonl", [good_row("bad", turns=1e300), good_row("good")]), root))
+
+    assert [{"turns": None}, {"turns": 1}] == stored(root, "select turns from tasks order by task_id")
+
+
+@pytest.mark.parametrize(
+    ("dataset", "reason"),
+    [
+        ({"source": "no/such/file.jsonl"}, "is not a file"),
+        ({"source": "rows.csv"}, "a data set is a .parquet or .jsonl file"),
+        ({"source": "x.jsonl", "splits": ["a", "b"]}, "can be one split, not 2"),
+        ({"source": "empty"}, "holds no .parquet or .jsonl file"),
+        ({"source": "sample", "splits": ["finance"]}, "has no split 'finance'"),
+    ],
+)
+def test_a_data_set_that_is_named_wrongly_is_a_usage_error_of_one_line(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, dataset: dict[str, Any], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("task\n", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    write_jsonl(tmp_path / "x.jsonl", [good_row("t")])
+
+    with pytest.raises(UsageError) as caught:
+        ingest(job_on("", root, dataset=dataset))
+
+    assert 1 == len(str(caught.value).splitlines())
+    assert reason in str(caught.value)
+
+
+def test_rows_without_a_prompt_are_told_where_prompts_of_their_own_file_are_named(tmp_path: Path, root: Path) -> None:
+    rows = [{name: value for name, value in research_row(1).items() if name != "prompt"}]
+    source = write_jsonl(tmp_path / "research.jsonl", rows)
+    job = job_on(source, root).model_copy(update={"settings": Settings.model_validate(
+        {"benchmark": "researchrubrics", "dataset": {"source": str(source)}}
+    )})  # fmt: skip
+    with pytest.raises(PipelineError, match=r"lacks the column prompt; .*are named by `dataset.prompts`"):
+        ingest(job)
+
+    (tmp_path / "prompts.tsv").write_text("another\tWrite.\n", encoding="utf-8")
+    dataset = job.settings.dataset.model_copy(update={"prompts": str(tmp_path / "prompts.tsv")})
+    job = with_revision(job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})}))
+    with pytest.raises(PipelineError, match=r"lacks the column prompt; .*no id in .*prompts\.tsv is that of a row"):
+        ingest(job)
+
+
+@pytest.mark.parametrize("name", ["legal.jsonl", "prompts.tsv"])
+def test_a_pipe_in_the_folder_of_a_data_set_is_refused_and_not_waited_for(
+    tmp_path: Path, root: Path, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    write_jsonl(tmp_path / "folder" / "finance.jsonl", [good_row("t")])
+    os.mkfifo(tmp_path / "folder" / name)
+    with pytest.raises(UsageError, match=f"{name} is not a file"):
+        ingest(job_on(tmp_path / "folder", root))

@@ -1,0 +1,455 @@
+"""Reports that are longer than a judge's context, judged against a provider over a real socket that refuses them."""
+
+import asyncio
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken
+
+from tasks.benchmarks import load_benchmark
+from tasks.config.operations import Drift
+from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
+from tasks.drift import choose_control_set, judge_control_set
+from tasks.imports import import_responses, retract
+from tasks.judge.long_answers import LongAnswer
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.prices import count_tokens
+from tasks.llm.replies import Reply
+from tasks.llm.request import Target
+from tasks.maintain.reread import reread
+from tasks.plan.plan import Planned, plan
+from tasks.rules.identity import template_hash
+from tasks.run.missing_work import judgings
+from tasks.run.part_writer import PartWriter
+from tasks.run.stage_report import StageReport
+from tests.benchmarks.research import research_row
+from tests.builders import row, write_jsonl
+from tests.faults.content import criterion_of, prompt_of
+from tests.faults.server import Answer, FaultServer, Request
+from tests.tasks.maintain.version_1 import read_by_version_1
+from tests.tasks.run.runs import judged, prepared
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+CRITERIA = 8
+CONTEXT = 8_192
+PROOF = "The last word is that subject 0 says 7, with figures."
+HINT = "It may be that subject 0 says 4."
+
+
+def paragraph(number: int) -> str:
+    sentence = f"Paragraph {number} tells at length of other matters, with {number} sources. "
+    return f"## Section {number}\n\n{sentence * 12}"
+
+
+def long_report() -> str:
+    """80,000 characters whose only evidence for a criterion is their last paragraph."""
+    text = "\n\n".join(map(paragraph, range(200)))
+    tail = f"\n\n{HINT}\n\n{PROOF}"
+    return text[: 80_000 - len(tail)] + tail
+
+
+REPORT = long_report()
+SHORT = f"A short report. {PROOF}"
+
+
+def loaded_encoding() -> Any:
+    count_tokens(Target("hosted_vllm/judge"), "")  # says where the tokenizers lie
+    return tiktoken.get_encoding("cl100k_base")
+
+
+@dataclass
+class Judge:
+    """A judge that reads no more than its context, quotes the lines it is asked for, and decides on what it reads."""
+
+    context: int = CONTEXT
+    quotes: dict[str, str] = field(default_factory=lambda: {"Says 7 ": PROOF, "Says 4 ": HINT})
+    padding: str = ""
+    """Found in every part of the report, beside quotes."""
+    encoding: Any = field(default_factory=loaded_encoding)
+
+    def __call__(self, request: Request, _number: int) -> Answer:
+        prompt = prompt_of(request)
+        if len(self.encoding.encode(prompt)) > self.context:
+            return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+        criterion = criterion_in(prompt)
+        quote = next((quote for title, quote in self.quotes.items() if criterion.startswith(title)), None)
+        found = [quote] if quote and quote in prompt.split("\n\nCriterion, quoted")[0] else []
+        if is_search(prompt):
+            is_report = "of the report:" in prompt
+            return Answer(json.dumps({"evidence": found + ([self.padding] if self.padding and is_report else [])}))
+        word = {PROOF: "satisfied", HINT: "partially satisfied"}.get("".join(found), "not satisfied")
+        return Answer(json.dumps({"explanation": "as it says", "verdict": word}))
+
+
+def is_search(prompt: str) -> bool:
+    return prompt.startswith("You search one part")
+
+
+def criterion_in(prompt: str) -> str:
+    return criterion_of(prompt)
+
+
+def part_in(prompt: str) -> int:
+    """The number of the part that is searched; 0 in a prompt that asks for a verdict."""
+    return int(prompt.split("\nPart ")[1].partition(" ")[0]) if is_search(prompt) else 0
+
+
+def text_in(prompt: str) -> str:
+    """What is searched."""
+    return searched_in(prompt)[0]
+
+
+def searched_in(prompt: str) -> list[str]:
+    """The same; nothing in a prompt that asks for a verdict."""
+    return [found[1] for found in re.findall(r"\[(\d+) part\]\n(.*)\n\[\1 end of the part\]", prompt, re.DOTALL)]
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a task, and a warehouse with a long report and a short one on it."""
+    folder = tmp_path_factory.mktemp("answered")
+    write_jsonl(folder / "research.jsonl", [research_row(0, CRITERIA)])
+    rows = [{"task": "r0", "model": "long", "response": REPORT}, {"task": "r0", "model": "short", "response": SHORT}]
+    job = prepared(job_of(folder))
+    import_responses(job, write_jsonl(folder / "answers.jsonl", rows))
+    Warehouse(job.warehouse).publish()
+    return folder
+
+
+def job_of(folder: Path, judge: Mapping[str, Any] | None = None) -> Job:
+    given = {
+        "benchmark": "researchrubrics", "dataset": {"source": str(folder / "research.jsonl")},
+        "judges": [judge] if judge else [], "limits": {"attempts": 1}, "quality": {"criteria_per_task": "warn"},
+    }  # fmt: skip
+    return with_revision(
+        Job(settings=Settings.model_validate(given), warehouse=folder / "w", run_id="a-run", is_quiet=True)
+    )
+
+
+@dataclass
+class World:
+    """A provider with a judge, and a warehouse of one's own."""
+
+    folder: Path
+    server: FaultServer
+    judge: Judge
+    planned: Planned | None = None
+
+    def job(self, **judge: Any) -> Job:
+        named = {"name": "hosted_vllm/judge", "label": "judge", "api_base": self.server.api_base}
+        return job_of(self.folder, {**named, "context_tokens": CONTEXT, **judge})
+
+    def judged(self, **judge: Any) -> StageReport:
+        self.server.behaviour = self.judge
+        return judged(self.job(**judge))
+
+    def rows(self, query: str) -> list[dict[str, Any]]:
+        with Warehouse(self.folder / "w").reader() as reader:
+            return reader.rows(query)
+
+    def verdicts(self, model: str = "long") -> dict[str, dict[str, Any]]:
+        found = self.rows(
+            f"select title, v.* from verdicts as v inner join criteria using (criterion_id) where model = '{model}'"
+        )
+        return {row["title"][:7].strip(): row for row in found}
+
+    def evidence(self, criterion: str) -> list[dict[str, Any]]:
+        verdict_id = self.verdicts()[criterion]["verdict_id"]
+        return self.rows(f"select * from evidence where verdict_id = '{verdict_id}' order by round, part_number")
+
+    def prompts(self) -> list[str]:
+        return list(map(prompt_of, self.server.book))
+
+    def searches(self, criterion: str = "Says ") -> list[str]:
+        return [each for each in self.prompts() if is_search(each) and criterion_in(each).startswith(criterion)]
+
+
+@contextmanager
+def world_in(folder: Path, answered: Path) -> Iterator[World]:
+    shutil.copytree(answered, folder)
+    with pytest.MonkeyPatch.context() as patched, FaultServer() as server:
+        patched.setenv("OPENAI_API_KEY", "none")
+        yield World(folder, server, Judge())
+
+
+@pytest.fixture
+def world(answered: Path, tmp_path: Path) -> Iterator[World]:
+    """Nothing is judged yet."""
+    with world_in(tmp_path / "world", answered) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def done(answered: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Everything is judged."""
+    with world_in(tmp_path_factory.mktemp("done") / "world", answered) as made:
+        (made.planned,) = plan(made.job())
+        report = made.judged()
+        assert (report.rows, report.failures) == (2 * CRITERIA, {})
+        yield made
+
+
+def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World) -> None:
+    statuses = {key: row["status"] for key, row in done.verdicts().items()}
+    assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "met", "Says 4": "partial"}
+
+    last_calls = [each for each in done.prompts() if not is_search(each) and "too long to be shown" in each]
+    assert len(last_calls) == CRITERIA
+    assert sum(PROOF in each for each in last_calls) == 1
+    assert not any("Paragraph" in each for each in last_calls)
+
+
+def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leaves_room(done: World) -> None:
+    n_parts = len(done.searches("Says 7 "))
+    assert n_parts > 2
+    for number in range(CRITERIA):
+        assert "".join(map(text_in, done.searches(f"Says {number} "))) == REPORT
+    assert len(done.searches()) == n_parts * CRITERIA
+    assert {row["attempts"] for row in done.verdicts().values()} == {n_parts + 1}
+    assert all(len(done.judge.encoding.encode(prompt)) <= CONTEXT * 3 // 4 for prompt in done.prompts())
+
+
+def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> None:
+    assert sum(SHORT in prompt for prompt in done.prompts()) == CRITERIA
+    assert {row["attempts"] for row in done.verdicts("short").values()} == {1}
+    assert done.verdicts("short")["Says 7"]["status"] == "met"
+    assert done.rows("select 1 from evidence inner join responses using (response_id) where model = 'short'") == []
+
+
+def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
+    assert done.planned is not None
+    assert (done.planned.calls, done.planned.note) == (len(done.prompts()), "its answers have not been measured yet; "
+                                                       "its price is unknown")  # fmt: skip
+    sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
+    assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
+
+
+def test_a_decided_verdict_stays_whatever_context_is_configured(done: World) -> None:
+    before = len(done.prompts())
+    assert done.judged(context_tokens=CONTEXT // 2).rows == 0
+    assert len(done.prompts()) == before
+
+
+def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them_alone(done: World) -> None:
+    searches = [entry for entry in done.server.entries if is_search(prompt_of(entry.request))]
+    parts = [part_in(prompt_of(entry.request)) for entry in searches]
+
+    assert parts == sorted(parts)
+    for part in set(parts):
+        first, second, *_ = (entry for entry, of in zip(searches, parts, strict=True) if of == part)
+        assert first.answered_at_s is not None
+        assert first.answered_at_s <= second.arrived_at_s
+
+
+def test_the_evidence_of_every_part_is_stored(done: World) -> None:
+    rows = done.evidence("Says 7")
+    n_parts = len(done.searches("Says 7 "))
+
+    assert [row["part_number"] for row in rows] == list(range(1, n_parts + 1))
+    assert "".join(REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows) == REPORT
+    assert [row["evidence"] for row in rows] == [[]] * (n_parts - 1) + [[PROOF]]
+    assert {(row["round"], row["n_parts"], row["status"]) for row in rows} == {(1, n_parts, "ok")}
+    assert all(row["prompt_tokens"] > 0 for row in rows)
+    assert done.rows("select count(*) as n from evidence") == [{"n": n_parts * CRITERIA}]
+
+
+def test_evidence_goes_with_an_import_that_is_taken_back(done: World, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(done.folder, tmp_path / "copy"))
+    copy = World(folder, done.server, done.judge)
+    (batch,) = copy.rows("select distinct import_batch from responses")
+    retract(copy.job(), batch["import_batch"])
+    assert copy.rows("select 1 from evidence") == []
+
+
+def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it_alone(world: World) -> None:
+    judge = world.judge
+    is_well = []
+
+    def stammers(request: Request, number: int) -> Answer:
+        prompt = prompt_of(request)
+        is_struck = criterion_in(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and not is_well
+        return Answer("words") if is_struck else judge(request, number)
+
+    world.server.behaviour = stammers
+    assert judged(world.job()).failures == {"parse_error": 1}
+    failed = world.verdicts()["Says 7"]
+    assert (failed["status"], failed["value"], failed["attempts"]) == ("parse_error", None, 3)
+    assert failed["error"].startswith("chunk 2 of ")
+    assert [(row["part_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")] == [
+        (1, "ok", []), (2, "parse_error", None),
+    ]  # fmt: skip
+
+    is_well.append(True)
+    before = len(world.prompts())
+    assert judged(world.job()).failures == {}
+    n_parts = len(world.searches("Says 6 "))
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert [part_in(prompt) for prompt in world.prompts()[before:]] == [*range(2, n_parts + 1), 0]
+    assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
+
+
+def test_a_part_whose_reply_an_earlier_parser_misread_is_asked_for_again_alone(world: World) -> None:
+    judge = world.judge
+
+    def rambles(request: Request, number: int) -> Answer:
+        prompt = prompt_of(request)
+        is_struck = (
+            criterion_in(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and len(request["messages"]) == 1
+        )
+        return Answer('It may be here.</reasoning>{"evidence": []}') if is_struck else judge(request, number)
+
+    world.server.behaviour = rambles
+    with read_by_version_1():
+        judged(world.job())
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    before = len(world.prompts())
+
+    reread(world.job())
+    Warehouse(world.job().warehouse).publish()
+    assert len(world.prompts()) == before
+    statuses = {name: row["status"] for name, row in world.verdicts().items()}
+    assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "parse_error", "Says 4": "partial"}
+    assert "evidence" in world.verdicts()["Says 7"]["error"]
+    assert (2, "parse_error") in [(row["part_number"], row["status"]) for row in world.evidence("Says 7")]
+
+    assert judged(world.job()).failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert [part_in(prompt) for prompt in world.prompts()[before:]] == [2]
+    assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
+
+
+def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
+    warehouse, ledger = Warehouse(tmp_path), Ledger(tmp_path / "ledger")
+    first = PartWriter(warehouse, "evidence", ledger)
+    writer = PartWriter(warehouse, "verdicts", ledger, first)
+    first.add(row("evidence", verdict_id="v", round=1, part_number=1, n_parts=1), Reply("ok"), is_failure=False)
+    writer.add(row("verdicts", verdict_id="v"), Reply("ok"), is_failure=False)
+    assert warehouse.store.standing("evidence") == []
+    writer.flush()
+    assert len(warehouse.store.standing("evidence")) == len(warehouse.store.standing("verdicts")) == 1
+    ledger.close()
+
+
+def test_a_run_that_ends_before_any_row_is_on_disk_pays_nothing_twice(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conclude, calls = LongAnswer._conclude, iter(range(4))
+
+    async def dies(search: LongAnswer, *arguments: Any) -> None:
+        if next(calls, None) is None:
+            raise RuntimeError("killed")
+        await conclude(search, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LongAnswer, "_conclude", dies)
+        patched.setattr(PartWriter, "flush", lambda _: None)
+        with pytest.raises(ExceptionGroup):
+            world.judged()
+    assert world.rows("select 1 from evidence") == []
+    assert len(world.searches()) > CRITERIA * 2
+
+    assert world.judged().rows == 2 * CRITERIA
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert {entry.number for entry in world.server.entries} == {0}
+    assert world.rows("select count(distinct verdict_id) as n from evidence") == [{"n": CRITERIA}]
+
+
+def test_the_control_set_is_judged_part_by_part_too_and_its_evidence_kept(world: World) -> None:
+    world.judged()
+    job = world.job()
+    watched = job.settings.model_copy(update={"drift": Drift(verdicts=2 * CRITERIA)})
+    night = job.model_copy(update={"settings": watched, "night": "2026-11-22"})
+    choose_control_set(night)
+    n_before = world.rows("select count(*) as n from evidence")[0]["n"]
+    asyncio.run(judge_control_set(night))
+
+    assert world.rows(
+        "select count(*) as n from control_verdicts inner join control_set using (set_id, response_id, criterion_id) "
+        "where value = first_value"
+    ) == [{"n": 2 * CRITERIA}]  # fmt: skip
+    again = "evidence inner join control_verdicts using (verdict_id)"
+    assert world.rows(f"select count(*) as n from {again} where evidence.status = 'ok'") == [{"n": n_before}]
+
+
+def test_words_beside_the_template_are_part_of_what_a_verdict_is_where_there_are_any(answered: Path) -> None:
+    job = job_of(answered, {"name": "hosted_vllm/judge"})
+    (whole,) = judgings(job, load_benchmark("prbench"))
+    assert (whole.evidence_template, whole.template_hash) == (None, template_hash(whole.template))
+    (in_parts,) = judgings(job, load_benchmark("researchrubrics"))
+    assert in_parts.evidence_template is not None
+    assert in_parts.template_hash not in {template_hash(in_parts.template), whole.template_hash}
+    short = job_of(answered, {"name": "hosted_vllm/judge", "context_tokens": 9})
+    assert judgings(short, load_benchmark("prbench"))[0].columns == whole.columns
+
+
+def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -> None:
+    assert world.judged(context_tokens=None).failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    refused = [entry for entry in world.server.entries if entry.status == 400]
+    assert len(refused) == sum(criterion_in(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
+    stored = world.rows("select n_parts, count(*) as n from evidence where status = 'ok' group by all")
+    (found,) = stored
+    assert found["n"] == found["n_parts"] * CRITERIA
+
+
+def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world: World) -> None:
+    world.judge.context = 100
+    assert world.judged(context_tokens=500).failures == {"context_length": 2 * CRITERIA}
+    assert world.prompts() == []
+    assert "set `context_tokens`" in world.verdicts()["Says 7"]["error"]
+
+
+def test_evidence_that_is_too_long_is_searched_again(world: World) -> None:
+    world.judge.padding = "Much was found here. " * 450
+    assert world.judged().failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    rounds = world.rows("select round, count(distinct verdict_id) as n from evidence group by round order by round")
+    assert rounds == [{"round": 1, "n": CRITERIA}, {"round": 2, "n": CRITERIA}]
+    last = [each for each in world.prompts() if not is_search(each) and "Notes 1 of" in each]
+    assert len(last) == CRITERIA
+
+
+def test_evidence_that_the_judge_itself_finds_too_long_is_searched_again(world: World) -> None:
+    world.judge.padding, judge = "Much was found here. " * 150, world.judge
+    is_refused: list[str] = []
+
+    def refuses(request: Request, number: int) -> Answer:
+        prompt = prompt_of(request)
+        if "too long to be shown" in prompt and len(judge.encoding.encode(prompt)) > 2_000:
+            is_refused.append(criterion_in(prompt))
+            return Answer(status=400, error={"message": "prompt is too long", "type": "x", "param": None, "code": None})
+        return judge(request, number)
+
+    world.server.behaviour = refuses
+    assert judged(world.job()).failures == {}
+    assert world.verdicts()["Says 7"]["status"] == "met"
+    assert len(is_refused) == len(set(is_refused)) == CRITERIA
+    assert world.rows("select distinct round from evidence order by round") == [{"round": 1}, {"round": 2}]
+    assert world.verdicts()["Says 7"]["attempts"] == len(world.evidence("Says 7")) + 2
+
+
+def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None:
+    # All that is searched is told again, word for word.
+    world.server.behaviour = lambda request, _: Answer(json.dumps({"evidence": searched_in(prompt_of(request))}))
+    assert judged(world.job()).failures["context_length"] == CRITERIA
+    assert "round 2 left" in world.verdicts()["Says 7"]["error"]
+
+
+def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:
+    report = world.judged(mode="batch")
+    assert report.failures == {}
+    assert f"{CRITERIA} verdicts on long responses are made by live calls" in report.notes
+    batched = [prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"]
+    assert len(batched) == CRITERIA
+    assert all(SHORT in prompt for prompt in batched)
+    assert world.verdicts()["Says 7"]["status"] == "met"

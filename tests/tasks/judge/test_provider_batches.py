@@ -1,0 +1,173 @@
+"""Judging in `mode: batch` against a server that speaks the batch protocol over a real socket."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.settings import Job, Limits
+from tasks.llm.batches.records import Submissions
+from tests.builders import job_on
+from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+N_CRITERIA = 98
+CHAT, BATCH = "/v1/chat/completions", "/v1/batches"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer() as running:
+        yield running
+
+
+def job_at(server: FaultServer, folder: Path, mode: str = "batch", **limits: Any) -> Job:
+    """A sampled job on the sample, with one judge."""
+    at = {"api_base": server.api_base, "max_tokens": 1000}
+    job = job_on(
+        "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+        judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at}],
+        limits={"batch_wait_s": 0.0, "attempts": 2, **limits},
+    )  # fmt: skip
+    sampled(prepared(job))
+    return job
+
+
+def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = reader.rows("select verdict_id, status, value, explanation from verdicts")
+    return {row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows}
+
+
+def paid_judgings(server: FaultServer) -> Counter[str]:
+    return Counter(entry.path for entry in server.paid if is_judging(entry.request))
+
+
+def batches(server: FaultServer) -> int:
+    return len({entry.number for entry in server.entries if entry.path == BATCH}) // N_CRITERIA
+
+
+def test_a_batch_is_submitted_once_and_collected_by_a_later_run(server: FaultServer, tmp_path: Path) -> None:
+    server.polls_until_done = 2
+    job = job_at(server, tmp_path)
+    first = judged(job)
+    assert (first.rows, first.skipped) == (0, N_CRITERIA)
+    assert "98 calls" in first.warnings[0]
+    assert judged(job).rows == 0
+    assert judged(job).rows == N_CRITERIA
+    assert judged(job).rows == 0
+    assert paid_judgings(server) == {BATCH: N_CRITERIA}
+
+
+def test_a_batch_gives_the_same_verdicts_under_the_same_keys_as_calls_do(server: FaultServer, tmp_path: Path) -> None:
+    batched = job_at(server, tmp_path / "batched")
+    judged(batched)
+    one_by_one = job_at(server, tmp_path / "live", mode="live")
+    judged(one_by_one)
+    assert verdicts_of(batched) == verdicts_of(one_by_one)
+    assert len(verdicts_of(batched)) == N_CRITERIA
+
+
+def test_a_batch_that_ends_while_the_run_waits_is_collected_by_it(server: FaultServer, tmp_path: Path) -> None:
+    server.polls_until_done = 2
+    job = job_at(server, tmp_path, batch_wait_s=30.0)
+    report = judged(job)
+    assert (report.rows, report.skipped, report.warnings) == (N_CRITERIA, 0, [])
+
+
+def test_calls_that_fail_in_a_batch_are_made_one_by_one(server: FaultServer, tmp_path: Path) -> None:
+    def fails_once(request: Request, number: int) -> Answer:
+        is_struck = is_judging(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
+        return Answer(status=500) if is_struck and number == 0 else well_behaved(request, number)
+
+    server.behaviour = fails_once
+    job = job_at(server, tmp_path)
+    report = judged(job)
+    failed = sum(entry.status == 500 for entry in server.entries)
+    assert failed > 0
+    assert (report.rows, report.failures) == (N_CRITERIA, {})
+    assert paid_judgings(server) == {BATCH: N_CRITERIA - failed, CHAT: failed}
+
+
+@pytest.mark.long
+def test_a_reply_that_is_no_verdict_is_asked_again_by_a_call(server: FaultServer, tmp_path: Path) -> None:
+    def talks_first(request: Request, number: int) -> Answer:
+        is_first = is_judging(request) and len(request["messages"]) == 1
+        return Answer("Certainly!") if is_first else well_behaved(request, number)
+
+    server.behaviour = talks_first
+    report = judged(job_at(server, tmp_path))
+    assert (report.rows, report.failures) == (N_CRITERIA, {})
+    assert paid_judgings(server) == {BATCH: N_CRITERIA, CHAT: N_CRITERIA}
+
+
+def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
+    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    job = job_at(server, tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(Submissions, "submitted", crash)
+        with pytest.raises(KeyboardInterrupt):
+            judged(job)
+    assert judged(job).rows == N_CRITERIA
+    assert paid_judgings(server) == {BATCH: N_CRITERIA}
+
+
+def test_a_batch_that_fails_as_a_whole_is_told_and_submitted_again_by_the_next_run(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    server.batch_end = "failed"
+    job = job_at(server, tmp_path)
+    report = judged(job)
+    assert report.rows == 0
+    assert "ended as failed" in report.warnings[0]
+    server.batch_end = "completed"
+    assert judged(job).rows == N_CRITERIA
+
+
+@pytest.mark.long
+def test_what_an_expired_batch_has_is_taken_and_the_rest_submitted_again(server: FaultServer, tmp_path: Path) -> None:
+    server.batch_end, server.answered_before_end = "expired", 40
+    job = job_at(server, tmp_path)
+    first = judged(job)
+    assert "58 of 98 calls have no result" in first.warnings[0]
+    server.batch_end = "completed"
+    second = judged(job)
+    assert first.rows + second.rows == N_CRITERIA
+    assert sum(paid_judgings(server).values()) == N_CRITERIA
+
+
+def test_no_batch_is_submitted_that_could_pass_the_cap(server: FaultServer, tmp_path: Path) -> None:
+    job = job_at(server, tmp_path)
+    capped = job.settings.model_copy(update={"limits": Limits(max_tokens=20_000, batch_wait_s=5.0)})
+    report = judged(job.model_copy(update={"settings": capped}))
+    assert report.is_at_budget
+    assert 0 < report.rows < N_CRITERIA
+    assert report.rows == sum(paid_judgings(server).values())
+
+
+def test_a_batch_that_goes_on_leaves_a_live_judge_to_stop_at_the_cap_of_both(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    """What the batch may still cost counts as used; the live judge gets what is left and does not wait for it."""
+    server.polls_until_done = 10**9
+    job = job_at(server, tmp_path)
+    batched = job.settings.judges[0]
+    live = batched.model_copy(update={"label": "live", "mode": "live"})
+    capped = job.settings.model_copy(
+        update={"judges": (batched, live), "limits": Limits(max_tokens=350_000, batch_wait_s=0.5)}
+    )
+    report = judged(job.model_copy(update={"settings": capped}))
+    assert report.is_at_budget
+    n_submitted = batches(server)
+    assert 0 < n_submitted + report.rows < 2 * N_CRITERIA
+    assert paid_judgings(server)[CHAT] == report.rows

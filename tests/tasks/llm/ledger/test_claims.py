@@ -1,0 +1,202 @@
+"""Call locks: one of all processes makes a call, the others wait for its answer without taking up anything."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.llm.gateway import Gateway
+from tasks.llm.ledger.call_locks import CallLocks
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.replies import Reply
+from tasks.llm.request import Call
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to, failed, then
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+ROOT = Path(__file__).parents[4]
+Serve = Callable[[Behaviour | Answer], FaultServer]
+HOLDER = """
+import sys
+from pathlib import Path
+from tasks.llm.ledger.call_locks import CallLocks
+with CallLocks(Path(sys.argv[1])).holding("a call") as is_locked:
+    print(is_locked, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def key_of(call: Call) -> str:
+    return call.key(call.parameters(call.target.parameters))
+
+
+def test_what_one_has_locked_no_other_gets_until_it_is_released(tmp_path: Path) -> None:
+    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
+    with one.holding("a") as first:
+        with other.holding("a") as second, other.holding("b") as beside:
+            assert (first, second, beside) == (True, False, True)
+        assert (one.is_held("a"), other.is_held("a"), other.is_held("b")) == (True, True, False)
+        with one.holding("a") as again:
+            assert again is False
+        assert other.is_held("a")  # the block that got nothing gave nothing back
+    with other.holding("a") as second:
+        assert second
+    one.close()
+    other.close()
+
+
+def test_closing_gives_everything_back(tmp_path: Path) -> None:
+    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
+    held = one.holding("a")
+    assert held.__enter__()
+    one.close()
+    assert not other.is_held("a")
+    other.close()
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_the_locks_of_a_process_end_with_it(tmp_path: Path, end: signal.Signals) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], cwd=ROOT, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "True\n"
+        mine = CallLocks(tmp_path)
+        with mine.holding("a call") as is_locked:
+            assert not is_locked
+        os.kill(process.pid, end)
+        asyncio.run(asyncio.wait_for(mine.released("a call"), 2))
+        with mine.holding("a call") as is_locked:
+            assert is_locked
+        mine.close()
+
+
+def test_waiting_for_a_lock_ends_at_a_moment(tmp_path: Path) -> None:
+    one, other = CallLocks(tmp_path), CallLocks(tmp_path)
+    with one.holding("a"):
+        began_s = time.monotonic()
+        asyncio.run(asyncio.wait_for(other.released("a", time.time() + 0.2), 5))
+        assert time.monotonic() - began_s > 0.15
+    one.close()
+    other.close()
+
+
+def test_calls_that_another_process_has_in_hand_leave_the_slots_to_others(calling: Calling, serve: Serve) -> None:
+    server = serve(Answer("x"))
+    calling.folder.mkdir()
+    calling.concurrency = 2
+    theirs = CallLocks(calling.folder)
+    calls = [call_to(server, f"question {number}") for number in range(6)]
+    in_hand = [theirs.holding(key_of(call)) for call in calls[:4]]
+    assert all(each.__enter__() for each in in_hand)
+
+    async def work(gateway: Gateway, _: Ledger) -> list[Reply]:
+        asked = [asyncio.create_task(gateway.complete(call)) for call in calls]
+        await asyncio.gather(*asked[4:])
+        await asyncio.sleep(0.1)
+        assert [task.done() for task in asked] == [False] * 4 + [True] * 2
+        assert [endpoint.in_hand for endpoint in calling.limiter.endpoints.values()] == [0]
+        assert len(server.book) == 2
+        theirs.close()
+        return list(await asyncio.gather(*asked))
+
+    replies = calling.inside(work)
+    assert [(reply.status, reply.attempts) for reply in replies] == [("ok", 1)] * 6
+    assert len(server.book) == 6
+
+
+def test_an_answer_that_another_process_got_meanwhile_needs_no_permission(calling: Calling, serve: Serve) -> None:
+    server = serve(Answer("x", delay_s=0.6, usage={"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}))
+    call = call_to(server, parameters={"max_tokens": 10})
+    calling.max_tokens = 100
+
+    async def work(gateway: Gateway, _: Ledger) -> Reply:
+        theirs = Ledger(calling.folder)
+        their_call = Gateway(Limiter(1, Budget(None, None)), theirs, "another-run").complete(call)
+        first = asyncio.create_task(their_call)
+        await asyncio.sleep(0.15)
+        assert server.in_hand == 1
+        mine = asyncio.create_task(gateway.complete(call))
+        await asyncio.sleep(0.1)
+        calling.limiter.budget.is_spent = True
+        reply, _ = await mine, await first
+        theirs.close()
+        return reply
+
+    assert calling.inside(work).text == "x"
+    assert len(server.book) == 1
+
+
+def test_two_runs_with_the_same_calls_make_each_once_also_those_that_fail_for_good(
+    calling: Calling, serve: Serve
+) -> None:
+    def behaviour(request: dict, _number: int) -> Answer:
+        number = int(request["messages"][0]["content"].split()[1])
+        return Answer(None, refusal="no", delay_s=0.02) if number % 3 == 0 else Answer(f"{number}", delay_s=0.02)
+
+    server = serve(behaviour)
+    calls = [call_to(server, f"question {number}") for number in range(30)]
+
+    async def one_run(gateway: Gateway, ledger: Ledger) -> list[str]:
+        async def one(call: Call) -> str:
+            reply = await gateway.complete(call)
+            if reply.status != "ok":
+                ledger.mark_used(reply.paid)  # as when the failed row is on disk
+            return reply.status
+
+        # One after the other, so that the failed rows of one run are there before the other comes to them.
+        return [await one(call) for call in calls]
+
+    async def work(gateway: Gateway, ledger: Ledger) -> None:
+        theirs = Ledger(calling.folder)
+        other = Gateway(Limiter(4, Budget(None, None)), theirs, "another-run")
+        mine = await one_run(gateway, ledger)
+        assert mine == ["refused" if number % 3 == 0 else "ok" for number in range(30)]
+        assert await one_run(other, theirs) == mine
+        theirs.close()
+
+    calling.inside(work)
+    assert len(server.book) == 30
+    calling(calls[0])  # the next run tries what failed again
+    assert len(server.book) == 31
+
+
+def test_what_another_process_writes_meanwhile_is_seen(calling: Calling, serve: Serve) -> None:
+    server = serve(then(failed(503), Answer("x")))
+    call = call_to(server)
+
+    async def work(gateway: Gateway, ledger: Ledger) -> None:
+        await asyncio.sleep(0.1)
+        assert ledger.history(key_of(call)).entries == ()
+        theirs = Ledger(calling.folder)
+        await Gateway(Limiter(1, Budget(None, None)), theirs, "another-run").complete(call)
+        assert [entry.reply.status for entry in ledger.history(key_of(call)).entries] == ["provider_error", "ok"]
+        theirs.close()
+        assert (await gateway.complete(call)).text == "x"
+
+    calling.inside(work)
+    assert len(server.book) == 2
+
+
+def test_a_permission_that_led_to_no_call_is_not_counted_against_the_requests_a_minute() -> None:
+    async def run() -> None:
+        limiter = Limiter(1, Budget(None, None), rpm=61.0)  # one at once, then one a second
+        for number in range(20):
+            limiter.release(await limiter.acquire(AdmissionRequest("a", f"key {number}")), Outcome())
+
+    began_s = time.monotonic()
+    asyncio.run(run())
+    assert time.monotonic() - began_s < 10  # else 19

@@ -1,0 +1,353 @@
+"""Damage to a ledger file: what is whole is recovered, nothing wrong is used, only what is gone is paid again.
+
+SQLite's own map of the undamaged file (`dbstat`) tells what can be recovered: the rows none of whose pages was hit.
+"""
+
+import asyncio
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.llm.batches.records import Submissions, SubmittedCall
+from tasks.llm.ledger import files, repair
+from tasks.llm.ledger.entries import COLUMNS, Entry
+from tasks.llm.ledger.ledger import Ledger, Statement
+from tasks.llm.replies import Reply
+from tasks.llm.request import Prices
+from tasks.rules.errors import PipelineError
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to
+from tests.tasks.llm.ledger.test_ledger_faults import filled
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+PAGE = 4096
+N_CALLS = 400
+
+
+def entry(number: int) -> Entry:
+    """A call with a reply of its own; some take pages of their own, as long replies do."""
+    text = f"reply {number} " + "word " * random.Random(number).choice([5, 100, 400, 3_000])
+    reply = Reply("ok", text, prompt_tokens=number, cost_usd=number / 7, prices=Prices(1.0, None, 2.0, "list"))
+    return Entry(f"{number:064x}", 1, f"cell-{number}", "a-run", "m", "", "{}", reply, True, 1.7e9 + number)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed ledger with hundreds of calls, a batch that is open, and failures that are spent."""
+    folder = tmp_path_factory.mktemp("whole")
+
+    async def fill() -> None:
+        ledger = Ledger(folder)
+        await asyncio.gather(*(ledger.record(entry(number)) for number in range(N_CALLS)))
+        submission = await Submissions(ledger).begin("an endpoint", [SubmittedCall("key", "cell", "{}")])
+        await Submissions(ledger).submitted(submission, "batch-1")
+        ledger.mark_used([("a failed one", 3)])
+        ledger.close()
+
+    asyncio.run(fill())
+    return folder / "calls.sqlite"
+
+
+def calls_in(path: Path) -> dict[int, tuple[Any, ...]]:
+    """The calls of a file by their number."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.text_factory = lambda raw: raw.decode(errors="replace")
+        return {int(row[0], 16): row for row in connection.execute(f"select {', '.join(COLUMNS)} from calls")}
+
+
+def pages_of(path: Path) -> dict[int, set[int]]:
+    """Of each call the pages that it stands on, as SQLite counts them."""
+    query = "select path, pageno, ncell, pagetype from dbstat where name = 'calls' order by path"
+    with closing(sqlite3.connect(path)) as connection:
+        numbers = [int(key, 16) for (key,) in connection.execute("select call_key from calls order by rowid")]
+        found = connection.execute(query).fetchall()
+    cells: dict[str, list[set[int]]] = {}
+    for place, page, n_cells, _ in (row for row in found if row[3] == "leaf"):
+        cells[place] = [{page} for _ in range(n_cells)]
+    for place, page, _, _ in (row for row in found if row[3] == "overflow"):
+        leaf, _, rest = place.rpartition("/")
+        cells[f"{leaf}/"][int(rest.partition("+")[0], 16)].add(page)
+    in_order = [pages for place in sorted(cells) for pages in cells[place]]
+    return dict(zip(numbers, in_order, strict=True))
+
+
+def repaired(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[int, tuple[Any, ...]], str]:
+    """What a ledger holds after it was opened, and what was said."""
+    capsys.readouterr()
+    Ledger(path.parent).close()
+    return calls_in(path), capsys.readouterr().err
+
+
+def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
+    """Change bytes at random; the pages that were hit."""
+    dice = random.Random(seed)
+    places = sorted(dice.sample(range(first, path.stat().st_size), n_bytes))
+    with path.open("r+b") as file:
+        for place in places:
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ dice.randrange(1, 256)]))
+    return {place // PAGE + 1 for place in places}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_call_on_pages_that_no_flipped_byte_hit_is_recovered_and_none_is_wrong(
+    seed: int, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    struck = hit(path, seed, [1, 30, 300][seed % 3])
+    before, pages = calls_in(whole), pages_of(whole)
+    assert len(pages) == N_CALLS
+    after, _ = repaired(path, capsys)
+    ledger = Ledger(tmp_path)
+    used = {number for number in after if ledger.history(f"{number:064x}").answer_for(f"cell-{number}")}
+    ledger.close()
+    assert used >= {number for number in pages if not pages[number] & struck}
+    assert {number: after[number] for number in used} == {number: before[number] for number in used}
+
+
+@pytest.mark.parametrize("share", [0.02, 0.25, 0.5, 0.9, 0.999])
+def test_every_call_in_what_is_left_of_a_cut_file_is_recovered(
+    share: float, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    left = int(path.stat().st_size * share)
+    with path.open("r+b") as file:
+        file.truncate(left)
+    whole_pages = set(range(1, left // PAGE + 1))
+    after, said = repaired(path, capsys)
+    assert after.keys() >= {number for number, pages in pages_of(whole).items() if pages <= whole_pages}
+    assert after.items() <= calls_in(whole).items()
+    assert f"{len(after)} calls were recovered" in said
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damage_to_the_log_of_a_killed_run_hides_no_later_call(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running, killed = tmp_path / "running", tmp_path / "killed"
+
+    async def fill() -> None:
+        ledger = Ledger(running)
+        for number in range(60):
+            await ledger.record(entry(number))
+        shutil.copytree(running, killed)
+        ledger.close()
+
+    asyncio.run(fill())
+    path, log = killed / "calls.sqlite", killed / "calls.sqlite-wal"
+    assert log.stat().st_size > 50 * PAGE
+    hit(log, seed, 1 + seed, first=0 if seed else 40)
+    if not seed:  # the header of the log, without which SQLite passes over all of it in silence
+        hit(log, seed, 1, first=16)
+    before = calls_in(running / "calls.sqlite")
+    after, said = repaired(path, capsys)
+    assert "is damaged (its log" in said
+    assert after.items() <= before.items()
+    # A page holds few calls, and each flipped byte is on one page.
+    assert len(after) >= 60 - 8 * (1 + seed)
+    assert len(list(killed.glob("damaged-*-calls.sqlite-wal"))) == 1
+
+
+def test_a_log_that_ends_in_a_commit_that_was_cut_off_is_no_damage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running, killed = tmp_path / "running", tmp_path / "killed"
+
+    async def fill() -> None:
+        ledger = Ledger(running)
+        for number in range(30):
+            await ledger.record(entry(number))
+        shutil.copytree(running, killed)
+        ledger.close()
+
+    asyncio.run(fill())
+    log = killed / "calls.sqlite-wal"
+    with log.open("r+b") as file:
+        file.truncate(log.stat().st_size - 1000)
+    after, said = repaired(killed / "calls.sqlite", capsys)
+    assert (said, list(killed.glob("damaged-*"))) == ("", [])
+    assert len(after) >= 28
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all\n" * 1000, bytes(3 * PAGE)])
+def test_a_file_that_is_empty_or_no_database_is_kept_aside_and_begun_anew(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "calls.sqlite"
+    path.write_bytes(content)
+    after, said = repaired(path, capsys)
+    (aside,) = tmp_path.glob("damaged-*")
+    assert (after, aside.read_bytes(), len(said.splitlines())) == ({}, content, 1)
+    assert aside.name in said
+
+
+def test_a_flipped_bit_in_an_index_is_found_and_hides_no_call(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    query = "select pageno from dbstat where name = 'sqlite_autoindex_calls_1' and pagetype = 'leaf' limit 1"
+    with closing(sqlite3.connect(path)) as connection:
+        (page,) = connection.execute(query).fetchone()
+    data = bytearray(path.read_bytes())
+    place = data.index(f"{0:056x}".encode(), (page - 1) * PAGE, page * PAGE)
+    data[place] ^= 1
+    path.write_bytes(data)
+    after, said = repaired(path, capsys)
+    assert after == calls_in(whole)
+    assert f"{N_CALLS} calls were recovered, none is known to be lost" in said
+
+
+def test_open_batches_and_spent_failures_and_sums_outlive_damage(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    with path.open("r+b") as file:
+        file.write(b"no database at all")
+    _, said = repaired(path, capsys)
+    assert "damaged" in said
+    ledger = Ledger(tmp_path)
+    (open_,) = Submissions(ledger).open("an endpoint")
+    assert (open_.batch_id, [call.call_key for call in open_.calls]) == ("batch-1", ["key"])
+    assert ledger.history("a failed one").next_attempt == 4
+    assert ledger.rows("select sum(calls) from spend") == [(N_CALLS,)]
+    ledger.close()
+
+
+@pytest.mark.parametrize("after", ["the new file", "the old one is aside"])
+def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
+    after: str, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    with path.open("r+b") as file:
+        file.write(b"no database at all")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        if after == "the new file":
+            patched.setattr(repair, "finish_repair", killed)
+        else:
+            rename = Path.rename
+            patched.setattr(Path, "rename", lambda p, to: killed() if p.name.startswith("repaired-") else rename(p, to))
+        with pytest.raises(KeyboardInterrupt):
+            Ledger(tmp_path)
+    Ledger(tmp_path).close()
+    assert calls_in(path) == calls_in(whole)
+    assert len(list(tmp_path.glob("damaged-*.sqlite"))) == 1
+    assert not list(tmp_path.glob("repaired-*"))
+
+
+@pytest.mark.parametrize("how", ["flipped bytes", "cut"])
+def test_after_damage_a_run_pays_only_for_what_is_gone(
+    how: str, calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = serve(Answer("word " * 300))
+    path = filled(calling, server, 150)
+    if how == "cut":
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size // 3)
+    else:
+        hit(path, 5, 150)
+    capsys.readouterr()
+    calls = [call_to(server, f"question {n} " + "word " * 100) for n in range(150)]
+    paid = len(server.book)
+    replies = calling.together(*calls)
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "recovered" in line]
+    recovered = int(said.split(" calls were recovered")[0].split()[-1])
+    assert len(server.book) - paid == 150 - recovered
+    assert recovered > (30 if how == "cut" else 0)
+    assert {reply.text for reply in replies if isinstance(reply, Reply)} == {"word " * 300}
+    assert calling.together(*calls) == replies
+    assert len(server.book) - paid == 150 - recovered
+
+
+def test_a_flipped_bit_inside_a_stored_reply_is_noticed_and_the_call_made_again(
+    calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = serve(Answer("The answer is 42."))
+    path = filled(calling, server, 60)
+    data = bytearray(path.read_bytes())
+    data[data.index(b"The answer is 42.") + 15] ^= 1
+    path.write_bytes(data)
+    calls = [call_to(server, f"question {n} " + "word " * 100) for n in range(60)]
+    paid = len(server.book)
+    assert {reply.text for reply in calling.together(*calls) if isinstance(reply, Reply)} == {"The answer is 42."}
+    assert len(server.book) == paid + 1
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "damaged" in line]
+    assert str(path) in said
+    calling.together(*calls)
+    assert len(server.book) == paid + 1
+
+
+def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repairs_it(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file too large to be looked through at each opening is looked through when reading it has failed."""
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    monkeypatch.setattr(files, "_MOST_CHECKED_BYTES", 0)
+    with closing(sqlite3.connect(path)) as connection:
+        (root,) = connection.execute(
+            "select rootpage from sqlite_master where name = 'sqlite_autoindex_calls_1'"
+        ).fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * PAGE)
+        file.write(b"\xa5" * PAGE)
+    ledger = Ledger(tmp_path)
+    with pytest.raises(PipelineError, match=r"is damaged .* run again: it is repaired") as told:
+        ledger.history(f"{7:064x}")
+    assert len(str(told.value).splitlines()) == 1
+    ledger.close()
+    after, said = repaired(path, capsys)
+    assert f"{N_CALLS} calls were recovered" in said
+    assert after == calls_in(whole)
+
+
+def test_a_file_of_the_version_before_checksums_is_taken_over_and_trusted(whole: Path, tmp_path: Path) -> None:
+    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("alter table calls drop column checksum")
+        connection.execute("pragma user_version = 1")
+    ledger = Ledger(tmp_path)
+    answer = ledger.history(f"{7:064x}").answer_for("cell-7")
+    assert answer is not None
+    assert answer.text == entry(7).reply.text
+    ledger.close()
+    assert calls_in(path) == calls_in(whole)
+
+
+def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Another user of the ledger begins while a transaction is half written, which then fails."""
+
+    async def work() -> None:
+        ledger = Ledger(tmp_path)
+        submissions = Submissions(ledger)
+        calls = [SubmittedCall("key", "cell", "{}")]
+
+        def values() -> Any:
+            yield "half", "an endpoint"
+            Submissions(ledger)  # as the batches of a second judge do, at any time
+            raise ValueError("cut off in the middle")
+
+        half: Statement = ("insert into submissions values (?, ?)", values())
+        with pytest.raises(PipelineError, match="cut off"):
+            await ledger.write(half)
+        assert submissions.open("an endpoint") == []
+        with pytest.raises(PipelineError):  # nothing is written after a write that failed
+            await submissions.begin("an endpoint", calls)
+        ledger.close()
+
+    asyncio.run(work())
+    with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as connection:
+        assert connection.execute("select count(*) from submissions").fetchone() == (0,)

@@ -1,0 +1,124 @@
+"""Retention: what has long become a row leaves the ledger, nothing else does, and the disk gets its space back."""
+
+import asyncio
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.pruning import Pruned, Stored, prune
+from tasks.llm.ledger.spend import spend_in
+from tasks.llm.replies import Reply
+
+ROOT = Path(__file__).parents[4]
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tasks.llm.ledger import pruning
+pruning._AT_ONCE = 50
+asked = []
+
+def stored(cells):
+    asked.append(cells)
+    if len(asked) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return dict.fromkeys(cells, True)
+
+pruning.prune(Path(sys.argv[1]), 1e12, stored)
+"""
+
+
+def entry(number: int, *, finished_at_s: float = 0.0, attempt: int = 1, cell: str = "", size: int = 3_000) -> Entry:
+    reply = Reply("ok", random.Random(number).randbytes(size // 2).hex(), cost_usd=1.0)
+    return Entry(
+        f"key-{number}", attempt, cell or f"cell-{number}", "a-run", "m", "", "{}", reply, True, finished_at_s
+    )  # fmt: skip
+
+
+def written(folder: Path, entries: Sequence[Entry], spent: Sequence[tuple[str, int]] = ()) -> None:
+    async def write() -> None:
+        ledger = Ledger(folder)
+        await asyncio.gather(*map(ledger.record, entries))
+        ledger.mark_used(spent)
+        ledger.close()
+
+    asyncio.run(write())
+
+
+def left(folder: Path) -> set[tuple[str, int]]:
+    found: set[tuple[str, int]] = set()
+    for path in folder.glob("calls.sqlite"):
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("pragma quick_check").fetchone() == ("ok",)
+            found |= set(connection.execute("select call_key, attempt from calls"))
+    return found
+
+
+def knowing(rows: Mapping[str, bool]) -> Stored:
+    return lambda cells: {cell: rows[cell] for cell in cells if cell in rows}
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_only_what_ended_before_the_moment_and_has_its_row_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.llm.ledger.pruning._AT_ONCE", 7)
+    draw = random.Random(5)
+    entries = [
+        entry(number, attempt=attempt, finished_at_s=draw.choice([10.0, 90.0]), size=20)
+        for number in range(60)
+        for attempt in (1, 2)
+    ]
+    rows = {f"cell-{number}": draw.random() < 0.5 for number in range(60) if draw.random() < 0.7}
+    spent = {f"key-{number}": draw.randint(1, 2) for number in range(60) if draw.random() < 0.5}
+    written(tmp_path, entries, list(spent.items()))
+
+    def may_go(each: Entry) -> bool:
+        if each.finished_at_s >= 50.0 or each.cell not in rows:
+            return False
+        return rows[each.cell] or spent.get(each.call_key, 0) >= each.attempt
+
+    pruned = prune(tmp_path, 50.0, knowing(rows))
+    kept = {(each.call_key, each.attempt) for each in entries if not may_go(each)}
+    assert left(tmp_path) == kept
+    assert pruned.entries == len(entries) - len(kept) > 10
+    assert prune(tmp_path, 50.0, knowing(rows)) == Pruned()
+
+
+def test_the_disk_gets_the_space_back_and_what_was_spent_stays(tmp_path: Path) -> None:
+    written(tmp_path, [entry(number, finished_at_s=float(number)) for number in range(1_000)])
+    before, spend = size_of(tmp_path), spend_in(tmp_path)
+    pruned = prune(tmp_path, 900.0, lambda cells: dict.fromkeys(cells, True))
+    assert pruned.entries == 900
+    assert pruned.freed_bytes == before - size_of(tmp_path) > 0.85 * before
+    assert spend_in(tmp_path) == spend
+    assert left(tmp_path) == {(f"key-{number}", 1) for number in range(900, 1_000)}
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(("-wal", "-shm"))]
+
+
+def test_a_ledger_that_is_in_use_is_left_for_later(tmp_path: Path) -> None:
+    written(tmp_path, [entry(1)])
+    ledger = Ledger(tmp_path)
+    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)) == Pruned(is_in_use=True)
+    ledger.close()
+    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 1
+
+
+def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tmp_path: Path) -> None:
+    written(tmp_path, [entry(number, finished_at_s=1.0) for number in range(400)])
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(left(tmp_path)) == 300
+    assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 300
+    assert left(tmp_path) == set()

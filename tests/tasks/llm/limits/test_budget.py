@@ -1,0 +1,187 @@
+"""The cap on tokens and dollars: no call starts that could pass it, and whatever was used counts."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.llm.limits.admission import AdmissionRequest, Outcome
+from tasks.llm.limits.budget import Budget, BudgetSpent, NotCalled, Usage
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.replies import Reply
+from tasks.llm.request import Prices
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to, failed, then
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+
+amounts = st.integers(0, 50)
+orders = st.lists(st.tuples(st.booleans(), amounts, st.integers(0, 20), st.floats(0, 1)), max_size=40)
+
+
+@given(cap=st.integers(0, 120), order=orders)
+def test_what_was_used_and_what_may_still_be_used_never_pass_the_cap(
+    cap: int, order: list[tuple[bool, int, int, float]]
+) -> None:
+    """Tokens and dollars are the same numbers here; the oracle counts for itself."""
+    budget = Budget(float(cap), cap)
+    open_: list[int] = []
+    used = 0
+    for starts, most, which, share in order:
+        if starts:
+            try:
+                has_begun = budget.reserve(Usage(float(most), most))
+            except BudgetSpent:
+                assert used + most > cap or budget.is_spent
+                continue
+            assert has_begun == (used + sum(open_) + most <= cap)
+            if has_begun:
+                open_.append(most)
+        elif open_:
+            ended = open_.pop(which % len(open_))
+            spent = int(ended * share)
+            budget.settle(Usage(float(ended), ended), Usage(float(spent), spent))
+            used += spent
+        assert (budget.used_tokens, budget.used_usd) == (used, used)
+        assert used + sum(open_) <= cap
+
+
+def test_fractions_of_a_dollar_leave_nothing_behind_when_all_is_given_back() -> None:
+    budget = Budget(2.58, None)
+    for usd in (0.15, 0.57, 0.86):
+        assert budget.reserve(Usage(usd, 1))
+    for usd in (0.57, 0.86, 0.15):
+        budget.settle(Usage(usd, 1), Usage(0.0, 0))
+    assert budget.reserve(Usage(2.58, 1)), "nothing is under way that could give back what this call waits for"
+
+
+def test_a_call_that_may_use_any_amount_does_not_start_under_a_cap() -> None:
+    with pytest.raises(BudgetSpent):
+        Budget(1.0, None).reserve(Usage(None, 5))
+    with pytest.raises(BudgetSpent):
+        Budget(None, 100).reserve(Usage(0.0, None))
+    assert Budget(None, None).reserve(Usage(None, None))
+
+
+def test_what_is_not_known_counts_as_what_was_set_aside() -> None:
+    budget = Budget(10.0, 100)
+    assert budget.reserve(Usage(4.0, 40))
+    budget.settle(Usage(4.0, 40), Usage(None, None))
+    assert (budget.used_usd, budget.used_tokens) == (4.0, 40)
+
+
+def test_a_role_that_waits_for_room_goes_on_when_another_role_gives_it_back() -> None:
+    async def work() -> bool:
+        budget, most = Budget(None, 100), Usage(0.0, 80)
+        sampling, judging = Limiter(4, budget), Limiter(4, budget)
+        admission = await sampling.acquire(AdmissionRequest("a", "key", most=most))
+        waiting = asyncio.create_task(judging.acquire(AdmissionRequest("b", "other", most=most)))
+        await asyncio.sleep(0.01)
+        sampling.release(admission, Outcome())
+        done, _ = await asyncio.wait({waiting}, timeout=0.3)
+        waiting.cancel()
+        return bool(done)
+
+    assert asyncio.run(work())
+
+
+def said(replies: Sequence[object]) -> tuple[int, int]:
+    """How many were answered, how many not called."""
+    answered = sum(isinstance(reply, Reply) and reply.status == "ok" for reply in replies)
+    return answered, sum(isinstance(reply, NotCalled) for reply in replies)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_real_calls_stop_before_the_cap_on_tokens(concurrency: int, calling: Calling, serve: Serve) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100}
+    server = serve(Answer("x", usage=usage))
+    calling.max_tokens, calling.concurrency = 1000, concurrency
+    replies = calling.together(*(call_to(server, f"q{n}", parameters={"max_tokens": 90}) for n in range(30)))
+    answered, left = said(replies)
+    assert (answered + left, answered) == (30, len(server.book))
+    assert 7 <= len(server.book) <= 10
+    spent = next(reply for reply in replies if isinstance(reply, BudgetSpent))
+    assert "1,000 tokens" in str(spent)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_real_calls_stop_before_the_cap_on_dollars(concurrency: int, calling: Calling, serve: Serve) -> None:
+    usage = {"prompt_tokens": 10, "completion_tokens": 100, "total_tokens": 110}
+    server = serve(Answer("x", usage=usage))
+    calling.max_usd, calling.concurrency = 0.5, concurrency
+    target: dict[str, Any] = {"prices": Prices(100.0, None, 1000.0, "a list"), "parameters": {"max_tokens": 100}}
+    replies = calling.together(*(call_to(server, f"q{n}", **target) for n in range(30)))
+    answered, left = said(replies)
+    true_usd = len(server.book) * (Fraction(10 * 100, 10**6) + Fraction(100 * 1000, 10**6))
+    assert (answered + left, answered) == (30, len(server.book))
+    assert Fraction(3, 10) < true_usd <= Fraction(1, 2)
+
+
+def test_what_the_server_would_bill_at_most_fits_even_when_it_bills_that(calling: Calling, serve: Serve) -> None:
+    """A token a byte, and as many answer tokens as allowed: the dearest that a provider can be."""
+
+    def dearest(request: dict[str, Any], _number: int) -> Answer:
+        prompt = sum(len(message["content"].encode()) for message in request["messages"])
+        most = request["max_tokens"]
+        usage = {"prompt_tokens": prompt, "completion_tokens": most, "total_tokens": prompt + most}
+        return Answer("x", usage=usage, delay_s=0.02)
+
+    server = serve(dearest)
+    calling.max_tokens, calling.concurrency = 3000, 8
+    calling.together(*(call_to(server, f"täglich {'ü' * n}", parameters={"max_tokens": 50}) for n in range(60)))
+    billed = sum(len(r["messages"][0]["content"].encode()) + 50 for r in server.book)
+    assert 1000 < billed <= 3000
+
+
+@pytest.mark.usefixtures("hurried")
+def test_discarded_attempts_count(calling: Calling, serve: Serve) -> None:
+    empty = Answer("", usage={"prompt_tokens": 10, "completion_tokens": 90, "total_tokens": 100})
+    server, calling.max_tokens, calling.attempts = serve(empty), 600, 50
+    reply = calling(call_to(server, parameters={"max_tokens": 90}))
+    assert reply.status == "empty"
+    assert 4 <= len(server.book) <= 6
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("lost", [Answer("late", delay_s=9), Answer("word " * 99, cuts_body=True)], ids=["late", "cut"])
+def test_attempts_whose_use_nobody_knows_count_as_what_was_set_aside(
+    lost: Answer, calling: Calling, serve: Serve
+) -> None:
+    server, calling.max_tokens, calling.attempts = serve(lost), 500, 50
+    calling(call_to(server, timeout_s=0.1, parameters={"max_tokens": 90}))
+    assert 2 <= len(server.book) <= 500 // 90
+
+
+@pytest.mark.usefixtures("hurried")
+def test_attempts_that_the_server_refused_cost_nothing(calling: Calling, serve: Serve) -> None:
+    server = serve(then(*[failed(429)] * 5, Answer("now", usage={"prompt_tokens": 1, "completion_tokens": 1})))
+    calling.max_tokens, calling.attempts = 150, 7
+    assert calling(call_to(server, "q", parameters={"max_tokens": 90})).text == "now"
+    assert calling.limiter.budget.used_tokens == 2
+
+
+def test_a_reply_without_usage_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
+    server, calling.max_tokens, calling.concurrency = serve(Answer("x", usage=None)), 1000, 1
+    calling.together(*(call_to(server, f"q{n}", parameters={"max_tokens": 90}) for n in range(30)))
+    assert len(server.book) <= 11
+
+
+def test_a_call_that_is_cancelled_under_way_counts_as_what_was_set_aside(calling: Calling, serve: Serve) -> None:
+    server, calling.max_tokens, calling.patience_s = serve(Answer("x", delay_s=5)), 1000, 0.5
+    with pytest.raises(TimeoutError):
+        calling(call_to(server, parameters={"max_tokens": 90}))
+    assert len(server.book) == 1
+    assert calling.limiter.budget.used_tokens >= 90
+
+
+def test_what_the_ledger_answers_costs_nothing(calling: Calling, serve: Serve) -> None:
+    server, calling.max_tokens = serve(Answer("x")), 1000
+    call = call_to(server, parameters={"max_tokens": 90})
+    calling(call)
+    calling.max_tokens = 0
+    assert (calling(call).text, calling.limiter.budget.used_tokens) == ("x", 0)

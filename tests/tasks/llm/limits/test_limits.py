@@ -1,0 +1,250 @@
+"""How much is asked at once and in a minute, and in which order."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.llm.failures import Failure, Kind
+from tasks.llm.limits.admission import Admission, AdmissionRequest, Outcome
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.endpoint_health import EndpointHealth
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.limits.token_bucket import TokenBucket
+from tasks.llm.replies import Reply
+from tasks.llm.request import Call
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to, failed
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+BUSY = Failure("provider_error", Kind.BUSY, "slow down")
+LATE = Failure("timeout", Kind.DOWN, "late")
+FREE = Outcome()
+
+
+def limiter(concurrency: int = 4, **limits: Any) -> Limiter:
+    return Limiter(concurrency, Budget(None, None), **limits)
+
+
+@given(
+    limit=st.integers(1, 500),
+    steps=st.lists(st.tuples(st.floats(0, 90), st.integers(1, 40)), min_size=1, max_size=120),
+)
+def test_in_no_minute_are_there_more_requests_than_the_limit(limit: int, steps: list[tuple[float, int]]) -> None:
+    """After each pause, a number of requests that each go as soon as they may."""
+    meter, now_s, went_at_s = TokenBucket(limit, 0.0), 0.0, []
+    for pause_s, number in steps:
+        now_s += pause_s
+        for _ in range(number):
+            now_s += meter.wait_s(now_s)
+            meter.take(1, now_s)
+            went_at_s.append(now_s)
+    for last, end_s in enumerate(went_at_s):
+        assert sum(1 for at_s in went_at_s[: last + 1] if at_s > end_s - 60.0) <= limit + 1e-6
+
+
+@given(
+    limit=st.integers(100, 100_000),
+    steps=st.lists(st.tuples(st.floats(0, 90), st.floats(0.001, 1.5)), min_size=1, max_size=80),
+)
+def test_in_no_minute_are_there_more_tokens_than_the_limit_but_for_the_last_call(
+    limit: int, steps: list[tuple[float, float]]
+) -> None:
+    meter, now_s = TokenBucket(limit, 0.0), 0.0
+    went: list[tuple[float, float]] = []
+    for pause_s, share in steps:
+        now_s += pause_s
+        now_s += meter.wait_s(now_s)
+        meter.take(share * limit, now_s)
+        went.append((now_s, share * limit))
+    for last, (end_s, _) in enumerate(went):
+        before = sum(tokens for at_s, tokens in went[:last] if at_s > end_s - 60.0)
+        assert before <= limit * (1 + 1e-6)
+
+
+@given(limit=st.integers(1, 10_000))
+def test_a_meter_lets_nearly_all_of_its_limit_through(limit: int) -> None:
+    meter, now_s, number = TokenBucket(limit, 0.0), 0.0, 0
+    while True:
+        now_s += meter.wait_s(now_s)
+        if now_s > 600.0 or number > 3_000:
+            break
+        meter.take(1, now_s)
+        number += 1
+    assert number >= 0.95 * limit * min(now_s, 600.0) / 60.0 - 1
+
+
+def test_tokens_that_were_taken_and_not_used_are_given_back() -> None:
+    meter = TokenBucket(6100, 0.0)
+    meter.take(1100, 0.0)
+    assert meter.wait_s(0.0) == pytest.approx(10.01, abs=0.1)
+    meter.take(-1000, 0.0)
+    assert meter.wait_s(0.0) == pytest.approx(0.01, abs=0.02)
+
+
+def test_a_meter_without_a_limit_never_waits() -> None:
+    meter = TokenBucket(None, 0.0)
+    meter.take(1e9, 0.0)
+    assert meter.wait_s(0.0) == 0.0
+
+
+def test_requests_a_minute_hold_for_real_calls(calling: Calling, serve: Serve) -> None:
+    server, calling.concurrency, calling.limits = serve(Answer("x")), 8, {"rpm": 300}
+    started_s = time.monotonic()
+    calling.together(*(call_to(server, f"q{number}") for number in range(16)))
+    arrived_at_s = [entry.arrived_at_s for entry in server.entries]
+    a_second = 300 / 60
+    assert 16 / a_second - 1.1 < arrived_at_s[-1] - started_s < 10
+    for number, at_s in enumerate(arrived_at_s, start=1):
+        assert number <= (at_s - started_s) * a_second + a_second
+
+
+def test_tokens_a_minute_count_what_was_really_used(calling: Calling, serve: Serve) -> None:
+    usage = {"prompt_tokens": 500, "completion_tokens": 1500, "total_tokens": 2000}
+    server, calling.concurrency, calling.limits = serve(Answer("x", usage=usage)), 1, {"tpm": 240_000}
+    calling.together(*(call_to(server, f"q{number}") for number in range(6)))
+    arrived_at_s = [entry.arrived_at_s for entry in server.entries]
+    a_second = 240_000 / 60
+    assert 1.0 < arrived_at_s[-1] - arrived_at_s[0] < 5.0
+    for number, at_s in enumerate(arrived_at_s):
+        assert number * 2000 <= (at_s - arrived_at_s[0]) * a_second + a_second + 2000
+
+
+@pytest.mark.parametrize(
+    ("tpm", "first_go"), [(None, 4), (1_000_000, 1)], ids=["no limit of tokens", "a limit of tokens"]
+)
+def test_where_tokens_are_limited_one_call_goes_until_it_is_known_how_many_it_takes(
+    tpm: float | None, first_go: int
+) -> None:
+    async def work() -> tuple[int, int]:
+        limits = limiter(4, tpm=tpm)
+        asks = [
+            asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}", likely_tokens=500))) for n in range(8)
+        ]
+        await asyncio.sleep(0.01)
+        went = [ask.result() for ask in asks if ask.done()]
+        limits.release(went[0], Outcome(is_answered=True, prompt_tokens=100, completion_tokens=900))
+        await asyncio.sleep(0.01)
+        under_way = [ask.result() for ask in asks if ask.done()][1:]
+        assert under_way[-1].tokens == 1000, "what the next call sets aside follows what the first one used"
+        for ask in asks:
+            ask.cancel()
+        return len(went), len(under_way)
+
+    assert asyncio.run(work()) == (first_go, 4)
+
+
+def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None:
+    async def work() -> bool:
+        limits = limiter(1)
+        for key in ("first", "second"):
+            admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=0))
+            limits.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=2))
+        return True
+
+    assert asyncio.run(work())
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_no_more_calls_are_under_way_at_once_than_allowed(concurrency: int, calling: Calling, serve: Serve) -> None:
+    server, other = serve(Answer("x", delay_s=0.05)), serve(Answer("y", delay_s=0.05))
+    calling.concurrency = concurrency
+    calling.together(*(call_to(address, f"q{number}") for number in range(6) for address in (server, other)))
+    assert len(server.book) + len(other.book) == 12
+    spans = [(entry.arrived_at_s, entry.answered_at_s or 0.0) for entry in server.entries + other.entries]
+    most = max(sum(begin <= at_s < end for begin, end in spans) for at_s, _ in spans)
+    assert most == concurrency
+
+
+def test_calls_go_by_priority_and_then_by_coming(calling: Calling, serve: Serve) -> None:
+    server, calling.concurrency = serve(Answer("x", delay_s=0.02)), 1
+    wanted = {"first": (9,), "c": (2, 0), "a": (0, 5), "b": (1,), "d": (2, 0), "e": (2, 0), "f": (2, 1)}
+    target = call_to(server).target
+    calling.together(
+        *(Call(target, [{"role": "user", "content": q}], q, priority=place) for q, place in wanted.items())
+    )
+    went = [request["messages"][0]["content"] for request in server.book]
+    assert went == ["first", "a", "b", "c", "d", "e", "f"]
+
+
+def test_the_order_holds_across_models(calling: Calling, serve: Serve) -> None:
+    servers, calling.concurrency = [serve(Answer("x", delay_s=0.02)) for _ in range(2)], 1
+    calls = [call_to(servers[number % 2], f"q{number}") for number in range(8)]
+    calling.together(*(Call(c.target, c.messages, c.cell, priority=(8 - n,)) for n, c in enumerate(calls)))
+    entries = sorted(servers[0].entries + servers[1].entries, key=lambda entry: entry.arrived_at_s)
+    assert [entry.request["messages"][0]["content"] for entry in entries[1:]] == [f"q{n}" for n in range(7, 0, -1)]
+
+
+def test_a_call_that_nobody_waits_for_any_more_takes_no_turn() -> None:
+    async def work() -> tuple[int, int]:
+        limits = limiter(1)
+        admission = await limits.acquire(AdmissionRequest("a", "k0"))
+        waiting = [asyncio.create_task(limits.acquire(AdmissionRequest("a", f"k{n}"))) for n in range(1, 5)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        limits.release(admission, FREE)
+        waiting[1].cancel()  # it was given its turn, and nobody has taken note of that yet
+        await asyncio.sleep(0.01)
+        third: Admission = waiting[2].result()
+        assert not waiting[3].done()
+        limits.release(third, FREE)
+        await asyncio.sleep(0.01)
+        limits.release(waiting[3].result(), FREE)
+        return limits.endpoints["a"].in_hand, limits.totals.calls
+
+    assert asyncio.run(work()) == (0, 0)
+
+
+def test_one_request_is_under_way_once() -> None:
+    async def work() -> bool:
+        limits = limiter(4)
+        admission = await limits.acquire(AdmissionRequest("a", "same"))
+        twin = asyncio.create_task(limits.acquire(AdmissionRequest("a", "same")))
+        other = await asyncio.wait_for(limits.acquire(AdmissionRequest("a", "other")), 1)
+        assert not twin.done()
+        limits.release(admission, FREE)
+        limits.release(await asyncio.wait_for(twin, 1), FREE)
+        limits.release(other, FREE)
+        return True
+
+    assert asyncio.run(work())
+
+
+@pytest.mark.parametrize("failure", [BUSY, LATE], ids=["429", "time-out"])
+def test_concurrency_goes_down_when_a_model_is_busy_and_up_again_when_it_answers(failure: Failure) -> None:
+    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    levels = [endpoint.limit]
+    for second in range(1, 30, 2):
+        endpoint.failed(failure, float(second), 0.1)
+        levels.append(endpoint.limit)
+    assert all(after < before or before == 1.0 for before, after in pairwise(levels))
+    assert endpoint.limit == 1.0
+    for _ in range(1000):
+        endpoint.succeeded(100.0, ("m", None))
+    assert endpoint.limit == 16.0
+
+
+def test_failures_of_one_moment_cut_the_concurrency_once() -> None:
+    endpoint = EndpointHealth("a", 16, outage_s=1e9, now_s=0.0)
+    for _ in range(10):
+        endpoint.failed(BUSY, 5.0, 0.1)
+    assert 8 <= endpoint.limit < 16
+
+
+def test_a_server_that_bears_two_at_once_gets_few_more(calling: Calling, serve: Serve) -> None:
+    def bears_two(_request: dict[str, Any], _number: int) -> Answer:
+        return Answer("x", delay_s=0.05) if server.in_hand <= 2 else failed(429, kind="rate_limit_error")
+
+    server = serve(bears_two)
+    calling.concurrency, calling.attempts = 16, 12
+    started_s = time.monotonic()
+    replies = calling.together(*(call_to(server, f"q{number}") for number in range(24)))
+    assert all(isinstance(reply, Reply) and reply.text == "x" for reply in replies)
+    assert calling.limiter.endpoints.popitem()[1].limit < 16
+    assert time.monotonic() - started_s < 60

@@ -1,0 +1,146 @@
+"""What stops a model for a run, at once or when nothing comes any more, and what does not."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tasks.llm.failures import Failure, Kind
+from tasks.llm.gateway import Gateway
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.budget import NotCalled
+from tasks.llm.limits.endpoint_health import EndpointHealth
+from tasks.llm.limits.limiter import ModelStopped
+from tasks.llm.replies import Reply
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to, failed
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+FATAL = {
+    "wrong key": failed(401, "Incorrect API key provided", "invalid_api_key"),
+    "forbidden": failed(403, "You have no access"),
+    "unknown model": failed(404, "The model `c` does not exist", "model_not_found"),
+    "unknown model as a bad request": failed(400, "The model `c` does not exist"),
+    "no credit": Answer(status=402, raw=b"Payment required"),
+    "exhausted quota": failed(429, "You exceeded your current quota, please check your plan", "insufficient_quota"),
+}
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])
+
+
+@pytest.mark.parametrize("cause", FATAL)
+def test_a_fatal_cause_stops_its_model_at_once_and_no_other(cause: str, calling: Calling, serve: Serve) -> None:
+    good, server = serve(Answer("fine")), serve(FATAL[cause])
+    calling.attempts, calling.concurrency = 3, 1
+    replies = calling.together(*(call_to(address, f"q{n}") for n in range(3) for address in (server, good)))
+    stopped, answered = replies[::2], replies[1::2]
+    assert len(server.book) == 1
+    assert isinstance(stopped[0], Reply)
+    assert (stopped[0].status, stopped[0].attempts) == ("provider_error", 1)
+    assert all(isinstance(reply, ModelStopped) and "\n" not in str(reply) for reply in stopped[1:])
+    assert [reply.text for reply in answered if isinstance(reply, Reply)] == ["fine"] * 3
+    reasons = [reason for reason in calling.stopped.values() if reason is not None]
+    assert len(reasons) == 1
+    assert "\n" not in reasons[0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failed(429, "Rate limit reached on requests per min. Limit: 3 / min. Please try again in 20s. Please add a "
+               "payment method to your account to increase your rate limit.", "rate_limit_exceeded"),
+        failed(400, "Invalid value for 'messages[0].content': 'Is this payment taxed?'"),
+    ],
+    ids=["a rate limit that mentions payment", "a bad request that quotes a question about payment"],
+)  # fmt: skip
+def test_the_word_payment_alone_stops_no_model(answer: Answer, calling: Calling, serve: Serve) -> None:
+    calling.attempts = 1
+    calling(call_to(serve(answer)))
+    assert list(calling.stopped.values()) == [None]
+
+
+def test_a_variable_that_is_not_set_stops_the_model_before_any_call(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOWHERE_SET", raising=False)
+    calling.attempts, server = 2, serve(Answer("x"))
+    reply = calling(call_to(server, headers={"X-Team": "${NOWHERE_SET}"}))
+    assert (reply.attempts, len(server.book)) == (1, 0)
+    assert "NOWHERE_SET" in str(calling.stopped.popitem()[1])
+
+
+def test_a_bad_request_fails_its_cell_alone(calling: Calling, serve: Serve) -> None:
+    server = serve(lambda r, _n: failed(400, "odd") if "bad" in r["messages"][0]["content"] else Answer("fine"))
+    calling.concurrency = 1
+    replies = calling.together(*(call_to(server, question) for question in ["good", *(f"bad {n}" for n in range(9))]))
+    assert [reply.status for reply in replies if isinstance(reply, Reply)] == ["ok", *["provider_error"] * 9]
+    assert (len(server.book), list(calling.stopped.values())) == (10, [None])
+
+
+def test_a_model_whose_first_calls_are_all_bad_requests_stops(calling: Calling, serve: Serve) -> None:
+    server, calling.concurrency = serve(failed(400, "no such parameter")), 1
+    replies = calling.together(*(call_to(server, f"q{n}") for n in range(30)))
+    assert 2 <= len(server.book) < 10
+    assert sum(isinstance(reply, NotCalled) for reply in replies) == 30 - len(server.book)
+    assert "no such parameter" in str(calling.stopped.popitem()[1])
+
+
+def test_a_dead_endpoint_costs_seconds_and_leaves_other_models_alone(calling: Calling, serve: Serve) -> None:
+    good, dead = serve(Answer("fine")), f"http://127.0.0.1:{closed_port()}/v1"
+    calling.attempts, calling.limits, calling.concurrency = 5, {"outage_s": 1.0}, 8
+    started_s = time.monotonic()
+    replies = calling.together(*(call_to(address, f"q{n}") for n in range(200) for address in (dead, good)))
+    assert time.monotonic() - started_s < 20
+    assert all(isinstance(reply, Reply) and reply.status == "ok" for reply in replies[1::2])
+    assert not any(isinstance(reply, Reply) and reply.status == "ok" for reply in replies[::2])
+    assert sum(isinstance(reply, ModelStopped) for reply in replies[::2]) > 150
+
+
+def test_an_endpoint_that_comes_back_is_used_again(calling: Calling) -> None:
+    port = closed_port()
+    calling.attempts, calling.limits = 5, {"outage_s": 30.0}
+
+    async def work(gateway: Gateway, _: Ledger) -> tuple[list[Reply], int]:
+        calls = [
+            asyncio.create_task(gateway.complete(call_to(f"http://127.0.0.1:{port}/v1", f"q{n}"))) for n in range(6)
+        ]
+        await asyncio.sleep(1.0)
+        with FaultServer(lambda _r, _n: Answer("back"), port=port) as server:
+            return list(await asyncio.gather(*calls)), len(server.book)
+
+    replies, calls = calling.inside(work)
+    assert ([reply.text for reply in replies], calls) == (["back"] * 6, 6)
+
+
+DOWN, LATE = Failure("provider_error", Kind.DOWN, "gone"), Failure("timeout", Kind.DOWN, "late")
+
+
+def test_calls_that_time_out_together_do_not_stop_a_model_that_answered_a_second_ago() -> None:
+    endpoint = EndpointHealth("a", 16, outage_s=60.0, now_s=0.0)
+    endpoint.succeeded(99.0, ("m", None))
+    for _ in range(5):
+        endpoint.failed(LATE, now_s=100.0, latency_s=99.0)
+    assert endpoint.stopped is None
+
+
+def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
+    endpoint = EndpointHealth("a", 8, outage_s=60.0, now_s=0.0)
+    for _ in range(5):
+        endpoint.failed(DOWN, now_s=10.0, latency_s=0.0)
+    wait_s = endpoint.wait_s(10.0)
+    assert wait_s is not None
+    assert 0 < wait_s <= 1
+    assert endpoint.wait_s(12.0) == 0.0
+    endpoint.began()
+    assert endpoint.wait_s(12.0) is None
+    endpoint.ended()
+    endpoint.succeeded(12.0, ("m", None))
+    for _ in range(3):
+        endpoint.began()
+    assert endpoint.wait_s(12.0) == 0.0

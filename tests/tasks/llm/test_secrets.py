@@ -1,0 +1,278 @@
+"""Secrets: put in at the call alone, and in nothing that is kept."""
+
+import base64
+import contextlib
+import html
+import itertools
+import json
+import re
+import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.llm.redaction import filled_in, redacted, safe
+from tasks.llm.transport.disguises import without
+from tasks.rules.errors import UsageError
+from tests.faults.answers import Behaviour
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to, failed
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+SECRET = "sk-planted-0123456789"
+
+
+def traces(folder: Path, secret: str) -> list[str]:
+    """The files below a folder that hold a secret."""
+    return [path.name for path in folder.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(
+    "name", ["SOME_API_KEY", "HF_TOKEN", "CLIENT_SECRET", "DB_PASSWORD", "MY_CREDENTIALS", "PROXY_AUTH"]
+)
+def test_a_value_whose_variable_is_named_like_a_secret_is_taken_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, SECRET)
+    assert redacted(f"got {SECRET}, and '{SECRET}'") == "got [redacted], and '[redacted]'"
+
+
+def test_other_values_and_very_short_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRBENCH_PLACE", "somewhere-nice")
+    monkeypatch.setenv("SHORT_TOKEN", "true")
+    assert redacted("somewhere-nice is true") == "somewhere-nice is true"
+
+
+def test_a_value_that_the_configuration_refers_to_is_taken_out_whatever_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PRBENCH_TEAM", "blue")
+    assert filled_in("team ${PRBENCH_TEAM}!") == "team blue!"
+    assert redacted("the blue one") == "the [redacted] one"
+
+
+def test_a_variable_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRBENCH_NOWHERE", raising=False)
+    with pytest.raises(UsageError, match="PRBENCH_NOWHERE"):
+        filled_in("x ${PRBENCH_NOWHERE}")
+
+
+@pytest.mark.parametrize("text", ["", "no reference", "$NAME", "${}", "${1A}", "{NAME}"])
+def test_what_is_no_reference_stays(text: str) -> None:
+    assert filled_in(text) == text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://user:pass-word@host/v1", "https://token@host:8000/v1", "redis://:pass-word@host",
+        "https://user:pass@word@host/v1",
+    ],
+)  # fmt: skip
+def test_credentials_in_an_address_are_taken_out(url: str) -> None:
+    shown = redacted(f"cannot reach {url} today")
+    assert not any(secret in shown for secret in ("user", "pass", "word", "token"))
+    assert "host" in shown
+
+
+def test_a_secret_that_begins_with_another_is_taken_out_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_KEY", "planted-01")
+    monkeypatch.setenv("B_KEY", "planted-01-and-more")
+    assert "more" not in redacted("it is planted-01-and-more")
+
+
+def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    for length in range(270, 310):
+        shown = safe("x" * length + "\n" + SECRET)
+        assert "\n" not in shown
+        assert "sk-" not in shown
+        assert len(shown) <= 300
+    assert safe("cut \ud83d") == "cut \ufffd"
+
+
+def disguised(secret: str) -> dict[str, str]:
+    """The forms in which a secret may come back."""
+    forms = {"as it is": secret, "hex": secret.encode().hex(), "HEX": secret.encode().hex().upper()}
+    for before, after in itertools.product(("", "u", "me", "user:", "Bearer "), ("", ":x", "zz")):
+        whole = (before + secret + after).encode()
+        forms[f"base64 of {before!r}, {after!r}"] = base64.b64encode(whole).decode()
+        forms[f"urlsafe base64 of {before!r}, {after!r}"] = base64.urlsafe_b64encode(whole).decode().rstrip("=")
+    packed = forms["base64 of 'user:', ''"]
+    forms |= {
+        "percent": urllib.parse.quote(secret, safe=""),
+        "percent of all": "".join(f"%{byte:02x}" for byte in secret.encode()),
+        "percent twice": urllib.parse.quote(urllib.parse.quote(secret, safe=""), safe=""),
+        "json": json.dumps(secret),
+        "json of all": "".join(f"\\u{ord(character):04x}" for character in secret),
+        "json in json": json.dumps(json.dumps({"key": "".join(f"\\u{ord(c):04x}" for c in secret)})),
+        "json with escaped slashes": json.dumps(secret).replace("/", "\\/"),
+        "html": "".join(f"&#x{ord(character):x};" for character in secret),
+        "python": repr(secret),
+        "percent of base64": urllib.parse.quote(packed, safe=""),
+        "json of base64": json.dumps(packed).replace("/", "\\/"),
+    }
+    return forms
+
+
+def restored(text: str) -> set[str]:
+    """What can be made of a text by undoing what `disguised` does, one step or two."""
+    found = {text}
+    for _ in range(3):
+        for known in list(found):
+            found.add(urllib.parse.unquote(known))
+            found.add(html.unescape(known))
+            found.add(re.sub(r"\\+u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), known).replace("\\", ""))
+            for run in re.findall(r"[A-Za-z0-9+/_-]{8,}", known):
+                for start in range(4):
+                    piece = run[start:].translate(str.maketrans("-_", "+/"))
+                    with contextlib.suppress(ValueError):
+                        found.add(base64.b64decode(piece + "=" * (-len(piece) % 4)).decode("latin-1"))
+                with contextlib.suppress(ValueError):
+                    found.add(bytes.fromhex(run).decode("latin-1"))
+    return found
+
+
+HARD_SECRET = 'sk-Planted/01+23"45\\67?&=ü'
+
+
+@pytest.mark.parametrize("secret", [SECRET, HARD_SECRET], ids=["plain", "hard"])
+@pytest.mark.parametrize("form", disguised(SECRET))
+def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", secret)
+    text = f"got {disguised(secret)[form]} of you"
+    assert secret == HARD_SECRET or any(secret in each for each in restored(text))
+    for shown in (redacted(text), redacted(text, is_answer=True)):
+        assert "[redacted]" in shown
+        assert not any(secret in each for each in restored(shown))
+        assert shown.startswith("got ")
+        assert shown.endswith(" of you")
+
+
+def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "password")
+    monkeypatch.setenv("A_KEY", "20261122")
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Jane Q. Public, Esq.")
+    monkeypatch.setenv("PLACE", "eu-north")
+    assert filled_in("${PLACE}") == "eu-north"
+    text = "the password of Jane Q. Public, Esq. of 20261122 is in https://user:pass@host"
+    assert redacted(text, is_answer=True) == text
+
+
+def test_a_text_with_many_escapes_and_no_secret_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    text = json.dumps({"a": "ü\n" * 50, "b": "100%25 of \\alpha", "c": "&#x41;"})
+    assert redacted(text, is_answer=True) == text
+
+
+ROUTES: dict[str, dict[str, Any]] = {
+    "vllm": {}, "openai": {"name": "openai/c"}, "streamed": {"is_streamed": True},
+    "responses": {"name": "openai/c", "parameters": {"api": "responses"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n"])
+def test_base64_in_lines_holds_no_secret_wherever_a_line_ends(end: str) -> None:
+    for n_before in range(60):
+        wrapped = base64.encodebytes(b"x" * n_before + SECRET.encode() + b"y" * 60).decode().replace("\n", end)
+        left = without(f"error: {wrapped}", [SECRET]).replace(end, "")
+        assert "[redacted]" in left
+        assert base64.b64encode(SECRET.encode()).decode()[4:-4] not in left
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("form", ["as it is", "base64 of 'user:', ''", "json of all", "percent", "hex"])
+def test_a_key_in_a_good_answer_is_not_stored(
+    form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    told = disguised(SECRET)[form]
+    server = serve(
+        Answer(f"Your key is {told}.", model=f"m-{told}", fingerprint=f"fp {told}", headers={"X-Key": SECRET})
+    )
+    reply = calling(call_to(server, **ROUTES[route]))
+    assert (reply.status, "[redacted]" in str(reply.text)) == ("ok", True)
+    stored = b"".join(path.read_bytes() for path in calling.folder.rglob("*") if path.is_file())
+    assert told.encode() not in stored
+    assert SECRET.encode() not in stored
+    assert not any(told in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason))
+
+
+@pytest.mark.parametrize(
+    "form", ["base64 of 'user:', ''", "urlsafe base64 of 'u', ':x'", "percent", "json of all", "hex"]
+)
+@pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
+def test_a_key_in_an_error_is_not_stored_in_another_form(
+    form: str, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    told = disguised(SECRET)[form]
+    reply = calling(call_to(serve(failed(400, f"no: {told}", X_Key=SECRET)), name=name))
+    assert reply.error is not None
+    assert told not in reply.error
+    assert "[redacted]" in reply.error
+    assert not traces(calling.folder, told)
+
+
+def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRBENCH_GATE", SECRET)
+    server = serve(Answer("x"))
+    given = {"extra_body": {"auth": {"token": "${PRBENCH_GATE}"}, "note": "${PRBENCH_GATE}"}}
+    assert calling(call_to(server, parameters=given)).status == "ok"
+    assert server.book[0]["auth"] == {"token": SECRET}
+    assert server.book[0]["note"] == "${PRBENCH_GATE}"
+    assert not traces(calling.folder, SECRET)
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+@pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
+def test_a_key_that_a_provider_echoes_is_nowhere_on_the_disk(
+    status: int, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    reply = calling(call_to(serve(failed(status, f"Incorrect API key provided: {SECRET}")), name=name))
+    assert reply.error is not None
+    assert "[redacted]" in reply.error
+    assert "sk-planted" not in reply.error
+    assert not traces(calling.folder, SECRET)
+
+
+@pytest.mark.parametrize(
+    "route", [{}, {"is_streamed": True}, {"name": "openai/c"}, {"name": "openai/c", "parameters": {"api": "responses"}}]
+)
+def test_the_values_of_headers_reach_the_server_and_nothing_else(
+    route: dict[str, Any], calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRBENCH_GATE", SECRET)
+    server = serve(Answer("x"))
+    call = call_to(server, headers={"X-Gate": "Bearer ${PRBENCH_GATE}", "X-Team": "blue"}, **route)
+    assert calling(call).status == "ok"
+    assert server.entries[0].headers["x-gate"] == f"Bearer {SECRET}"
+    assert server.entries[0].headers["x-team"] == "blue"
+    assert not traces(calling.folder, SECRET)
+    monkeypatch.setenv("PRBENCH_GATE", "another-value")
+    assert calling(call).status == "ok"
+    assert len(server.book) == 1
+
+
+def test_a_reference_in_the_address_is_filled_in_at_the_call(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(lambda _request, _number: failed(500, f"no such place: {server.api_base}"))
+    monkeypatch.setenv("PRBENCH_HOST", server.api_base.split("/")[2])
+    call = call_to("http://${PRBENCH_HOST}/v1")
+    assert "127.0.0.1" not in str(calling(call).error)
+    assert len(server.book) == 2
+    assert not traces(calling.folder, "127.0.0.1")
+
+
+def test_a_refusal_that_repeats_a_secret_is_kept_without_it(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", SECRET)
+    reply = calling(call_to(serve(Answer(None, refusal=f"I will not say {SECRET}"))))
+    assert (reply.status, reply.error) == ("refused", "I will not say [redacted]")

@@ -1,0 +1,145 @@
+"""Figures and reasons that are none: the answer is kept, they are not known, and nothing is asked twice."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tasks.llm.batches.runner import Batching
+from tasks.llm.gateway import Gateway
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.budget import Budget
+from tasks.llm.replies import Reply
+from tests.faults.answers import Behaviour
+from tests.faults.anything import AnyServer, Plain
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to, failed
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("hurried")]
+
+Serve = Callable[[Behaviour | Answer], FaultServer]
+ROUTES: dict[str, dict[str, Any]] = {
+    "vllm": {},
+    "openai": {"name": "openai/candidate"},
+    "streamed": {"is_streamed": True},
+    "openai-streamed": {"name": "openai/candidate", "is_streamed": True},
+}
+GOOD = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+USAGES: dict[str, Any] = {
+    "a text": "many",
+    "a list": [1, 2],
+    "figures as texts": {"prompt_tokens": "7", "completion_tokens": "3"},
+    "no numbers": {"prompt_tokens": float("nan"), "completion_tokens": float("inf")},
+    "one figure is a text": GOOD | {"completion_tokens": "three"},
+    "halves": GOOD | {"completion_tokens": 2.5},
+}
+
+
+@pytest.mark.parametrize("route", [*ROUTES, "responses"])
+@pytest.mark.parametrize("usage", USAGES)
+def test_a_usage_that_is_none_is_unknown_and_the_answer_stays(
+    usage: str, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(Answer("A debt.", usage=USAGES[usage]))
+    target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
+    reply = calling(call_to(server, **target))
+    assert (reply.status, reply.text, len(server.book)) == ("ok", "A debt.", 1)
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_detail_of_the_usage_that_is_none_spoils_no_other(route: str, calling: Calling, serve: Serve) -> None:
+    details = {
+        "prompt_tokens_details": {"cached_tokens": "most"},
+        "completion_tokens_details": "no",
+        "total_tokens": "x",
+    }
+    reply = calling(call_to(serve(Answer("A debt.", usage=GOOD | details)), **ROUTES[route]))
+    assert (reply.status, reply.prompt_tokens, reply.completion_tokens) == ("ok", 7, 3)
+    assert reply.cached_tokens is None
+
+
+@pytest.mark.parametrize("route", ["vllm", "openai"])
+@pytest.mark.parametrize(
+    ("reason", "stored"), [(None, None), ("eos_token", "eos_token"), ("weird", "weird"), (5, None), ({}, None)]
+)
+def test_a_reason_for_the_end_is_stored_as_it_came(
+    reason: Any, stored: str | None, route: str, calling: Calling, serve: Serve
+) -> None:
+    server = serve(Answer("A debt.", finish_reason=reason))
+    reply = calling(call_to(server, **ROUTES[route]))
+    assert (reply.status, reply.text, reply.finish_reason, len(server.book)) == ("ok", "A debt.", stored, 1)
+
+
+@pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
+def test_a_stream_s_reason_for_its_end_is_stored_as_it_came(route: str, calling: Calling, serve: Serve) -> None:
+    assert calling(call_to(serve(Answer("A debt.", finish_reason="weird")), **ROUTES[route])).finish_reason == "weird"
+
+
+def test_a_reason_that_a_stream_does_not_give_is_not_made_up(calling: Calling, serve: Serve) -> None:
+    reason: Any = None
+    reply = calling(call_to(serve(Answer("A debt.", finish_reason=reason)), is_streamed=True))
+    assert (reply.status, reply.text, reply.finish_reason) == ("ok", "A debt.", None)
+
+
+@pytest.mark.parametrize("route", ["streamed", "openai-streamed"])
+def test_a_stream_that_ends_without_saying_so_is_not_whole(route: str, calling: Calling) -> None:
+    delta = {"choices": [{"index": 0, "delta": {"content": "A de"}, "finish_reason": None}]}
+    event = (
+        b"data: "
+        + json.dumps({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", **delta}).encode()
+    )
+    with AnyServer(Plain(headers={"Content-Type": "text/event-stream"}, body=lambda: [event + b"\n\n"])) as server:
+        reply = calling(call_to(f"{server.address}/v1", **ROUTES[route]))
+    assert (reply.status, reply.text) == ("provider_error", None)
+
+
+@pytest.mark.parametrize("route", [*ROUTES, "responses"])
+def test_the_usual_reasons_stay_what_they_are(route: str, calling: Calling, serve: Serve) -> None:
+    target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
+    reply = calling(call_to(serve(Answer("A debt.")), **target))
+    assert reply.finish_reason == ("completed" if route == "responses" else "stop")
+
+
+def test_a_provider_s_own_word_for_a_cut_answer_is_understood(calling: Calling, serve: Serve) -> None:
+    reply = calling(call_to(serve(Answer("A de", finish_reason="MAX_TOKENS"))))
+    assert (reply.status, reply.finish_reason) == ("truncated", "length")
+
+
+def test_the_same_holds_for_the_results_of_a_batch(calling: Calling, serve: Serve) -> None:
+    reason: Any = None
+    server = serve(Answer("A debt.", finish_reason=reason, usage={"prompt_tokens": "7", "completion_tokens": 3}))
+
+    async def work(_: Gateway, ledger: Ledger) -> list[Reply]:
+        call = call_to(server, name="openai/candidate")
+        return (
+            await Batching(call.target, ledger, Budget(None, None), "a-run").submit_and_collect([call], 30.0)
+        ).replies
+
+    (reply,) = calling.inside(work)
+    assert (reply.status, reply.text, reply.finish_reason, reply.prompt_tokens) == ("ok", "A debt.", None, None)
+
+
+@pytest.mark.parametrize("route", [*ROUTES, "responses"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"null", b"[]", b"5", b'"text"', b"[" * 100_000, b'{"choices": 5}', b'{"choices": [null]}', b"\xff\xfe",
+        b'{"choices": [{"message": "text"}]}', b'{"id": NaN, "choices": [{"message": {"content": 5}}]}',
+    ],
+)  # fmt: skip
+def test_an_error_is_one_line_without_a_trace_of_code(body: bytes, route: str, calling: Calling) -> None:
+    target = ROUTES.get(route, {"name": "openai/candidate", "parameters": {"api": "responses"}})
+    with AnyServer(Plain(headers={"Content-Type": "application/json"}, body=lambda: [body])) as server:
+        reply = calling(call_to(f"{server.address}/v1", **target))
+    assert reply.error is not None
+    assert not any(word in reply.error for word in ("Traceback", 'File "', "\n", "site-packages"))
+
+
+def test_a_traceback_in_a_provider_s_own_message_is_cut_too(calling: Calling, serve: Serve) -> None:
+    told = 'it broke\nTraceback (most recent call last):\n  File "/srv/app.py", line 3, in run\nValueError: x'
+    reply = calling(call_to(serve(failed(500, told))))
+    assert reply.error is not None
+    assert "it broke" in reply.error
+    assert "app.py" not in reply.error

@@ -1,0 +1,158 @@
+"""What is really sent: every parameter of a configuration, over each of the three ways, as the server sees it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tasks.config.models import Judge, Model
+from tasks.llm.request import Call, Target
+from tasks.llm.sending import chat_arguments
+from tasks.rules.verdict import reply_format
+from tasks.run.part_writer import judge_target, target_of
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Calling, call_to
+
+Serve = Callable[[Answer], FaultServer]
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is a bond?"}]
+
+
+def sent(
+    calling: Calling, server: FaultServer, shape: dict[str, Any] | None = None, **configured: Any
+) -> dict[str, Any]:
+    """The body of the request for a configured model."""
+    given = {"name": "openai/gpt-5", "api_base": server.api_base, "timeout_s": 5.0} | configured
+    model = Model.model_validate(given)
+    target = call_to(
+        server, name=model.name, parameters=model.parameters, headers=model.headers, is_streamed=model.stream
+    ).target
+    reply = calling.together(Call(target, MESSAGES, "a-cell", shape))[0]
+    assert getattr(reply, "status", None) == "ok", reply
+    (entry,) = server.entries
+    assert entry.path == ("/v1/responses" if model.api == "responses" else "/v1/chat/completions")
+    return dict(entry.request)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_nothing_is_sent_that_was_not_configured(stream: bool, calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), stream=stream)
+    streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+    body.pop("stream", None) if not stream else None
+    assert body == {"model": "gpt-5", "messages": MESSAGES, **streaming}
+
+
+def test_nothing_is_sent_to_the_responses_api_that_was_not_configured(calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), api="responses")
+    given = [(item["role"], item["content"]) for item in body.pop("input")]
+    assert given == [("system", "Be brief."), ("user", "What is a bond?")]
+    assert {name: value for name, value in body.items() if value is not None} == {"model": "gpt-5"}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", ["openai/gpt-5", "hosted_vllm/candidate"])
+def test_the_reasoning_effort_is_sent(name: str, stream: bool, calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), name=name, stream=stream, reasoning_effort="low")
+    assert body["reasoning_effort"] == "low"
+
+
+def test_the_reasoning_effort_is_sent_to_the_responses_api(calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), api="responses", reasoning_effort="low")
+    assert body["reasoning"]["effort"] == "low"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "hosted_vllm/candidate"])
+def test_temperature_seed_and_other_parameters_are_sent(
+    name: str, stream: bool, calling: Calling, serve: Serve
+) -> None:
+    given: dict[str, Any] = {"temperature": 0.0, "seed": 7, "params": {"top_p": 0.5}}
+    body = sent(calling, serve(Answer("x")), name=name, stream=stream, **given)
+    assert (body["temperature"], body["seed"], body["top_p"]) == (0.0, 7, 0.5)
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "hosted_vllm/candidate"])
+def test_the_longest_answer_is_sent(name: str, calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), name=name, max_tokens=77)
+    assert body.get("max_tokens", body.get("max_completion_tokens")) == 77
+
+
+def test_temperature_and_the_longest_answer_are_sent_to_the_responses_api(calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), name="openai/gpt-4o", api="responses", temperature=0.5, max_tokens=77)
+    assert (body["temperature"], body["max_output_tokens"]) == (0.5, 77)
+
+
+def test_a_thinking_budget_is_sent_as_the_library_takes_it() -> None:
+    """Providers of OpenAI's interface have no field for it, so no request that the server takes could show it."""
+    arguments = chat_arguments({"thinking_budget_tokens": 2048, "temperature": 1.0})
+    assert arguments == {"temperature": 1.0, "thinking": {"type": "enabled", "budget_tokens": 2048}}
+
+
+@pytest.mark.parametrize("way", [{"name": "hosted_vllm/c"}, {"name": "openai/gpt-5", "api": "responses"}])
+def test_a_thinking_budget_is_refused_where_it_would_not_be_sent(way: dict[str, Any]) -> None:
+    assert Model.model_validate(way).thinking_budget_tokens is None
+    with pytest.raises(ValidationError, match="thinking_budget_tokens"):
+        Model.model_validate(way | {"thinking_budget_tokens": 2048})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_web_search_is_asked_for(stream: bool, calling: Calling, serve: Serve) -> None:
+    body = sent(calling, serve(Answer("x")), name="openai/gpt-4o-search-preview", stream=stream, web_search=True)
+    assert body["web_search_options"] == {}
+
+
+def test_web_search_and_the_code_interpreter_are_tools_of_the_responses_api(calling: Calling, serve: Serve) -> None:
+    own = {"type": "file_search", "vector_store_ids": ["a"]}
+    body = sent(
+        calling, serve(Answer("x")), api="responses", web_search=True, code_interpreter=True, params={"tools": [own]}
+    )
+    assert body["tools"] == [
+        own, {"type": "web_search"}, {"type": "code_interpreter", "container": {"type": "auto"}},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [{}, {"stream": True}, {"api": "responses"}], ids=["chat", "streamed", "responses"])
+def test_headers_and_the_key_are_sent(way: dict[str, Any], calling: Calling, serve: Serve) -> None:
+    server = serve(Answer("x"))
+    sent(calling, server, headers={"X-Team": "blue"}, **way)
+    headers = server.entries[0].headers
+    assert (headers["x-team"], headers["authorization"]) == ("blue", "Bearer sk-of-the-tests")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_shape_of_a_verdict_is_asked_for(stream: bool, calling: Calling, serve: Serve) -> None:
+    shape = reply_format(200)
+    assert sent(calling, serve(Answer("x")), shape, name="openai/gpt-4o", stream=stream)["response_format"] == shape
+
+
+def test_the_shape_of_a_verdict_is_asked_for_in_the_responses_api(calling: Calling, serve: Serve) -> None:
+    shape = reply_format(None)
+    asked = sent(calling, serve(Answer("x")), shape, name="openai/gpt-4o", api="responses")["text"]["format"]
+    assert asked == {"type": "json_schema", **shape["json_schema"]}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"reasoning_effort": "low"}, {"temperature": 0.1}, {"seed": 1}, {"max_tokens": 5}, {"web_search": True},
+        {"thinking_budget_tokens": 5}, {"api": "responses"}, {"headers": {"x-a": "b"}}, {"params": {"top_p": 0.1}},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)  # fmt: skip
+def test_whatever_changes_an_answer_is_part_of_the_identity(changed: dict[str, Any]) -> None:
+    plain, other = (target_of(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, changed))
+    assert plain.config_hash != other.config_hash
+    call, another = (Call(target, MESSAGES, "c") for target in (plain, other))
+    assert call.key(call.parameters(plain.parameters)) != another.key(another.parameters(other.parameters))
+
+
+@pytest.mark.parametrize("target_of_one", [target_of, judge_target])
+def test_how_a_reply_is_read_is_part_of_the_identity_and_changes_no_call(
+    target_of_one: Callable[[Any], Target],
+) -> None:
+    plain, other = (
+        target_of_one(Judge.model_validate({"name": "openai/gpt-5"} | more)) for more in ({}, {"omits_think_tag": True})
+    )
+    assert plain.config_hash != other.config_hash
+    call, another = (Call(target, MESSAGES, "c") for target in (plain, other))
+    assert call.key(call.parameters(plain.parameters)) == another.key(another.parameters(other.parameters))

@@ -1,0 +1,146 @@
+"""A judge's replies over a real socket: one clear object is a verdict, anything else is asked for once more."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tasks.config.models import Judge
+from tasks.judge.criteria import CriterionJudge
+from tasks.judge.judge_call import PendingVerdict, verdict_question
+from tasks.llm.gateway import Gateway
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.llm.request import Prices
+from tasks.rules.verdict import Verdict, reminder
+from tasks.run.missing_work import Judging
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import Behaviour, Calling, call_to, failed, then
+
+pytestmark = pytest.mark.usefixtures("hurried")
+
+MET = Answer('{"explanation": "it says so", "criteria_met": true}')
+NO_VERDICTS = {
+    "a text": "Yes, it is met.",
+    "a word for true": '{"criteria_met": "yes"}',
+    "true as a text": '{"criteria_met": "true"}',
+    "a number for true": '{"criteria_met": 1}',
+    "null": '{"criteria_met": null}',
+    "a list for true": '{"criteria_met": [true]}',
+    "an explanation that is no text": '{"criteria_met": true, "explanation": 7}',
+    "no decision": '{"explanation": "it is met"}',
+    "a bare true": "true",
+    "a list": '[{"criteria_met": true}]',
+    "two objects": '{"criteria_met": true} {"criteria_met": false}',
+    "the same object twice": '{"criteria_met": true}\n{"criteria_met": true}',
+    "an object that is cut off": '{"explanation": "it is met", "criteria_met": tr',
+    "a key twice": '{"criteria_met": true, "criteria_met": false}',
+    "words around the object": 'Here it is: {"criteria_met": true}',
+    "two fences": '```json\n{"criteria_met": true}\n```\n```json\n{"criteria_met": true}\n```',
+    "prose, a closing tag and an object": 'Not met. It only says: </think>{"criteria_met": true}',
+    "prose, another closing tag and a fence": 'Not met.\n</reasoning>\n```json\n{"criteria_met": true}\n```',
+    "ten megabytes of words": "criteria_met true " * 600_000,
+    "endless nesting": "[" * 100_000,
+}
+VERDICTS = {
+    "bare": ('{"criteria_met": true}', 1.0),
+    "unmet": ('{"explanation": "no", "criteria_met": false}', 0.0),
+    "with blanks": ('\n  {"criteria_met" : true }\n', 1.0),
+    "fenced": ('```json\n{"criteria_met": false}\n```', 0.0),
+    "in a plain fence": ('```\n{"criteria_met": true}\n```', 1.0),
+    "after thinking": ('<think>{"criteria_met": true}?</think>\n{"criteria_met": false}', 0.0),
+    "with a lone surrogate": ('{"explanation": "cut \ud83d", "criteria_met": true}', 1.0),
+    "with a lone surrogate as an escape": ('{"explanation": "cut \\ud83d", "criteria_met": true}', 1.0),
+    "with thinking tags in its explanation": ('{"explanation": "it says </think>", "criteria_met": true}', 1.0),
+    "with ten megabytes of explanation": (json.dumps({"explanation": "word " * 2_000_000, "criteria_met": True}), 1.0),
+}
+
+
+NO_ROWS: Any = None
+
+
+def decided(
+    calling: Calling, server: FaultServer, *, omits_think_tag: bool = False, **given: Any
+) -> tuple[Reply, Verdict | None]:
+    judge = Judge(name="hosted_vllm/judge", structured_output=False, omits_think_tag=omits_think_tag)
+    judging = Judging(judge, "a-hash", "a template", "a-hash", "binary", 1)
+    named: dict[str, Any] = {"name": "hosted_vllm/judge", "timeout_s": 20.0}
+    target = call_to(server, **named | given).target
+
+    async def work(gateway: Gateway, _: Ledger) -> tuple[Reply, Verdict | None]:
+        judge = CriterionJudge(gateway, target, judging, rows=NO_ROWS)
+        return await judge.ask(verdict_question(judging), "Is it met?", PendingVerdict({}, "a-cell"), (0,))
+
+    return calling.inside(work)
+
+
+@pytest.mark.parametrize("kind", VERDICTS)
+def test_one_clear_object_is_a_verdict(kind: str, calling: Calling, serve: Callable[[Answer], FaultServer]) -> None:
+    text, value = VERDICTS[kind]
+    server = serve(Answer(text))
+    reply, verdict = decided(calling, server)
+    assert verdict is not None
+    assert (verdict.value, reply.status, len(server.book)) == (value, "ok", 1)
+    verdict.explanation.encode()
+
+
+def test_thinking_without_its_opening_tag_is_left_out_where_the_judge_is_said_to_omit_it(
+    calling: Calling, serve: Callable[[Answer], FaultServer]
+) -> None:
+    server = serve(Answer('it is {"criteria_met": true}?</think>{"criteria_met": false}'))
+    _, verdict = decided(calling, server, omits_think_tag=True)
+    assert verdict is not None
+    assert (verdict.value, len(server.book)) == (0.0, 1)
+
+
+@pytest.mark.parametrize("kind", NO_VERDICTS)
+def test_anything_else_is_asked_for_once_more_and_then_is_a_parse_error(
+    kind: str, calling: Calling, serve: Callable[[Answer], FaultServer]
+) -> None:
+    server = serve(Answer(NO_VERDICTS[kind]))
+    reply, verdict = decided(calling, server)
+    assert (verdict, reply.status, reply.attempts, len(server.book)) == (None, "parse_error", 2, 2)
+    assert reply.error
+    assert len(reply.error) <= 300
+    first, second = (request["messages"] for request in server.book)
+    said = {"role": "assistant", "content": NO_VERDICTS[kind]}
+    assert second == [*first, said, {"role": "user", "content": reminder("binary")}]
+
+
+def test_a_reminder_that_is_answered_makes_a_verdict(
+    calling: Calling, serve: Callable[[Behaviour], FaultServer]
+) -> None:
+    server = serve(lambda request, _n: MET if len(request["messages"]) > 1 else Answer("Well, yes."))
+    reply, verdict = decided(calling, server)
+    assert verdict is not None
+    assert (verdict.status, reply.status, reply.attempts) == ("met", "ok", 2)
+    assert len(reply.paid) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "calls"),
+    [
+        (Answer(None, refusal="I do not judge."), "refused", 1),
+        (Answer("{", finish_reason="length"), "truncated", 1),
+        (Answer('{"criteria_met": true}', finish_reason="content_filter"), "refused", 1),
+        (failed(400, "prompt is too long"), "context_length", 1),
+        (failed(503), "provider_error", 2),
+        (Answer(cuts_connection=True), "provider_error", 2),
+    ],
+)
+def test_a_judge_that_fails_is_not_reminded(
+    answer: Answer, status: str, calls: int, calling: Calling, serve: Callable[[Answer], FaultServer]
+) -> None:
+    server = serve(answer)
+    reply, verdict = decided(calling, server)
+    assert (verdict, reply.status, len(server.book)) == (None, status, calls)
+    assert all(len(request["messages"]) == 1 for request in server.book)
+
+
+def test_a_failed_verdict_costs_what_both_replies_cost(
+    calling: Calling, serve: Callable[[Behaviour], FaultServer]
+) -> None:
+    server = serve(then(Answer("words", usage={"prompt_tokens": 1000, "completion_tokens": 0, "total_tokens": 1000})))
+    reply, _ = decided(calling, server, prices=Prices(3.0, None, 9.0, "a list"))
+    assert reply.cost_usd == pytest.approx(2 * 1000 * 3.0 / 1e6)

@@ -1,0 +1,272 @@
+"""Runs on a warehouse with damaged parts: told with exit code 3, restored without a call, never called for unasked."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli.main import main
+from flows.execution import Execution, execute
+from tasks.aggregate import aggregate
+from tasks.config.settings import Job
+from tasks.imports import import_verdicts
+from tasks.maintain.backup import backup, restore
+from tasks.maintain.file_lists import Damaged
+from tasks.run.stage_report import StageReport
+from tests.builders import job_on, write_jsonl
+from tests.faults.server import FaultServer
+from tests.tasks.run.runs import judged, prepared, sampled
+from tests.warehouse.test_damage import DAMAGES, Rows, flip, rows_of
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+_OF_RUNS = {"runs", "spend"}
+"""Tables that every run adds to."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultServer]:
+    with FaultServer() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def evaluated(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job on the sample that was sampled, judged and aggregated."""
+    at = {"api_base": server.api_base, "max_tokens": 1000}
+    job = job_on(
+        "sample", tmp_path_factory.mktemp("evaluated"), models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+        judges=[{"name": "hosted_vllm/judge", "label": "judge", **at}],
+    )  # fmt: skip
+    execute(job, lambda: [sampled(prepared(job)), judged(job), aggregate(job)])
+    return job
+
+
+@pytest.fixture
+def job(evaluated: Job, server: FaultServer, tmp_path: Path) -> Job:
+    """The same in a folder of its own, with a request to the server told from those before."""
+    folder = tmp_path / "data"
+    shutil.copytree(evaluated.warehouse, folder)
+    server.made_before = len(server.book)  # type: ignore[attr-defined]
+    return evaluated.model_copy(update={"warehouse": folder, "run_id": "later"})
+
+
+def calls(server: FaultServer) -> int:
+    return len(server.book) - int(server.made_before)  # type: ignore[attr-defined]
+
+
+def run(job: Job, *work: Callable[[], StageReport], **options: Any) -> Execution:
+    return execute(job, lambda: [each() for each in work], **options)
+
+
+def whole_job(job: Job) -> list[Callable[[], StageReport]]:
+    return [lambda: sampled(prepared(job)), lambda: judged(job), lambda: aggregate(job)]
+
+
+def stored(job: Job) -> Rows:
+    return {name: rows for name, rows in rows_of(Warehouse(job.warehouse)).items() if name not in _OF_RUNS}
+
+
+def board(job: Job) -> list[dict[str, Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = reader.rows("""
+            select split, model, judge, score_name, n_tasks, mean_score, coverage, ci_low, ci_high, met_share
+            from leaderboard order by all
+        """)
+    # Sums of the same numbers in another order may differ in their last digit.
+    return [{name: round(v, 9) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
+
+
+def facts(job: Job, table: str) -> list[dict[str, Any]]:
+    """Rows without what tells when and by which run they were written."""
+    with Warehouse(job.warehouse).reader() as reader:
+        return sorted(reader.rows(f"select * exclude (run_id, created_at) from {table}"), key=repr)
+
+
+def victim(job: Job, table: str) -> Path:
+    return Warehouse(job.warehouse).store.standing(table)[0].path
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("task_rows", "a flipped bit"),
+        pytest.param("task_rows", "deleted", marks=pytest.mark.long),
+        pytest.param("criteria", "a flipped bit", marks=pytest.mark.long),
+        ("criteria", "deleted"),
+        pytest.param("message_rows", "a flipped bit", marks=pytest.mark.long),
+        pytest.param("message_rows", "deleted", marks=pytest.mark.long),
+        ("responses", "a flipped bit"),
+        pytest.param("responses", "deleted", marks=pytest.mark.long),
+        pytest.param("verdicts", "a flipped bit", marks=pytest.mark.long),
+        ("verdicts", "deleted"),
+        pytest.param("checks", "a flipped bit", marks=pytest.mark.long),
+        pytest.param("checks", "deleted", marks=pytest.mark.long),
+        ("intervals", "a flipped bit"),
+        pytest.param("intervals", "deleted", marks=pytest.mark.long),
+    ],
+)
+def test_aggregate_tells_of_damage_and_the_tables_are_as_before_without_a_call(
+    job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, figures = stored(job), board(job)
+    DAMAGES[what](victim(job, table))
+    execution = run(job, lambda: aggregate(job))
+
+    assert 3 == execution.exit_code
+    assert "rows were restored from the last published database" in capsys.readouterr().err
+    assert figures == board(job)
+    assert before == stored(job)
+    assert 0 == run(job, *whole_job(job)).exit_code
+    assert before == stored(job)
+    assert 0 == calls(server)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ("responses", "a flipped bit"),
+        pytest.param("responses", "deleted", marks=pytest.mark.long),
+        pytest.param("verdicts", "a flipped bit", marks=pytest.mark.long),
+        ("verdicts", "deleted"),
+    ],
+)
+def test_without_the_database_the_next_run_restores_from_the_ledger_without_a_call(
+    job: Job, server: FaultServer, table: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, figures = facts(job, table), board(job)
+    DAMAGES[what](victim(job, table))
+    Warehouse(job.warehouse).database.unlink()
+
+    assert 3 == run(job, lambda: aggregate(job)).exit_code
+    assert f"{len(before)} rows of {table} (benchmark prbench, model a" in capsys.readouterr().err
+    assert figures != board(job)
+    run(job, *whole_job(job))
+    assert before == facts(job, table)
+    assert figures == board(job)
+    assert 0 == run(job, lambda: aggregate(job)).exit_code
+    assert 0 == calls(server)
+
+
+def test_rows_that_only_calls_can_restore_are_listed_and_called_for_when_asked(
+    job: Job, server: FaultServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, figures = facts(job, "verdicts"), board(job)
+    victim(job, "verdicts").unlink()
+    Warehouse(job.warehouse).database.unlink()
+    shutil.rmtree(job.warehouse / "ledger")
+
+    for _ in range(2):
+        execution = run(job, *whole_job(job))
+        assert 3 == execution.exit_code
+        said = capsys.readouterr().err
+        assert f"{len(before)} rows of verdicts (benchmark prbench, model a, judge judge) are lost" in said
+        assert "--replace-lost" in said
+        assert 0 == calls(server)
+        assert not facts(job, "verdicts")
+    assert 0 == run(job, *whole_job(job), replace_lost=True).exit_code
+    assert len(before) == calls(server) == len(facts(job, "verdicts"))
+    assert figures == board(job)
+
+
+def test_other_models_are_still_called_while_rows_of_one_are_lost(job: Job, server: FaultServer) -> None:
+    victim(job, "responses").unlink()
+    Warehouse(job.warehouse).database.unlink()
+    shutil.rmtree(job.warehouse / "ledger")
+    run(job, lambda: aggregate(job))
+    (model,) = job.settings.models
+    models = (model, model.model_copy(update={"label": "b"}))
+    both = job.model_copy(update={"settings": job.settings.model_copy(update={"models": models})})
+    run(both, lambda: sampled(both))
+
+    with Warehouse(job.warehouse).reader() as reader:
+        assert ["b"] == [row["model"] for row in reader.rows("select distinct model from responses")]
+        assert calls(server) == reader.value("select count(*) from responses")
+
+
+def test_imported_rows_are_restored_and_listed_by_their_import_where_they_cannot_be(
+    job: Job, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Warehouse(job.warehouse).reader() as reader:
+        rows = reader.rows("select task_id as task, criterion_id as criterion from verdicts limit 7")
+    given = [{**row, "model": "a", "judge": "ann", "criteria_met": True} for row in rows]
+    file = write_jsonl(tmp_path / "verdicts.jsonl", given)
+    run(job, lambda: import_verdicts(job, file))
+    before = stored(job)
+    flip(Warehouse(job.warehouse).store.standing("verdicts")[-1].path)
+    assert 3 == run(job, lambda: aggregate(job)).exit_code
+    assert before["verdicts"] == stored(job)["verdicts"]
+
+    Warehouse(job.warehouse).database.unlink()
+    flip(Warehouse(job.warehouse).store.standing("verdicts")[-1].path)
+    capsys.readouterr()
+    run(job, lambda: aggregate(job))
+    assert "7 rows of verdicts (benchmark prbench, model a, judge ann, import" in capsys.readouterr().err
+    run(job, lambda: import_verdicts(job, file))
+    assert not Warehouse(job.warehouse).losses()
+    assert 0 == run(job, lambda: aggregate(job)).exit_code
+
+
+def test_a_truncated_database_is_built_anew_and_said_in_one_line(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    before, database = stored(job), Warehouse(job.warehouse).database
+    content = database.read_bytes()
+    for n_bytes in (len(content) - 262_144, len(content) // 2, 12_288, 0):
+        database.write_bytes(content[:n_bytes])
+        capsys.readouterr()
+        assert 0 == run(job, lambda: aggregate(job)).exit_code
+        assert f"{database}: was damaged; it is rebuilt from the parts\n" == capsys.readouterr().err
+        assert before == stored(job)
+
+
+READING = [["leaderboard"], ["sql", "select * from verdicts"], ["status"], ["diff", "a", "a"], ["plan"]]
+
+
+@pytest.mark.parametrize("arguments", READING)
+def test_commands_that_read_a_damaged_database_say_in_one_line_what_to_do(
+    job: Job, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = Warehouse(job.warehouse).database
+    content = bytearray(database.read_bytes())
+    for block in range(12_288, len(content), 262_144):
+        content[block + 9_000] ^= 1
+    database.write_bytes(content)
+
+    assert 1 == main([*arguments, "--warehouse", str(job.warehouse)])
+    err = capsys.readouterr().err
+    assert 1 == len(err.splitlines())
+    assert "prbench.duckdb: is damaged; `prbench aggregate` rebuilds it" in err
+
+
+def test_doctor_verifies_parts_and_database_and_ends_with_3(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["doctor", "--warehouse", str(job.warehouse)]
+    assert 0 == main(arguments)
+    part, database = victim(job, "verdicts"), Warehouse(job.warehouse).database
+    for path in (part, database):
+        content = path.read_bytes()
+        flip(path, len(content) * 2 // 3)
+        capsys.readouterr()
+        assert 3 == main(arguments)
+        assert f"{path}: is damaged" in capsys.readouterr().out
+        path.write_bytes(content)
+    part.unlink()
+    assert 3 == main(arguments)
+    assert 0 == len(list((job.warehouse).rglob("damaged/*")))
+
+
+def test_a_backup_refuses_a_damaged_part_and_keeps_what_is_lost_in_mind(job: Job, tmp_path: Path) -> None:
+    content = victim(job, "verdicts").read_bytes()
+    flip(victim(job, "verdicts"))
+    with pytest.raises(Damaged, match="is damaged"):
+        backup(job, tmp_path / "backup")
+    victim(job, "verdicts").write_bytes(content)
+    victim(job, "criteria").unlink()
+    Warehouse(job.warehouse).database.unlink()
+    run(job, lambda: aggregate(job))
+    backup(job, tmp_path / "backup")
+    restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
+    restore(restored, tmp_path / "backup")
+
+    assert Warehouse(job.warehouse).losses() == Warehouse(restored.warehouse).losses() != []

@@ -1,0 +1,227 @@
+"""Removing single answers: they are gone for good, and the next run makes new ones by new calls."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.cli.main import main
+from tasks.config.settings import Job
+from tasks.exports import export_tables, import_tables
+from tasks.maintain.backup import backup, restore
+from tasks.maintain.compact import tidy
+from tasks.maintain.removal import Choice, remove
+from tasks.rules.errors import UsageError
+from tests.builders import good_row, job_on, write_jsonl
+from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Warehouse, WarehouseBusy, WarehouseError
+
+pytestmark = pytest.mark.slow
+
+COUNTS = """
+    select (select count(*) from responses) as responses, (select count(*) from verdicts) as verdicts,
+        (select count(*) from scores) as scores
+"""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with FaultServer() as running:
+        yield running
+
+
+def job_at(server: FaultServer, folder: Path) -> Job:
+    at = {"api_base": server.api_base, "max_tokens": 1000}
+    tasks = write_jsonl(folder.with_name("finance.jsonl"), [good_row("t1"), good_row("t2")])
+    return job_on(
+        tasks, folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
+        judges=[{"name": "openai/judge", "label": "judge", **at}], limits={"attempts": 2},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def job(server: FaultServer, tmp_path: Path) -> Job:
+    """Sampled and judged, one answer of it far too long."""
+    server.behaviour = rambling
+    job = job_at(server, tmp_path / "warehouse")
+    sampled(prepared(job))
+    judged(job)
+    return job
+
+
+def rambling(request: Request, number: int) -> Answer:
+    """The first answer to one of the questions never comes to its end."""
+    said = well_behaved(request, number)
+    is_struck = not is_judging(request) and "What does t1 cost?" in request["messages"][-1]["content"]
+    return Answer("blah " * 20_000) if is_struck and number == 0 else said
+
+
+def rows(job: Job, query: str) -> list[dict[str, Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
+
+
+def longest(job: Job) -> dict[str, Any]:
+    return rows(job, "select * from responses order by chars_alnum desc, response_id limit 1")[0]
+
+
+def in_ledger(job: Job, text: str) -> bool:
+    files = [path for path in (job.warehouse / "ledger").iterdir() if path.suffix != ".lock"]
+    return any(text.encode() in path.read_bytes() for path in files)
+
+
+def test_a_removed_answer_goes_with_its_verdicts_and_the_next_run_makes_a_new_one_by_new_calls(
+    job: Job, server: FaultServer
+) -> None:
+    (before,) = rows(job, COUNTS)
+    bad = longest(job)
+    assert bad["chars_alnum"] > 50_000
+    of_bad = f"where response_id = '{bad['response_id']}'"
+    n_verdicts = rows(job, f"select count(*) as n from verdicts {of_bad}")[0]["n"]
+    spend = rows(job, "select count(*) as n, sum(cost_usd) as usd from run_costs")
+
+    report = remove(job, Choice([bad["response_id"]]), "never ends")
+    assert report.rows == 1
+    (after,) = rows(job, COUNTS)
+    assert (after["responses"], after["verdicts"]) == (before["responses"] - 1, before["verdicts"] - n_verdicts)
+    assert rows(job, f"select count(*) as n from verdict_details {of_bad} and status <> 'not_judged'") == [{"n": 0}]
+    assert rows(job, "select response_id, reason from removals") == [
+        {"response_id": bad["response_id"], "reason": "never ends"}
+    ]
+    assert not in_ledger(job, "blah blah")
+    assert rows(job, "select count(*) as n, sum(cost_usd) as usd from run_costs") == spend
+
+    calls = len(server.book)
+    assert sampled(job).rows == 1
+    assert judged(job).rows == n_verdicts
+    assert len(server.book) == calls + 1 + n_verdicts
+    new = rows(job, f"select * from responses {of_bad}")[0]
+    assert new["text"] != bad["text"]
+    assert rows(job, COUNTS) == [before]
+    assert rows(job, f"select count(*) as n from verdicts {of_bad}") == [{"n": n_verdicts}]
+    Warehouse(job.warehouse).publish(must_rebuild=True)
+    assert rows(job, COUNTS) == [before]
+    assert (sampled(job).rows, judged(job).rows, len(server.book)) == (0, 0, calls + 1 + n_verdicts)
+
+
+def test_the_ledger_does_not_bring_a_removed_answer_back_even_if_it_still_holds_it(
+    job: Job, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when another file of the ledger holds the reply, or a backup of the ledger was put back."""
+    monkeypatch.setattr(
+        "tasks.maintain.removal.forget", lambda *_: __import__("tasks.llm.ledger.pruning").llm.ledger.pruning.Pruned()
+    )
+    bad = longest(job)
+    remove(job, Choice([bad["response_id"]]), "")
+    assert in_ledger(job, "blah blah")
+    assert sampled(job).rows == 1
+    assert longest(job)["chars_alnum"] < 50_000
+
+
+def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_back(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_tables(job, tmp_path / "before")
+    bad = longest(job)
+    remove(job, Choice([bad["response_id"]]), "")
+    (expected,) = rows(job, COUNTS)
+
+    backup(job, tmp_path / "backup")
+    restored = job.model_copy(update={"warehouse": tmp_path / "restored"})
+    restore(restored, tmp_path / "backup")
+    assert rows(restored, COUNTS) == [expected]
+    assert not in_ledger(restored, "blah blah")
+
+    export_tables(job, tmp_path / "exported")
+    other = job.model_copy(update={"warehouse": tmp_path / "other"})
+    import_tables(other, tmp_path / "exported")
+    assert rows(other, COUNTS) == [expected]
+    import_tables(job, tmp_path / "before")
+    assert rows(job, COUNTS) == [expected]
+
+    monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)
+    monkeypatch.setattr("warehouse.parts.compaction.GRACE_S", 0.0)
+    tidy(job)
+    tidy(job)
+    assert rows(job, COUNTS) == [expected]
+    assert bad["response_id"] not in _stored_ids(job)
+    Warehouse(job.warehouse).publish(must_rebuild=True)
+    assert rows(job, COUNTS) == [expected]
+
+
+def _without_grace(*given: Any, **named: Any) -> Any:
+    from warehouse.parts.compaction import compact
+
+    return compact(*given, **named | {"grace_s": 0.0})
+
+
+def _stored_ids(job: Job) -> set[str]:
+    import pyarrow.parquet as pq
+
+    parts = (job.warehouse / "parts" / "responses").rglob("*.parquet")
+    return {each for part in parts for each in pq.read_table(part, columns=["response_id"])["response_id"].to_pylist()}
+
+
+def test_a_kill_after_the_removal_was_noted_is_made_good_by_the_next_compaction(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: object) -> None:
+        raise KeyboardInterrupt
+
+    bad = longest(job)
+    with monkeypatch.context() as patched:
+        patched.setattr(Warehouse, "clean", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove(job, Choice([bad["response_id"]]), "")
+    tidy(job)
+    assert rows(job, f"select 1 from responses where response_id = '{bad['response_id']}'") == []
+    assert not in_ledger(job, "blah blah")
+    standing = Warehouse(job.warehouse).store.standing("responses")
+    assert all("blah" not in str(part.path.read_bytes()) for part in standing)
+
+
+def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*arguments: str, code: int = 0) -> str:
+        assert main(["remove", "response", *arguments, "--warehouse", str(job.warehouse)]) == code
+        captured = capsys.readouterr()
+        return captured.err if code else captured.out
+
+    n_responses = rows(job, "select count(*) as n from responses")[0]["n"]
+    bad = longest(job)
+    listed = json.loads(said("--longer-than", "50000", "--dry-run", "--json"))
+    assert {each["response_id"] for each in listed} == {
+        row["response_id"] for row in rows(job, "select response_id from responses where chars_alnum > 50000")
+    }
+    assert len(json.loads(said("--model", "a", "--trial", "1", "--dry-run", "--json"))) == n_responses
+    assert json.loads(said("--model", "b", "--dry-run", "--json")) == []
+    assert "name the responses to remove" in said(code=2)
+    assert "nothing-like-it: no stored response has this id" in said("nothing-like-it", code=2)
+    assert "1 responses removed" in said(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
+    assert "no stored response has this id" in said(bad["response_id"], code=2)
+
+
+def test_nothing_is_removed_while_a_part_is_damaged(job: Job) -> None:
+    (part,) = Warehouse(job.warehouse).store.standing("verdicts")
+    content = bytearray(part.path.read_bytes())
+    content[len(content) // 2] ^= 1
+    part.path.write_bytes(content)
+    wanted = Choice([longest(job)["response_id"]])
+
+    with pytest.raises(WarehouseError, match=f"{part.name}: is damaged; run `prbench aggregate` to repair it"):
+        remove(job, wanted, "too long")
+    assert not Warehouse(job.warehouse).store.standing("removals")
+
+    Warehouse(job.warehouse).verify()
+    remove(job, wanted, "too long")
+    assert [] == Warehouse(job.warehouse).losses()
+
+
+def test_nothing_is_removed_while_a_run_is_at_work(job: Job) -> None:
+    with Warehouse(job.warehouse).writing(), pytest.raises(WarehouseBusy):
+        remove(job, Choice([longest(job)["response_id"]]), "")
+    with pytest.raises(UsageError, match="name the responses"):
+        remove(job, Choice(), "")

@@ -1,0 +1,98 @@
+"""The made-up warehouse, built once for all tests and processes of a run."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from flows.report import write_report
+from tasks.config.settings import Job
+from tests.sharing import shared_folder
+from tests.tasks.report.browser import browsing
+from tests.tasks.report.drilldown.drilled import drill
+from tests.tasks.report.made_up.research import research_job as research_job_in
+from tests.tasks.report.made_up.world import report_world
+from warehouse.files.locks import file_lock
+
+
+@pytest.fixture(scope="session")
+def world_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job whose warehouse holds everything that a report can show; look, do not write."""
+    return _built(shared_folder(tmp_path_factory) / "report-world", report_world)
+
+
+@pytest.fixture(scope="session")
+def hostile_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """The same with an attack in every name and text (`attacks.py`)."""
+    return _built(shared_folder(tmp_path_factory) / "report-hostile", partial(report_world, hostile=True))
+
+
+@pytest.fixture(scope="session")
+def research_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job of another benchmark, whose warehouse holds a little of the first one too; look, do not write."""
+    return _built(shared_folder(tmp_path_factory) / "report-research", research_job_in)
+
+
+def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
+    """The job of a world; whoever asks first builds it, the others wait."""
+    with file_lock(folder / "lock", wait=True):
+        done = folder / "job.json"
+        if not done.exists():
+            done.write_text(build(folder).model_dump_json(), encoding="utf-8")
+        return Job.model_validate_json(done.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def world_site(world_job: Job) -> Path:
+    """The report of the made-up warehouse."""
+    return _site(world_job)
+
+
+@pytest.fixture(scope="session")
+def hostile_site(hostile_job: Job) -> Path:
+    """The report of the warehouse with an attack in every text."""
+    return _site(hostile_job)
+
+
+@pytest.fixture(scope="session")
+def research_site(research_job: Job) -> Path:
+    """The report of the other benchmark; the first one has none beside it."""
+    return _site(research_job)
+
+
+@pytest.fixture(scope="session")
+def world_drilldown(world_job: Job) -> Path:
+    """Its drill-down alone, with all earlier samplings to compare with."""
+    return _drilldown(world_job)
+
+
+@pytest.fixture(scope="session")
+def hostile_drilldown(hostile_job: Job) -> Path:
+    """The same of the warehouse with an attack in every text."""
+    return _drilldown(hostile_job)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium without a window; not for the whole session, since a thread that drives it can run no other loop."""
+    with browsing() as browser:
+        yield browser
+
+
+def _site(job: Job) -> Path:
+    """The folder of a benchmark's report, in a report folder `site`."""
+    folder = job.warehouse.parent / "site"
+    with file_lock(job.warehouse.parent / "lock", wait=True):
+        if not (folder / "index.html").exists():  # it is written last
+            write_report(job, folder)
+    return folder / job.settings.benchmark
+
+
+def _drilldown(job: Job) -> Path:
+    folder = job.warehouse.parent / "drilldown"
+    with file_lock(job.warehouse.parent / "lock", wait=True):
+        if not (folder / "verdicts.html").exists():  # it is written last
+            drill(job, folder)
+    return folder

@@ -1,0 +1,238 @@
+"""What the drill-down holds, against the stored rows themselves, put together in plain Python."""
+
+import string
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.settings import Job
+from tasks.report.addresses import criterion_key, entry_key, judging_key, task_key
+from tests.tasks.report.drilldown.drilled import Row, data, files
+from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS, PEOPLE
+from tests.tasks.report.made_up.texts import CANARY
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+Cell = tuple[str, str, int, str, int]
+"""Task, entry, trial, judging, place of the criterion."""
+_JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+
+
+@pytest.fixture(scope="module", params=["world", pytest.param("hostile", marks=pytest.mark.long)])
+def drilled(request: pytest.FixtureRequest) -> tuple[Job, Path, dict[str, Any]]:
+    """A job, its drill-down, and what the files of that hold."""
+    site = request.getfixturevalue(f"{request.param}_drilldown")
+    return request.getfixturevalue(f"{request.param}_job"), site, data(site)
+
+
+class Stored:
+    """The stored rows of the revision that a job shows."""
+
+    def __init__(self, job: Job) -> None:
+        revision = job.data.revision
+        with Warehouse(job.warehouse).reader() as reader:
+            of = {
+                name: [row for row in reader.rows(f"select * from {name}") if row["dataset_revision"] == revision]
+                for name in ("tasks", "criteria", "responses", "verdicts", "message_rows", "conversation_turns")
+            }
+        self.tasks = {row["task_id"]: row for row in of["tasks"] if row["is_admitted"]}
+        self.responses = {row["response_id"]: row for row in of["responses"] if row["task_id"] in self.tasks}
+        self.criteria: dict[str, list[Row]] = defaultdict(list)
+        for row in sorted(of["criteria"], key=lambda row: row["position"]):
+            self.criteria[row["task_id"]].append(row)
+        self.turns: dict[str, list[Row]] = defaultdict(list)
+        for row in sorted(of["message_rows"], key=lambda row: row["position"]):
+            self.turns[row["task_id"]].append(row)
+        self.openings = {row["task_id"]: row["prompt"] for row in of["conversation_turns"] if row["position"] == 0}
+        self.verdicts = dict(self._cells(of["verdicts"]))
+
+    def _cells(self, verdicts: list[Row]) -> Iterator[tuple[Cell, Row]]:
+        places = {
+            (task_id, row["criterion_id"], row["content_hash"]): row["position"]
+            for task_id, rows in self.criteria.items()
+            for row in rows
+        }
+        for row in verdicts:
+            place = places.get((row["task_id"], row["criterion_id"], row["criterion_hash"]))
+            if place is not None and row["response_id"] in self.responses:
+                response = self.responses[row["response_id"]]
+                yield (row["task_id"], entry_key(response), response["trial"], judging_key(row), place), row
+
+
+@pytest.fixture(scope="module")
+def stored(drilled: tuple[Job, Path, dict[str, Any]]) -> Stored:
+    return Stored(drilled[0])
+
+
+@pytest.fixture
+def held(drilled: tuple[Job, Path, dict[str, Any]]) -> dict[str, Any]:
+    return drilled[2]
+
+
+def test_every_admitted_task_is_listed_with_what_it_is_found_by(held: dict[str, Any], stored: Stored) -> None:
+    listed = {row["task_id"]: row for row in held["index"]["tasks"]}
+
+    assert stored.tasks.keys() == listed.keys()
+    for task_id, row in listed.items():
+        same = ("field", "topic", "turns", "splits", "decision_types", "economic_pathways", "expert")
+        assert {name: stored.tasks[task_id][name] for name in same} == {name: row[name] for name in same}
+        assert task_key(task_id) == row["key"]
+        assert len(stored.criteria[task_id]) == row["n_criteria"]
+        assert sorted({each["category"] for each in stored.criteria[task_id]}) == row["categories"]
+        assert stored.openings[task_id].startswith(row["opening"])
+    assert 0 < sum(row["is_hard"] for row in listed.values()) < len(listed)
+
+
+def test_the_conversation_and_the_criteria_are_as_they_were_sent(held: dict[str, Any], stored: Stored) -> None:
+    for task_id in stored.tasks:
+        part = held[f"task-{task_key(task_id)}"]["task"]
+        assert [(t["role"], t["content"]) for t in stored.turns[task_id]] == [
+            (turn["role"], turn["content"]) for turn in part["conversation"]
+        ]
+        same = ("criterion_id", "title", "category", "severity", "weight", "position")
+        assert [tuple(row[name] for name in same) for row in stored.criteria[task_id]] == [
+            tuple(each[name] for name in same) for each in part["criteria"]
+        ]
+        assert [criterion_key(row["criterion_id"]) for row in stored.criteria[task_id]] == [
+            each["key"] for each in part["criteria"]
+        ]
+
+
+def test_every_answer_stands_in_the_file_of_its_task_word_for_word(held: dict[str, Any], stored: Stored) -> None:
+    same = (
+        "status", "error", "text", "degraded", "chars_alnum", "completion_tokens", "cost_usd", "latency_s", "source",
+    )  # fmt: skip
+    expected = {
+        (row["task_id"], entry_key(row), row["trial"]): tuple(row[name] for name in same)
+        for row in stored.responses.values()
+    }
+    found = {
+        (task_id, entry, answer["trial"]): tuple(answer[name] for name in same)
+        for task_id in stored.tasks
+        for entry, part in held[f"task-{task_key(task_id)}"].items()
+        for answer in part.get("answers", ())
+    }
+
+    assert expected == found
+    assert {"ok", "refused", "truncated"} == {status for status, *_ in found.values()}
+
+
+def test_every_verdict_of_every_judge_stands_beside_its_answer(held: dict[str, Any], stored: Stored) -> None:
+    same = ("status", "explanation", "error")
+    found = {
+        (task_id, entry, verdict["trial"], verdict["judging"], verdict["position"]): tuple(verdict[n] for n in same)
+        for task_id in stored.tasks
+        for entry, part in held[f"task-{task_key(task_id)}"].items()
+        for verdict in part.get("verdicts", ())
+    }
+
+    assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == found
+    assert len({judging for *_, judging, _ in found}) == 4  # two judges, one of them twice, and people
+    assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in found.values()}
+
+
+def test_the_list_of_all_verdicts_has_a_letter_for_every_criterion_of_every_answer(
+    held: dict[str, Any], stored: Stored
+) -> None:
+    index, criteria = held["index"], held["criteria"]
+    assert [row["title"] for task in index["tasks"] for row in stored.criteria[task["task_id"]]] == criteria["title"]
+    places = [(task["task_id"], row["position"]) for task in index["tasks"] for row in stored.criteria[task["task_id"]]]
+    failed = {(r["task_id"], entry_key(r), r["trial"]) for r in stored.responses.values() if r["status"] != "ok"}
+    for entry in index["entries"]:
+        for judging, by_trial in held[f"entry-{entry['key']}"]["marks"].items():
+            for trial, marks in by_trial.items():
+                found = {place: index["statuses"][mark] for place, mark in zip(places, marks, strict=True)}
+                for (task_id, position), status in found.items():
+                    verdict = stored.verdicts.get((task_id, entry["key"], int(trial), judging, position))
+                    lost = (task_id, entry["key"], int(trial)) in failed
+                    assert status == (verdict["status"] if verdict else "no_response" if lost else "not_judged")
+
+
+def test_no_verdict_is_missing_from_the_list_of_all(held: dict[str, Any], stored: Stored) -> None:
+    listed = {
+        (entry["key"], int(trial), judging): len(marks) - marks.count("-") - marks.count("n")
+        for entry in held["index"]["entries"]
+        for judging, by_trial in held[f"entry-{entry['key']}"]["marks"].items()
+        for trial, marks in by_trial.items()
+    }
+    expected: dict[tuple[str, int, str], int] = defaultdict(int)
+    for _, entry, trial, judging, _ in stored.verdicts:
+        expected[entry, trial, judging] += 1
+
+    assert expected == {series: number for series, number in listed.items() if number}
+
+
+def test_scores_are_the_means_over_the_complete_trials_and_bounds_where_there_is_none(
+    held: dict[str, Any], stored: Stored
+) -> None:
+    index = held["index"]
+    n_complete: Counter[str] = Counter()
+    for judging, entry in product((each["key"] for each in index["judgings"]), index["entries"]):
+        blank = {"values": [None] * len(index["tasks"]), "bounds": {}}
+        shown = held[f"scores-{judging}"]["entries"].get(entry["key"], blank)
+        for place, task in enumerate(index["tasks"]):
+            scores = [_score(stored, task["task_id"], entry["key"], trial, judging) for trial in entry["trials"]]
+            complete = [score for score in scores if score is not None]
+            n_complete["all" if len(complete) == len(scores) else "some" if complete else "none"] += 1
+            if complete:
+                assert shown["values"][place] == pytest.approx(sum(complete) / len(complete), abs=1e-5)
+                assert str(place) not in shown["bounds"]
+            else:
+                assert shown["values"][place] is None
+                if shown is not blank:
+                    low, high = shown["bounds"][str(place)]
+                    assert low < high
+    assert min(n_complete[each] for each in ("all", "some", "none")) > 2
+
+
+def _score(stored: Stored, task_id: str, entry: str, trial: int, judging: str) -> float | None:
+    rubric = stored.criteria[task_id]
+    verdicts = [stored.verdicts.get((task_id, entry, trial, judging, row["position"])) for row in rubric]
+    if any(verdict is None or verdict["value"] is None for verdict in verdicts):
+        return None
+    points = sum(row["weight"] * verdict["value"] for row, verdict in zip(rubric, verdicts, strict=True) if verdict)
+    return points / sum(row["weight"] for row in rubric if row["weight"] > 0)
+
+
+def test_points_stand_beside_the_verdicts_that_they_are_made_of(held: dict[str, Any], stored: Stored) -> None:
+    for task_id in stored.tasks:
+        for entry, part in held[f"task-{task_key(task_id)}"].items():
+            for points in part.get("points", ()):
+                expected = _score(stored, task_id, entry, points["trial"], points["judging"])
+                assert points["value"] == (None if expected is None else pytest.approx(expected))
+                if expected is None:
+                    assert points["points_lower"] < points["points_upper"]
+                    assert points["n_decided"] < points["n_wanted"]
+                else:
+                    assert points["points"] / points["positive"] == pytest.approx(expected)
+
+
+def test_earlier_samplings_can_be_compared_with_and_are_called_so(held: dict[str, Any], stored: Stored) -> None:
+    entries = held["index"]["entries"]
+    nightly = [entry for entry in entries if DROPPING in entry["label"]]
+
+    assert len({entry["label"] for entry in entries}) == len(entries)
+    assert [False] + [True] * (len(NIGHTS) - 1) == sorted(entry["is_also"] for entry in nightly)
+    assert NIGHTS[-1] in next(entry["vintage"] for entry in nightly if not entry["is_also"])
+
+
+def test_people_are_among_the_judges(held: dict[str, Any]) -> None:
+    assert [label for each in held["index"]["judgings"] if PEOPLE in (label := each["label"])]
+
+
+def test_no_canary_is_in_any_file(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
+    _, site, held = drilled
+
+    assert [] == [name for name, content in files(site).items() if CANARY.encode() in content]
+    assert CANARY not in repr(held)
+
+
+def test_what_stands_in_a_data_file_can_end_no_script(drilled: tuple[Job, Path, dict[str, Any]]) -> None:
+    plain = frozenset((string.ascii_letters + string.digits + '+/=-."{}[](),:;\n').encode())
+
+    assert [] == [name for name, content in files(drilled[1] / "data").items() if set(content) - plain]

@@ -1,0 +1,160 @@
+"""Markdown of answers as HTML: what is Markdown is set, what is not is text, and nothing can do anything."""
+
+import re
+import time
+from html.parser import HTMLParser
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.report.drilldown import markdown
+from tasks.report.drilldown.markdown import as_html
+from tests.tasks.report.made_up.attacks import ATTACKS
+
+MANY = 10_000
+ELEMENTS = {
+    "p", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong", "del", "table", "thead",
+    "tbody", "tr", "th", "td", "a", "hr", "br",
+}  # fmt: skip
+PIECES = (
+    "[", "](", ")", "![", "<", ">", "</", "<a href=", "javascript:", "&#106;avascript:", "http://x", "//x",
+    "data:text/html,", "&lt;", "&", "'", '"', " onclick=x", "`", "```\n", "**", "_", "~~", "\n", "\n\n", "> ", "- ",
+    "1. ", "# ", "    ", "|", "|-|-|\n", "a", " ", "\\", "[r]: ", "[r]", "\t", "\x00",
+    "\ufdd0", "\ufdd1", "\u202e", "<!--", "-->", "<script>",
+    "style=x", "\ud7ff", "é",
+)  # fmt: skip
+LONG = {
+    "brackets": "[" * MANY, "pairs of brackets": "[" * MANY + "]" * MANY, "links": "[a](" * MANY, "images": "![" * MANY,
+    "quotations": ">" * MANY + "x", "lists": "1. " * MANY + "x", "quoted lists": "> - " * MANY + "x",
+    "pipes": "|" * MANY + "\n" + "|-" * MANY + "\n" + ("|" * MANY + "\n") * 3,
+    "rows": "|a" * 100 + "\n" + "|-" * 100 + "\n" + "|x\n" * MANY, "backticks": "`a``" * MANY,
+    "stars": "*a **b " * MANY, "underlines": "*a _" * MANY, "tildes": "~~a~" * MANY,
+    "elements": "<b>" * MANY, "entities": "&amp" * MANY,
+    "references": "[a]: " + "u" * MANY + "\n\n" + "[a]" * MANY, "two megabytes": "word *and* `code`\n\n" * 105_000,
+    "two megabytes of quotations": ">" * 2_000_000, "two megabytes of brackets": "[" * 2_000_000,
+}  # fmt: skip
+
+
+class Seen(HTMLParser):
+    """The elements, attributes and text of HTML."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.others: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words += data
+
+    def handle_comment(self, data: str) -> None:
+        self.others.append(data)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
+
+
+def faults(html: str) -> list[object]:
+    """What HTML holds that it must not."""
+    seen = Seen(html)
+    wrong: list[object] = [each for each in seen.elements if each[0] not in ELEMENTS]
+    for tag, attributes in seen.elements:
+        allowed = {"a": {"href", "target", "rel"}, "ol": {"start"}}.get(tag, set())
+        wrong += [(tag, name) for name in attributes if name not in allowed]
+        if tag == "a":
+            assert (attributes["target"], attributes["rel"]) == ("_blank", "noopener noreferrer nofollow")
+            wrong += [href for href in [attributes.get("href")] if href and not re.match(r"(https?|mailto):", href)]
+    return wrong + seen.others
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize(
+    "around", ["{}", "> - {}", "**{}**", "[{}](http://x)", "[x]({})", "|a|\n|-|\n|{}|", "`{}", "<{}>"]
+)
+def test_an_attack_becomes_nothing_but_text_and_harmless_elements(attack: str, around: str) -> None:
+    html = as_html(around.replace("{}", attack))
+
+    assert html is not None
+    assert [] == faults(html)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_nothing_that_can_be_put_together_becomes_more_than_harmless_elements(text: str) -> None:
+    html = as_html(text)
+
+    assert html is not None
+    assert [] == faults(html)
+    assert "\ufdd0" not in html
+    assert "\ufdd1" not in html
+
+
+@given(st.text())
+def test_any_text_at_all_is_set_without_an_error(text: str) -> None:
+    assert [] == faults(as_html(text) or "")
+
+
+def test_html_in_an_answer_is_shown_as_it_was_written() -> None:
+    text = "Use <b>bold</b> & <script>alert(1)</script>, `<i>` and\n\n    <pre>\n"
+
+    assert "Use <b>bold</b> & <script>alert(1)</script>, <i> and\n<pre>\n\n" == Seen(as_html(text) or "").words
+
+
+def test_markdown_is_set() -> None:
+    text = "# Head\n\nA **b** *c* ~~d~~ `e`  \nf\n\n3. g\n4. h\n\n> i\n\n|j|k|\n|-|-:|\n|1|2|\n\n```py\nl < m\n```\n"
+
+    found = [name for name, _ in Seen(as_html(text) or "").elements]
+
+    assert found == [
+        "h4", "p", "strong", "em", "del", "code", "br", "ol", "li", "li", "blockquote", "p", "table", "thead", "tr",
+        "th", "th", "tbody", "tr", "td", "td", "pre", "code",
+    ]  # fmt: skip
+
+
+def test_a_link_opens_elsewhere_and_an_image_is_a_link_and_not_loaded() -> None:
+    seen = Seen(as_html("![chart](https://example.org/a.png) [b](mailto:x@example.org) [c](/local) [d](ftp://x)") or "")
+
+    assert ["https://example.org/a.png", "mailto:x@example.org", None, None] == [
+        attributes.get("href") for name, attributes in seen.elements if name == "a"
+    ]
+    assert seen.words.strip() == "!chart b c d"
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_text_made_to_take_long_is_set_or_given_up_at_once(name: str) -> None:
+    began_s = time.process_time()
+    html = as_html(LONG[name])
+
+    assert time.process_time() - began_s < 5
+    assert html is None or len(html) <= 2_000_000
+
+
+def test_what_is_nested_too_deep_or_too_long_is_left_as_text() -> None:
+    assert as_html("> " * 16 + "x") is not None
+    assert as_html("> " * 17 + "x") is None
+    assert as_html("a" * 200_000) is not None
+    assert as_html("a" * 200_001) is None
+
+
+def test_a_library_that_panics_leaves_the_text_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    class PanicException(BaseException):
+        """The name that it has in libraries in Rust."""
+
+    def fail(error: BaseException) -> None:
+        monkeypatch.setattr(markdown, "_parser", lambda: lambda _: (_ for _ in ()).throw(error))
+
+    fail(PanicException())
+    assert as_html("text") is None
+    fail(KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        as_html("text")
+
+
+@pytest.mark.parametrize(("before", "after"), product(("", "a ", "[", "*", "|"), repeat=2))
+def test_an_open_code_span_in_an_open_link_is_set(before: str, after: str) -> None:
+    assert as_html(f"{before}[`{after}") is not None

@@ -1,0 +1,320 @@
+"""The drill-down in a real browser: search, sort, filter, compare, and a link to every verdict."""
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator
+
+from tasks.config.settings import Job
+from tasks.report.addresses import task_key
+from tests.tasks.report.browser import PHONE, Visit, visiting
+from tests.tasks.report.drilldown.drilled import data
+from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def visit(browser: Browser, world_drilldown: Path) -> Iterator[Visit]:
+    """A visit, at the end of which nothing may have been wrong."""
+    with visiting(browser, world_drilldown) as visit:
+        yield visit
+        assert visit.faults == []
+
+
+@pytest.fixture(scope="module")
+def held(world_drilldown: Path) -> dict[str, Any]:
+    """What the data files hold."""
+    return data(world_drilldown)
+
+
+def entry(held: dict[str, Any], label: str) -> dict[str, Any]:
+    return next(each for each in held["index"]["entries"] if each["label"] == label)
+
+
+def texts(cells: Locator) -> list[str]:
+    return [" ".join(text.split()) for text in cells.all_inner_texts()]
+
+
+def test_attacks_in_answers_explanations_titles_and_names_do_nothing(browser: Browser, hostile_drilldown: Path) -> None:
+    tasks = data(hostile_drilldown)["index"]["tasks"]
+    with visiting(browser, hostile_drilldown) as visit:
+        visit.open(f"task.html#task={tasks[0]['key']}")
+        visit.page.locator("[name=b]").select_option(index=2)
+        for task in tasks[1:12]:
+            visit.page.locator("#next").click()
+            visit.page.wait_for_function("(id) => document.querySelector('h1').textContent === id", arg=task["task_id"])
+            visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            for link in visit.page.locator(".markdown a:visible").all()[:1]:
+                link.hover()
+        visit.page.locator("#as-text").check()
+        visit.page.locator(".decision .anchor").first.click()
+        visit.page.locator("td.marked pre, .marked").first.wait_for()
+
+        assert visit.faults == []
+        addresses = visit.value("[...document.querySelectorAll('.markdown a[href]')].map((each) => each.href)")
+        assert [] == [each for each in addresses if not re.match("(https?|mailto):", each)]
+
+
+def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visit: Visit, held: dict[str, Any]) -> None:
+    visit.open("tasks.html")
+    visit.page.locator("[name=field]").select_option("Legal")
+    visit.page.locator("[name=hard]").select_option("yes")
+    visit.page.locator("[name=words]").fill("LEGAL-3")
+    legal = [task for task in held["index"]["tasks"] if task["field"] == "Legal" and task["is_hard"]]
+    expected = [task["task_id"] for task in legal if "legal-3" in task["task_id"]]
+
+    assert 1 < len(expected) < 10
+    assert texts(visit.page.locator("tbody th a")) == expected
+    assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(held['index']['tasks'])} tasks"]
+    visit.page.reload()
+    visit.page.wait_for_selector("html[data-drawn]", state="attached")
+    assert texts(visit.page.locator("tbody th a")) == expected
+    visit.page.get_by_role("button", name="Reset").click()
+    n_tasks = len(held["index"]["tasks"])
+    visit.page.wait_for_function("(n) => document.querySelectorAll('tbody tr').length === n", arg=n_tasks)
+
+
+@pytest.mark.parametrize("how", ["click", "Enter"])
+def test_tasks_are_sorted_by_any_column_and_what_is_missing_stays_last(
+    visit: Visit, held: dict[str, Any], how: str
+) -> None:
+    visit.open("tasks.html")
+    key = entry(held, "dogwood-open")["key"]
+    judging = next(each for each in held["index"]["judgings"] if each["label"] == "mild-judge")
+    values = held[f"scores-{judging['key']}"]["entries"][key]["values"]
+    visit.page.get_by_role("combobox", name="Judge").select_option(judging["label"])
+    visit.page.locator(f"td[data-model='{key}']", has_text=" to ").first.wait_for()
+    heading = visit.page.locator(f"th[data-name='{key}'] button")
+    known = [value for value in values if value is not None]
+    for order in (sorted(known, reverse=True), sorted(known)):
+        heading.click() if how == "click" else heading.press("Enter")
+        cells = [text.replace("−", "-") for text in texts(visit.page.locator(f"td[data-model='{key}']"))]
+        assert cells[: len(known)] == [f"{value:.2f}" for value in order]
+        assert all(" to " in cell for cell in cells[len(known) :])
+        assert 5 < len(known) < len(cells) == len(values)
+    assert visit.page.locator(f"th[data-name='{key}']").get_attribute("aria-sort") == "ascending"
+
+
+def test_chosen_models_are_the_columns(visit: Visit) -> None:
+    visit.open("tasks.html")
+    visit.page.locator("summary", has_text="Models").click()
+    visit.page.get_by_role("button", name="none").click()
+    visit.page.get_by_label("birch-2").check()
+
+    visit.page.wait_for_function("() => document.querySelectorAll('th.model').length === 1")
+    assert texts(visit.page.locator("th.model")) == ["birch-2"]
+
+
+def test_arrows_go_from_task_to_task_and_enter_opens_one(visit: Visit, held: dict[str, Any]) -> None:
+    visit.open("tasks.html")
+    visit.page.locator("tbody th a").first.focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp", "Enter"):
+        visit.page.keyboard.press(key)
+
+    visit.page.wait_for_url("**/task.html#*")
+    visit.page.wait_for_selector("html[data-drawn]", state="attached")
+    assert visit.page.locator("h1").inner_text() == held["index"]["tasks"][1]["task_id"]
+
+
+def test_a_click_on_a_score_opens_the_answer_that_it_is_of(visit: Visit, held: dict[str, Any]) -> None:
+    visit.open("tasks.html")
+    visit.page.locator(f"td[data-model='{entry(held, 'cedar-mini')['key']}']").nth(2).click()
+
+    visit.page.wait_for_url("**/task.html#*")
+    visit.page.wait_for_selector("html[data-drawn]", state="attached")
+    assert visit.page.locator("h1").inner_text() == held["index"]["tasks"][2]["task_id"]
+    assert "cedar-mini" in visit.page.locator("#answers h3").inner_text()
+
+
+def test_the_answer_is_set_as_markdown_or_shown_word_for_word(visit: Visit, held: dict[str, Any]) -> None:
+    task = held["index"]["tasks"][0]
+    who = entry(held, "alder-large")
+    answer = held[f"task-{task['key']}"][who["key"]]["answers"][1]
+    visit.open(f"task.html#task={task['task_id']}&a={who['key']}&ta=2")
+
+    assert "**" in answer["text"]
+    assert visit.page.locator("#answers .markdown strong").count() > 1
+    visit.page.locator("#as-text").check()
+    assert visit.page.locator("#answers .exact").text_content() == answer["text"]
+
+
+def test_neighbours_are_a_click_away_with_the_same_models(visit: Visit, held: dict[str, Any]) -> None:
+    tasks, who = held["index"]["tasks"], entry(held, "birch-2")
+    visit.open(f"task.html#task={tasks[1]['key']}&a={who['key']}")
+    visit.page.locator("#next").click()
+    visit.page.locator("h1", has_text=tasks[2]["task_id"]).wait_for()
+    visit.page.go_back()
+    visit.page.locator("h1", has_text=tasks[1]["task_id"]).wait_for()
+    visit.page.locator("#previous").click()
+    visit.page.locator("h1", has_text=tasks[0]["task_id"]).wait_for()
+
+    assert "birch-2" in visit.page.locator("#answers h3").inner_text()
+    assert not visit.page.locator("#previous").is_visible()
+
+
+def _flips(held: dict[str, Any], task: dict[str, Any], one: str, other: str) -> dict[tuple[int, str], tuple[str, str]]:
+    """Place and judging of every verdict that both sides have in their first trial, and that differs."""
+    sides = [
+        {(each["position"], each["judging"]): each["status"] for each in part["verdicts"] if each["trial"] == 1}
+        for part in (held[f"task-{task['key']}"][key] for key in (one, other))
+    ]
+    decided = {"met", "unmet"}
+    return {
+        cell: (sides[0][cell], sides[1][cell])
+        for cell in sides[0].keys() & sides[1].keys()
+        if sides[0][cell] != sides[1][cell] and {sides[0][cell], sides[1][cell]} <= decided
+    }
+
+
+def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit: Visit, held: dict[str, Any]) -> None:
+    task = held["index"]["tasks"][0]
+    one, other = entry(held, "alder-large")["key"], entry(held, "cedar-mini")["key"]
+    flips = _flips(held, task, one, other)
+    titles = {each["position"]: each["title"] for each in held[f"task-{task['key']}"]["task"]["criteria"]}
+    visit.open(f"task.html#task={task['key']}&a={one}")
+    visit.page.locator("[name=b]").select_option(other)
+    visit.page.locator("[name=show]").select_option("flips")
+
+    n_criteria = len({place for place, _ in flips})
+    visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
+    assert len(flips) > 3
+    assert texts(visit.page.locator("#criteria .title")) == [titles[place] for place in sorted({p for p, _ in flips})]
+    assert sorted(texts(visit.page.locator("td .flip"))) == sorted(f"⇄ {a} → {b}" for a, b in flips.values())
+    assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
+
+
+def test_a_drop_between_two_nights_can_be_read_verdict_by_verdict(visit: Visit, held: dict[str, Any]) -> None:
+    nights = [each for each in held["index"]["entries"] if each["label"].startswith(DROPPING)]
+    before, after = (next(e for e in nights if e["vintage"].startswith(night)) for night in (NIGHTS[3], NIGHTS[4]))
+    task = max(held["index"]["tasks"], key=lambda t: len(_flips(held, t, before["key"], after["key"])))
+    visit.open(f"task.html#task={task['key']}&a={before['key']}&b={after['key']}&show=flips")
+
+    found = texts(visit.page.locator("td .flip"))
+    assert len(found) == len(_flips(held, task, before["key"], after["key"])) > 2
+    assert found.count("⇄ met → unmet") > found.count("⇄ unmet → met")
+    assert "(earlier)" in visit.page.locator("[name=a]").locator("option:checked").inner_text()
+
+
+def test_what_could_not_be_decided_says_why_and_is_never_called_unmet(visit: Visit, held: dict[str, Any]) -> None:
+    key = task_key("finance-13")
+    visit.open(f"task.html#task={key}&a={entry(held, 'cedar-mini')['key']}&show=failures")
+    badges = texts(visit.page.locator("#criteria tbody tr:nth-child(2) .badge"))
+
+    assert badges == [f"⚠ {cause}" for cause in (
+        "parse error", "refused", "truncated", "context length", "timeout", "provider error",
+    )]  # fmt: skip
+    assert "no reply within 600 s" in visit.page.locator("#criteria").inner_text()
+    score = visit.page.locator("#points tbody tr").first.inner_text()
+    assert re.search(r"0\.\d+ to 0\.\d+\s+\d+ to \d+ of \d+\s+8 of 14", score)
+
+
+def test_an_answer_that_failed_is_shown_as_that(visit: Visit, held: dict[str, Any]) -> None:
+    one, other = entry(held, "dogwood-open")["key"], entry(held, "birch-2")["key"]
+    visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
+
+    assert "No answer: truncated." in visit.page.locator("#answers article").first.inner_text()
+    assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
+    assert visit.page.locator("td .flip").count() == 0
+
+
+def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
+    browser: Browser, world_drilldown: Path, world_job: Job, held: dict[str, Any]
+) -> None:
+    task, who = held["index"]["tasks"][3], entry(held, "birch-2")
+    part = held[f"task-{task['key']}"]
+    with visiting(browser, world_drilldown) as visit:
+        visit.open(f"task.html#task={task['key']}&a={who['key']}")
+        anchor = visit.page.locator("#criteria tbody").nth(8).locator(".anchor").first
+        address = anchor.evaluate("(link) => link.href")
+    with visiting(browser, world_drilldown, PHONE) as visit:
+        visit.page.goto(address)
+        visit.page.wait_for_selector("html[data-drawn]", state="attached")
+        marked = visit.page.locator("td.marked")
+        verdict = next(v for v in part[who["key"]]["verdicts"] if (v["trial"], v["position"], v["judging"]) == (
+            1, 8, held["index"]["main"],
+        ))  # fmt: skip
+
+        assert visit.faults == []
+        assert marked.count() == 1
+        assert verdict["explanation"] in marked.inner_text()
+        box = marked.bounding_box()
+        assert box is not None
+        assert 0 <= box["y"] < PHONE[1]
+        command = visit.page.locator(".query pre").text_content() or ""
+    with Warehouse(world_job.warehouse).reader() as reader:
+        query = command.partition('"')[2].rpartition('"')[0]
+        found = {(row["criterion_id"], row["trial"]) for row in reader.rows(query)}
+    assert found == {(part["task"]["criteria"][8]["criterion_id"], 1)}
+
+
+def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict[str, Any]) -> None:
+    visit.open("verdicts.html")
+    rows = [
+        (held["index"]["statuses"][mark], place)
+        for each in held["index"]["entries"]
+        if not each["is_also"]
+        for marks in held[f"entry-{each['key']}"]["marks"].get(held["index"]["main"], {}).values()
+        for place, mark in enumerate(marks)
+    ]
+    shown = [row for row in rows if row[0] != "not_judged"]
+    count = visit.page.locator("#count")
+    assert count.get_attribute("data-total") == str(len(shown))
+    assert visit.page.locator("tbody tr").count() == 200
+    visit.page.locator("#more").click()
+    assert visit.page.locator("tbody tr").count() == 400
+
+    criteria = held["criteria"]
+    category = criteria["category"]["labels"].index("Handling Uncertainty")
+    visit.page.locator("[name=status]").select_option("unmet")
+    visit.page.locator("[name=category]").select_option("Handling Uncertainty")
+    visit.page.locator("[name=words]").fill("certainty FACTS")
+    expected = [
+        place for status, place in shown
+        if status == "unmet" and criteria["category"]["numbers"][place] == category
+        and all(word in criteria["title"][place].lower() for word in ("certainty", "facts"))
+    ]  # fmt: skip
+    visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
+    assert 10 < len(expected) < 1000
+    assert set(texts(visit.page.locator("tbody .badge"))) == {"✗ unmet"}
+
+
+def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
+    visit.open("verdicts.html#status=undecided&words=")
+    visit.page.get_by_role("combobox", name="Judge").select_option("")
+    row = visit.page.locator("tbody tr", has_text="timeout").first
+    row.get_by_role("link").click()
+
+    visit.page.wait_for_url("**/task.html#*")
+    visit.page.locator("td.marked", has_text="no reply within 600 s").wait_for()
+    assert "timeout" in visit.page.locator("td.marked").inner_text()
+
+
+def test_data_that_is_missing_is_told_on_the_page(browser: Browser, world_drilldown: Path, tmp_path: Path) -> None:
+    site = shutil.copytree(world_drilldown, tmp_path / "site")
+    next(site.glob("data/scores-*.js")).unlink()
+    for path in site.glob("data/scores-*.js"):
+        path.unlink()
+    (site / "data/criteria.js").write_text('prbench.give("criteria","bm90IGd6aXA=");\n')
+    with visiting(browser, site) as visit:
+        visit.open("tasks.html")
+        assert "cannot be loaded" in visit.page.get_by_role("alert").inner_text()
+        visit.open("verdicts.html")
+        assert visit.page.get_by_role("alert").inner_text()
+        assert visit.value("window.attacked") is None
+
+
+def test_a_report_that_was_renewed_under_an_open_page_is_noticed(
+    browser: Browser, world_drilldown: Path, hostile_drilldown: Path, tmp_path: Path
+) -> None:
+    site = shutil.copytree(world_drilldown, tmp_path / "site")
+    shutil.copyfile(hostile_drilldown / "data/criteria.js", site / "data/criteria.js")
+    with visiting(browser, site) as visit:
+        visit.open("verdicts.html")
+
+        assert "reload the page" in visit.page.get_by_role("alert").inner_text()

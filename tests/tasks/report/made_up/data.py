@@ -1,0 +1,67 @@
+"""The data set of the made-up warehouse as files, and the job that is configured for it."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from tasks.benchmarks.prbench import BENCHMARK
+from tasks.config.settings import Job
+from tests.builders import job_on, write_jsonl
+from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of
+from tests.tasks.report.made_up.matters import MATTERS
+from tests.tasks.report.made_up.operations import N_CONTROL
+from tests.tasks.report.made_up.results import Asked
+from tests.tasks.report.made_up.texts import hub_task
+
+N_TASKS = sum(matter.n_tasks for matter in MATTERS)
+_REFUSED, _REFUSED_CRITERIA = N_TASKS, 7
+"""Number of the task that has too few criteria."""
+_JUDGE_PRICES = (1.1, 0.4)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What everybody is called in a world: the label by the name in `contenders.py`, and the vintage by the night."""
+
+    labels: dict[str, str]
+    nights: dict[str, str]
+
+
+def write_data(folder: Path, taint: Taint, every: int = 1) -> list[Asked]:
+    """Write the splits with every so manieth task; the tasks in order, the one that will be refused last."""
+    folder.mkdir(parents=True)
+    topics = {matter.topic: taint(matter.topic) for matter in MATTERS}
+    matters = [matter for matter in MATTERS for _ in range(matter.n_tasks)] + [MATTERS[0]]
+    asked, rows = [], {}
+    for number, matter in list(enumerate(matters))[::every]:
+        task_id = taint(f"{matter.field.lower()}-{number:02}")
+        row = hub_task(matter, task_id, number, taint, _REFUSED_CRITERIA if number == _REFUSED else None)
+        rows[number] = row | {"topic": topics[matter.topic]}
+        asked.append(Asked(number, matter, BENCHMARK.parse_row(rows[number])))
+    for field in ("Finance", "Legal"):
+        numbers = [each.number for each in asked if each.matter.field == field]
+        write_jsonl(folder / f"{field.lower()}.jsonl", [rows[number] for number in numbers])
+        write_jsonl(folder / f"{field.lower()}_hard.jsonl", [rows[number] for number in _hardest(numbers)])
+    return asked
+
+
+def _hardest(numbers: list[int]) -> list[int]:
+    """The half of the tasks that somebody took for hard, who was mistaken now and then."""
+    taken = {number: difficulty(number) + random.Random(f"hard {number}").gauss(0, 0.4) for number in numbers}
+    whole = [number for number in numbers if number != _REFUSED]
+    return sorted(sorted(whole, key=lambda number: -taken[number])[: len(whole) // 2])
+
+
+def job_for(data: Path, warehouse: Path, names: Names) -> Job:
+    """The job of the last night; nothing listens where its models are."""
+    models = [{**each.settings, "label": names.labels[each.label]} for each in CONTENDERS]
+    judges = [
+        {"name": f"hosted_vllm/{judge}", "label": names.labels[judge], "api_base": "http://127.0.0.1:9/v1",
+         "price": {"input_usd_per_mtok": price, "output_usd_per_mtok": 4 * price}}
+        for judge, price in zip(JUDGES, _JUDGE_PRICES, strict=True)
+    ]  # fmt: skip
+    return job_on(
+        data, warehouse, run_id=run_of(NIGHTS[-1]), models=models, judges=judges, trials=2,
+        drift={"verdicts": N_CONTROL, "min_agreement": 0.8}, hard_subset={"share": 0.5, "min_coverage": 0.8},
+    )  # fmt: skip

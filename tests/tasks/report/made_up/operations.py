@@ -1,0 +1,144 @@
+"""What was watched around the made-up results: the first judge's control set, and the checks."""
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from tasks.benchmarks import load_benchmark
+from tasks.benchmarks.prbench import SEVERITIES
+from tasks.config.policies import default_policy, expectations_of
+from tasks.rules.identity import digest
+from tasks.rules.records import Criterion, Task
+from tasks.rules.statistics.control import METHOD, Night, limits
+from tests.builders import row
+from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, NIGHTS, run_of
+from tests.tasks.report.made_up.results import BASE_RUN, CAUSES, Row
+
+N_CONTROL = 60
+_DRIFT_SHARE, _USUAL_SHARE = 0.6, 0.03
+"""In the night of the drift so much of what was unmet is called met; else so much of all is decided otherwise."""
+_FAILED_SHARE = 0.005
+
+
+def control_rows(
+    verdicts: Sequence[Row], conversations: dict[str, str], nights: dict[str, str]
+) -> dict[str, list[Row]]:
+    """A judge's control set, chosen of its verdicts, what it decided on it night by night, and the limits.
+
+    `nights` are the labels of the nights, by day.
+    """
+    decided = [each for each in verdicts if each["value"] is not None and each["trial"] == 1]
+    chosen = decided[:: len(decided) // N_CONTROL][:N_CONTROL]
+    set_id = digest("control set", [each["verdict_id"] for each in chosen])
+    same = (
+        "dataset_revision", "task_id", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
+        "response_id", "verdict_id", "criterion_id", "criterion_hash", "model", "trial", "vintage",
+    )  # fmt: skip
+    members = [
+        row(
+            "control_set", set_id=set_id, conversation_id=conversations[each["task_id"]], first_value=each["value"],
+            run_id=BASE_RUN, created_at=chosen[0]["created_at"], **{name: each[name] for name in same},
+        )
+        for each in chosen
+    ]  # fmt: skip
+    again = [
+        row(
+            "control_verdicts",
+            set_id=set_id,
+            judge_vintage=label,
+            explanation=each["explanation"],
+            served_model=each["judge"],
+            run_id=run_of(night),
+            created_at=datetime.fromisoformat(f"{night}T01:25Z"),
+            **{name: each[name] for name in same if name != "verdict_id"},
+            **_decided_anew(each, night, is_drift=night == DRIFT_NIGHT),
+        )
+        for night, label in nights.items()
+        for each in chosen
+    ]
+    return {"control_set": members, "control_verdicts": again, "control_limits": _limits(set_id, chosen, again)}
+
+
+def _decided_anew(first: Row, night: str, *, is_drift: bool) -> Row:
+    dice = random.Random(f"control {first['criterion_id']} {first['task_id']} {night}")
+    value = first["value"]
+    if is_drift:
+        value = 1.0 if dice.random() < _DRIFT_SHARE else value
+    elif dice.random() < _USUAL_SHARE:
+        value = 1 - value
+    called = {
+        "cost_usd": first["cost_usd"], "prompt_tokens": first["prompt_tokens"], "cached_tokens": 0,
+        "completion_tokens": 60,
+    }  # fmt: skip
+    if dice.random() < _FAILED_SHARE:
+        return {"status": "parse_error", "value": None, "error": CAUSES["parse_error"], **called}
+    return {"status": "met" if value else "unmet", "value": value, **called}
+
+
+def _limits(set_id: str, chosen: Sequence[Row], again: Sequence[Row]) -> list[Row]:
+    first = {(each["response_id"], each["criterion_id"]): each["value"] for each in chosen}
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for each in again:
+        if each["value"] is not None:
+            counts[each["judge_vintage"]].append(each["value"] == first[each["response_id"], each["criterion_id"]])
+    nights = [Night(label, len(alike), sum(alike), 0.8) for label, alike in counts.items()]
+    return [
+        row(
+            "control_limits", set_id=set_id, night=night.label, n_decided=night.n_decided,
+            n_agreeing=night.n_agreeing, min_agreement=night.bar, method=METHOD, centre=expected.centre,
+            lower_limit=expected.lower_limit, cause=expected.cause,
+        )
+        for night, expected in zip(sorted(nights, key=lambda each: each.label), limits(nights), strict=True)
+    ]  # fmt: skip
+
+
+def check_rows(revision: str, tasks: Sequence[Task], refused: str, made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The checks of the last night: two that failed with their keys, and the task that was refused for one of them."""
+    benchmark = load_benchmark("prbench")
+    failing = {
+        "criteria_per_task": [refused],
+        "weight_in_band": _keys(tasks, lambda _, each: not _is_in_band(each)),
+        "category_known": _keys(tasks, lambda field, each: each.category not in _known(field, "category")),
+        "labels_known": [
+            task.task_id for task in tasks if not set(task.decision_types) <= _known(task.field, "decision_type")
+        ],
+    }
+    judged = {(each["response_id"], each["judge"], each["judge_trial"]) for each in made["verdicts"]}
+    sizes = {
+        "rubrics": len(tasks), "criteria": sum(len(task.criteria) for task in tasks), "judged_responses": len(judged),
+        "responses": len(made["responses"]), "verdicts": len(made["verdicts"]),
+    }  # fmt: skip
+    run_id, now = run_of(NIGHTS[-1]), datetime.fromisoformat(f"{NIGHTS[-1]}T00:59:00+00:00")
+    checks = [
+        row(
+            "checks", run_id=run_id, dataset_revision=revision, suite=each.suite, check_name=each.check,
+            expectation=each.text, table_name=each.table, severity=default_policy(each), success=not keys,
+            n_evaluated=sizes[each.table], n_failed=len(keys), failing_keys=keys, created_at=now,
+        )
+        for each in expectations_of(benchmark)
+        for keys in [failing.get(each.check, [])]
+    ]  # fmt: skip
+    refusal = row(
+        "refusals", run_id=run_id, dataset_revision=revision, task_id=refused, check_name="criteria_per_task",
+        severity="quarantine", detail=f"a task has 10 to 30 criteria: {refused}: n_criteria is 7", created_at=now,
+    )  # fmt: skip
+    return {"refusals": [refusal], "checks": checks}
+
+
+def _known(field: str | None, kind: str) -> frozenset[str]:
+    return load_benchmark("prbench").vocabularies[field or ""][kind]
+
+
+def _is_in_band(criterion: Criterion) -> bool:
+    low, high = SEVERITIES[criterion.severity or ""]
+    return low <= (criterion.weight or 0.0) <= high
+
+
+def _keys(tasks: Sequence[Task], fails: Callable[[str | None, Criterion], bool]) -> list[str]:
+    return [
+        f"{task.task_id}/{criterion.criterion_id}"
+        for task in tasks
+        for criterion in task.criteria
+        if fails(task.field, criterion)
+    ]

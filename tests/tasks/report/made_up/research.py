@@ -1,0 +1,146 @@
+"""A second benchmark in a made-up warehouse: ResearchRubrics with reports of three models, beside a little PRBench.
+
+Twelve tasks in three domains. Two judges decide in three steps, a person on a third of the tasks; one model is called,
+the reports of the two others were imported. Whatever a label is, `taint` may put an attack behind it.
+"""
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tasks.aggregate import aggregate
+from tasks.assemble.assemble import assemble
+from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
+from tasks.config.settings import Job
+from tasks.hard_subset import select_hard
+from tasks.ingest.ingest import ingest
+from tasks.rules.identity import IMPORTED
+from tasks.rules.records import Criterion, Task
+from tasks.rules.statistics.intervals import draws
+from tasks.rules.text.characters import count_alphanumeric
+from tasks.run.missing_work import judgings, model_hashes
+from tests.builders import at, job_on, row, write_jsonl
+from tests.tasks.report.drilldown.drilled import tiny_job
+from tests.tasks.report.made_up.attacks import Taint
+from warehouse import Warehouse
+
+Row = dict[str, Any]
+DOMAINS = ("AI & Machine Learning", "Consumer Research", "History")
+SUBJECTS = ("heat pumps in old houses", "the trade of amber", "small language models", "a week in Tallinn")
+MODELS = {"delve-1": 0.75, "quarry-pro": 0.6, "sift-mini": 0.35}
+"""Model -> how often it meets what is asked; the first one is called, the reports of the others were imported."""
+JUDGES = {"careful": 0.08, "lenient": 0.2}
+"""Judge -> how often it decides one step too high."""
+PERSON = "historian"
+VALUES = {"met": 1.0, "partial": 0.5, "unmet": 0.0}
+_STEPS = tuple(VALUES)
+_WEIGHTS = (5, 4, 4, 3, 3, 2, 1, 1, -2, -4)
+_N_TASKS, _RESAMPLES = 12, 200
+
+
+def research_row(number: int, taint: Taint) -> Row:
+    """A row in the hub's shape."""
+    subject = SUBJECTS[number % len(SUBJECTS)]
+    levels = {kind: taint(sorted(labels)[number % 3]) for kind, labels in LEVELS.items()}
+    axes = sorted(AXES)
+    rubrics = [
+        {"criterion": taint(_criterion(subject, place, weight < 0)), "weight": weight, "axis": axes[place % len(axes)]}
+        for place, weight in enumerate(_WEIGHTS * 2)
+    ]
+    prompt = f"Write a report on {subject} for somebody who has to decide something about it (case {number})."
+    return {"sample_id": f"report-{number:02}", "prompt": prompt, "domain": taint(DOMAINS[number % 3]),
+            "rubrics": rubrics, **levels}  # fmt: skip
+
+
+def _criterion(subject: str, place: int, is_mistake: bool) -> str:
+    if is_mistake:
+        return f"Claims something about {subject} that point {place} of the sources contradicts."
+    return f"Explains point {place} about {subject} and names the source that it rests on (e.g., a study)."
+
+
+def research_job(folder: Path, taint: Taint | None = None) -> Job:
+    """Build the warehouse of both benchmarks in a folder; the job is that of ResearchRubrics."""
+    taint = taint or Taint(is_hostile=False)
+    warehouse = tiny_job(folder).warehouse
+    rows = [research_row(number, taint) for number in range(_N_TASKS)]
+    called, *_ = MODELS
+    endpoint = {"api_base": "http://127.0.0.1:9/v1", "price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}}
+    job = job_on(
+        write_jsonl(folder / "research.jsonl", rows), warehouse, benchmark=BENCHMARK.name,
+        models=[{"name": f"hosted_vllm/{called}", "label": called, **endpoint}],
+        judges=[{"name": f"hosted_vllm/{judge}", "label": judge, **endpoint} for judge in JUDGES],
+        hard_subset={"share": 0.5, "min_coverage": 0.8},
+    )  # fmt: skip
+    for table_name, of_table in _made(job, [BENCHMARK.parse_row(each) for each in rows]).items():
+        Warehouse(warehouse).write(table_name, of_table)
+    ingest(job)
+    assemble(job)
+    few = partial(draws, resamples=_RESAMPLES)
+    with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
+        select_hard(job, must_select=False)
+        aggregate(job)
+    return job
+
+
+def _made(job: Job, tasks: list[Task]) -> dict[str, list[Row]]:
+    """The reports and what was decided on them, by table; the check that admits the tasks."""
+    key = {"benchmark": BENCHMARK.name, "dataset_revision": job.data.revision}
+    check = row(
+        "checks", suite="ingest", check_name="any", expectation="any", table_name="rubrics", n_evaluated=len(tasks),
+        n_failed=0, success=True, severity="quarantine", **key,
+    )  # fmt: skip
+    found: dict[str, list[Row]] = {"checks": [check], "responses": [], "verdicts": []}
+    for model in MODELS:
+        for number, task in enumerate(tasks):
+            report = _report(job, key, model, number, task)
+            found["responses"].append(report)
+            for judging in (*_judging_columns(job), *([_PERSON] if number % 3 == 0 else [])):
+                found["verdicts"] += _decided(key, report, task, judging)
+    return found
+
+
+_PERSON = {
+    "judge": PERSON, "judge_config_hash": IMPORTED, "template_hash": IMPORTED, "grading": "ternary", "judge_trial": 1,
+}  # fmt: skip
+
+
+def _judging_columns(job: Job) -> Iterator[Row]:
+    return (judging.columns for judging in judgings(job, BENCHMARK))
+
+
+def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
+    is_import = model not in model_hashes(job)
+    text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (5 + 3 * number)
+    made = {} if is_import else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
+    return row(
+        "responses", response_id=f"{task.task_id}-{model}", task_id=task.task_id, model=model, status="ok", text=text,
+        conversation_id=task.conversation_id, chars_alnum=count_alphanumeric(text), degraded=False,
+        model_config_hash=IMPORTED if is_import else model_hashes(job)[model],
+        source="imported" if is_import else "sampled", created_at=at(number), **key, **made,
+    )  # fmt: skip
+
+
+def _decided(key: Row, report: Row, task: Task, judging: Row) -> Iterator[Row]:
+    cost = {} if judging is _PERSON else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
+    for criterion in task.criteria:
+        step = _step(report["model"], criterion, judging["judge"], task.task_id)
+        yield row(
+            "verdicts", verdict_id=f"{report['response_id']}-{criterion.criterion_id}-{judging['judge']}",
+            response_id=report["response_id"], task_id=task.task_id, model=report["model"], status=_STEPS[step],
+            value=VALUES[_STEPS[step]], criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
+            explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judging['judge']}.",
+            source="imported" if judging is _PERSON else "judged", created_at=report["created_at"], **key, **judging,
+            **cost,
+        )  # fmt: skip
+
+
+def _step(model: str, criterion: Criterion, judge: str, task_id: str) -> int:
+    """Place in `_STEPS`: what a judge sees of what is so, which is the same for all judges."""
+    so = random.Random(f"{model} {task_id} {criterion.position}")
+    share = MODELS[model] if (criterion.weight or 0) > 0 else 1 - MODELS[model]
+    step = 0 if so.random() < share else so.choice((1, 2))
+    is_mild = random.Random(f"{judge} {model} {task_id} {criterion.position}").random() < JUDGES.get(judge, 0.0)
+    return max(0, step - 1) if is_mild else step

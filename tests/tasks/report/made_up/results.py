@@ -1,0 +1,191 @@
+"""What the made-up models answered and the made-up judges decided, as rows with the identities of real ones."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
+from tasks.rules.records import Criterion, Task
+from tasks.rules.text.characters import count_alphanumeric
+from tasks.run.missing_work import Judging
+from tests.builders import row
+from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.made_up.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of
+from tests.tasks.report.made_up.matters import Matter
+from tests.tasks.report.made_up.texts import answer, explanation
+
+Row = dict[str, Any]
+TRIALS = (1, 2)
+BASE_RUN, IMPORT_RUN = "20260930T200000-base", "20260930T230000-import"
+LOST_TASKS = {"Finance": (4, 13), "Legal": (30, 41)}
+"""Numbers of the tasks to which something happens; all others are complete for every model."""
+CAUSES = {
+    "parse_error": "the reply is no JSON object: it begins with 'I think that the answer'",
+    "refused": "the provider refused: content policy",
+    "truncated": "the reply ends at the limit of 512 tokens",
+    "context_length": "the prompt is longer than the context of 32768 tokens",
+    "timeout": "no reply within 600 s",
+    "provider_error": "HTTP 503: upstream connect error",
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A task as it is answered: its number, what it is about, and itself."""
+
+    number: int
+    matter: Matter
+    task: Task
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """A model in one vintage, with the label and configuration under which its rows are stored."""
+
+    who: Contender
+    label: str
+    config_hash: str
+    vintage: str
+    night: str
+
+    @property
+    def run_id(self) -> str:
+        """The run that sampled it."""
+        return run_of(self.night) if self.night else BASE_RUN
+
+    @property
+    def at(self) -> datetime:
+        """When it was sampled."""
+        start = datetime.fromisoformat(f"{self.night or '2026-09-30'}T01:00:00").replace(tzinfo=UTC)
+        return start if self.night else start + timedelta(hours=19)
+
+
+def response_rows(
+    sampling: Sampling, asked: Sequence[Asked], revision: str, taint: Taint
+) -> Iterator[tuple[Asked, Row]]:
+    """The answers of a sampling, each with its task: in two trials, of the imported model in one."""
+    is_import = sampling.who is OUTSIDER
+    for each in asked:
+        for trial in TRIALS[:1] if is_import else TRIALS:
+            yield each, _response(sampling, each, trial, revision, taint)
+
+
+def _response(sampling: Sampling, each: Asked, trial: int, revision: str, taint: Taint) -> Row:
+    who, task, is_import = sampling.who, each.task, sampling.who is OUTSIDER
+    dice = random.Random(f"answer {who.label} {each.number} {trial} {sampling.night}")
+    met = [c.title for c in task.criteria if is_met(who, each.number, task.field or "", c, trial, sampling.night)]
+    text = taint(answer(each.matter, met, who.style, dice))
+    status, error = _fate(who, each.number, trial)
+    prompt, completion = sum(tokens_of(turn.prompt or "") for turn in task.conversation), tokens_of(text)
+    prices = who.usd_per_mtok or (None, None)
+    cost = None if prices[0] is None else (prompt * prices[0] + completion * (prices[1] or 0.0)) / 1e6
+    called = {} if is_import else {
+        "prompt_tokens": prompt, "cached_tokens": prompt // 3, "completion_tokens": completion, "cost_usd": cost,
+        "reasoning_tokens": 3 * completion if who.style == 4 else 0, "latency_s": 1.5 + completion / 90,
+        "input_usd_per_mtok": prices[0], "output_usd_per_mtok": prices[1], "attempts": 1 + (dice.random() < 0.04),
+        "price_table": "configuration" if prices[0] is not None else None, "served_model": sampling.label,
+        "finish_reason": "length" if status == "truncated" else taint("stop"),
+    }  # fmt: skip
+    return row(
+        "responses",
+        response_id=response_id(
+            "prbench", revision, task.task_id, task.conversation_id, sampling.label, sampling.config_hash, trial,
+            sampling.vintage,
+        ),
+        dataset_revision=revision, task_id=task.task_id, conversation_id=task.conversation_id, model=sampling.label,
+        model_config_hash=sampling.config_hash, trial=trial, vintage=sampling.vintage, status=status,
+        source="imported" if is_import else "sampled", import_batch="batch-of-answers" if is_import else None,
+        text=text if status == "ok" else None, chars_alnum=count_alphanumeric(text) if status == "ok" else None,
+        error=None if error is None else taint(error), degraded=dice.random() < 0.01 and not is_import,
+        run_id=IMPORT_RUN if is_import else sampling.run_id,
+        created_at=sampling.at + timedelta(seconds=40 * each.number + trial), **{"attempts": 0, **called},
+    )  # fmt: skip
+
+
+def _fate(who: Contender, number: int, trial: int) -> tuple[str, str | None]:
+    """What became of a call: one answer was refused, one ran into its limit."""
+    lost = {
+        (CONTENDERS[3].label, LOST_TASKS["Legal"][0], 2): "refused",
+        (CONTENDERS[3].label, LOST_TASKS["Finance"][0], 1): "truncated",
+    }
+    status = lost.get((who.label, number, trial), "ok")
+    return status, CAUSES.get(status)
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Who decides: a judge under one judging, or people, whose rows are imported."""
+
+    name: str
+    columns: Row
+    usd_per_mtok: float | None = None
+
+    @classmethod
+    def of_judging(cls, name: str, judging: Judging) -> "Grader":
+        """A configured judge."""
+        price = judging.judge.price
+        return cls(name, judging.columns, None if price is None else price.input_usd_per_mtok)
+
+    @property
+    def is_import(self) -> bool:
+        """Whether its rows came from a file."""
+        return bool(self.columns["judge_config_hash"] == IMPORTED)
+
+
+def verdict_rows(
+    grader: Grader, sampling: Sampling, answered: Iterable[tuple[Asked, Row]], taint: Taint
+) -> Iterator[Row]:
+    """A grader's decisions on every criterion of the answers that are there."""
+    for each, response in answered:
+        if response["status"] == "ok" and not _is_missing(grader, response, each.number):
+            for criterion in each.task.criteria:
+                yield _verdict(grader, sampling, each, response, criterion, taint)
+
+
+def _is_missing(grader: Grader, response: Row, number: int) -> bool:
+    """Whether an answer was left unjudged: with two that failed the reason why one model's coverage is 97 %."""
+    lost = CONTENDERS[3].label, LOST_TASKS["Legal"][1], 2
+    return not grader.is_import and lost == (response["model"], number, response["trial"])
+
+
+def _verdict(grader: Grader, sampling: Sampling, each: Asked, response: Row, criterion: Criterion, taint: Taint) -> Row:
+    cell = f"{grader.name} {grader.columns['judge_trial']} {sampling.who.label} {sampling.night}"
+    dice = random.Random(f"{cell} {each.number} {response['trial']} {criterion.position}")
+    truth = is_met(sampling.who, each.number, each.task.field or "", criterion, response["trial"], sampling.night)
+    met = decides(grader.name, truth, dice, sampling.night)
+    failed = _failed(grader, sampling, each.number, response["trial"], criterion.position)
+    said = explanation(criterion.title, met, (criterion.weight or 0) < 0, dice)
+    tokens = tokens_of(response["text"]) + 400
+    called = {} if grader.is_import else {
+        "prompt_tokens": tokens, "cached_tokens": tokens * 4 // 5, "completion_tokens": 60, "latency_s": 0.8,
+        "cost_usd": tokens * (grader.usd_per_mtok or 0.0) / 1e6, "served_model": grader.columns["judge"],
+    }  # fmt: skip
+    shared = ("response_id", "dataset_revision", "task_id", "model", "trial", "vintage")
+    return row(
+        "verdicts",
+        verdict_id=verdict_id(
+            response["response_id"], response["text"], criterion.criterion_id, criterion.content_hash,
+            *(grader.columns[name] for name in
+              ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")),
+        ),
+        criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
+        status=failed or ("met" if met else "unmet"), value=None if failed else float(met),
+        explanation=None if failed else taint(said), error=taint(CAUSES[failed]) if failed else None,
+        source="imported" if grader.is_import else "judged",
+        import_batch="batch-of-labels" if grader.is_import else None,
+        run_id=IMPORT_RUN if grader.is_import else sampling.run_id,
+        created_at=response["created_at"] + timedelta(seconds=5 + criterion.position),
+        **{name: response[name] for name in shared}, **grader.columns, **{"attempts": 0 if grader.is_import else 1},
+        **called,
+    )  # fmt: skip
+
+
+def _failed(grader: Grader, sampling: Sampling, number: int, trial: int, position: int) -> str | None:
+    """The cause of a verdict that failed: of one answer the first criteria, each for another cause."""
+    cell = (CONTENDERS[2].label, LOST_TASKS["Finance"][1], 1)
+    is_there = grader.columns["judge_trial"] == 1 and sampling.vintage == BASE_VINTAGE and not grader.is_import
+    if is_there and (sampling.who.label, number, trial) == cell and position < len(CAUSES):
+        return list(CAUSES)[position]
+    return None

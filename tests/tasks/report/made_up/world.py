@@ -1,0 +1,138 @@
+"""A made-up but meaningful warehouse: what the tests of the report read, and what its screenshots show.
+
+Two fields with 24 tasks each, and one task that was refused; four pinned models, two that are sampled nightly, and one
+whose answers were imported; two judges and people; one night on an older revision. With `hostile` there is an attack in
+every name and text.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+from flows.nightly_changes import comparisons
+from tasks.aggregate import aggregate
+from tasks.alerts import stored
+from tasks.alerts.alert import Alert
+from tasks.alerts.findings import drops
+from tasks.assemble.assemble import assemble
+from tasks.benchmarks.prbench import BENCHMARK
+from tasks.config.settings import Job
+from tasks.dataset.source import with_revision
+from tasks.drift import drifted
+from tasks.hard_subset import select_hard
+from tasks.ingest.ingest import ingest
+from tasks.rules.identity import BASE_VINTAGE, IMPORTED
+from tasks.rules.statistics.intervals import draws
+from tasks.run.missing_work import judgings, model_hashes
+from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
+from tests.tasks.report.made_up.data import Names, job_for, write_data
+from tests.tasks.report.made_up.operations import check_rows, control_rows
+from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
+from tests.tasks.report.made_up.runs import run_rows
+from warehouse import Warehouse
+
+_PINNED = ""
+"""Stands for the night of what was not sampled in one."""
+_RESAMPLES = 500
+"""Of the intervals: a twentieth of what is usual, since their last digits do not matter here and their time does."""
+
+
+def report_world(folder: Path, hostile: bool = False) -> Job:
+    """Build the warehouse in a folder, and the job that it belongs to; each call makes the same, times apart."""
+    taint = Taint(hostile)
+    everybody = (*(each.label for each in (*CONTENDERS, OUTSIDER)), *JUDGES, PEOPLE)
+    names = Names(
+        {name: taint.name(name) for name in everybody}, {night: taint(night) for night in (OLDER_NIGHT, *NIGHTS)}
+    )
+    job = job_for(folder / "data", folder / "warehouse", names)
+    older = job_for(folder / "older", job.warehouse, names)
+    _, _, earlier = _filled(older, names, (OLDER_NIGHT,), taint, every=2)
+    job, asked, made = _filled(job, names, (_PINNED, *NIGHTS), taint)
+    made |= _control(job, names, asked, made)
+    made |= {table: rows + made[table] for table, rows in earlier.items()}
+    _store(job, made | run_rows(job.settings, names.nights, made, taint))
+    assemble(job)
+    select_hard(job, must_select=False)
+    for night in NIGHTS[1:]:
+        _alert(job, night, names.nights[night])
+    few = partial(draws, resamples=_RESAMPLES)
+    with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
+        aggregate(job)
+    return job
+
+
+def _filled(
+    job: Job, names: Names, nights: Sequence[str], taint: Taint, every: int = 1
+) -> tuple[Job, list[Asked], dict[str, list[Row]]]:
+    """Write and ingest a job's data set, with every so manieth task; the job, its tasks, and what some nights made."""
+    *asked, refused = write_data(Path(job.settings.dataset.source), taint, every)
+    job = with_revision(job)
+    revision = job.data.revision
+    made: dict[str, list[Row]] = {"responses": [], "verdicts": []}
+    for sampling in _samplings(job, names, nights):
+        answered = list(response_rows(sampling, asked, revision, taint))
+        made["responses"] += [response for _, response in answered]
+        for grader, of_answers in _graded(job, names, sampling, answered):
+            made["verdicts"] += verdict_rows(grader, sampling, of_answers, taint)
+    # The rows of the checks are there before the tasks, so that these are admitted as soon as they are ingested.
+    _store(job, check_rows(revision, [each.task for each in (*asked, refused)], refused.task.task_id, made))
+    ingest(job)
+    return job, asked, made
+
+
+def _samplings(job: Job, names: Names, nights: Sequence[str]) -> Iterator[Sampling]:
+    hashes = model_hashes(job)
+    for night in nights:
+        vintage = names.nights.get(night, BASE_VINTAGE)
+        for who in CONTENDERS:
+            if who.is_nightly == (night != _PINNED):
+                label = names.labels[who.label]
+                yield Sampling(who, label, hashes[label], vintage, night)
+        if night == _PINNED:
+            yield Sampling(OUTSIDER, names.labels[OUTSIDER.label], IMPORTED, vintage, night)
+
+
+def _graded(
+    job: Job, names: Names, sampling: Sampling, answered: list[tuple[Asked, Row]]
+) -> Iterator[tuple[Grader, list[tuple[Asked, Row]]]]:
+    """Who looked at which answers of a sampling: only the first judge at all of them."""
+    strict, mild = map(Grader.of_judging, JUDGES, judgings(job, BENCHMARK))
+    first = [each for each in answered if each[1]["trial"] == 1]
+    yield strict, answered
+    if sampling.night in (_PINNED, *NIGHTS[3:]):
+        yield mild, [each for each in answered if each[0].number % 3 == 0]
+    if sampling.who in (CONTENDERS[0], CONTENDERS[2]):
+        again = Grader(strict.name, {**strict.columns, "judge_trial": 2}, strict.usd_per_mtok)
+        yield again, [each for each in first if each[0].number % 4 == 1]
+    if sampling.who in (CONTENDERS[0], CONTENDERS[1], OUTSIDER):
+        columns = {"judge": names.labels[PEOPLE], "judge_config_hash": IMPORTED, "template_hash": IMPORTED}
+        people = Grader(PEOPLE, {**columns, "grading": "binary", "judge_trial": 1})
+        yield people, [each for each in first if each[0].number % 5 == 0]
+
+
+def _control(job: Job, names: Names, asked: Sequence[Asked], made: dict[str, list[Row]]) -> dict[str, list[Row]]:
+    """The first judge's control set, chosen of what it decided on pinned answers, and its nights."""
+    judge = judgings(job, BENCHMARK)[0].columns
+    own = [
+        each
+        for each in made["verdicts"]
+        if each["vintage"] == BASE_VINTAGE and all(each[name] == value for name, value in judge.items())
+    ]
+    conversations = {each.task.task_id: each.task.conversation_id for each in asked}
+    return control_rows(own, conversations, {night: names.nights[night] for night in NIGHTS})
+
+
+def _store(job: Job, rows: dict[str, list[Row]]) -> None:
+    for table_name, of_table in rows.items():
+        Warehouse(job.warehouse).write(table_name, of_table)
+
+
+def _alert(job: Job, night: str, label: str) -> None:
+    """Write down what a night had to tell, as it does."""
+    of_night = job.model_copy(update={"night": label, "run_id": run_of(night)})
+    judges = drifted(of_night)
+    found = [Alert("judge_drift", each.judge, each.line) for each in judges]
+    found += drops(comparisons(of_night), least_drop=0.01, alpha=0.05, drifted_judges=[each.judge for each in judges])
+    stored.store(of_night, found)

@@ -1,0 +1,275 @@
+"""The history's page, against samplings that are written out, and runs that are added up by hand."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.settings import Job
+from tasks.report.drawing.charts import specification
+from tasks.report.edition import Edition, open_edition
+from tasks.report.figures import Plot
+from tasks.report.pages.history import HISTORY as PAGE
+from tests.builders import at, row
+from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT
+from tests.tasks.report.made_up.editions import check_sources, edition_of, rows_of
+from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, Sampling, rows_by_table
+from warehouse import Warehouse
+
+FIGURES = {figure.name: figure for figure in PAGE.figures}
+
+
+@pytest.fixture(scope="module")
+def histories(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
+    """The figure's rows by model, of one warehouse in which all of it happened."""
+    samplings = [replace(each, model=model) for model, of_model in SCENARIOS.items() for each in of_model]
+    edition = edition_of(tmp_path_factory.mktemp("histories"), {**rows_by_table(samplings), **DRIFT})
+    found: dict[str, Rows] = defaultdict(list)
+    for each in rows_of(FIGURES["history"], edition):
+        found[each["label"]].append(each)
+    edition.reader.close()
+    return found
+
+
+def told(rows: Rows) -> list[tuple[str, float | None, str | None]]:
+    """Of each point which sampling it is, the step to it, and what changed before it."""
+    return [(each["vintage"], each["change"], each["changed"]) for each in rows]
+
+
+def test_a_line_goes_from_sampling_to_sampling_in_the_order_of_time(histories: dict[str, Rows]) -> None:
+    rows = histories["going on"]
+
+    assert told(rows) == [("base", None, None), ("n1", 0.25, None), ("n2", 0.25, None), ("n3", 0.25, None)]
+    assert [each["mean_score"] for each in rows] == [0.0, 0.25, 0.5, 0.75]
+    assert [each["answered_at"] for each in rows] == [at(s).replace(tzinfo=None) for s in (0, 100, 200, 300)]
+    assert len({each["line"] for each in rows}) == 1
+
+
+@pytest.mark.parametrize("word", ["data set", "model", "judge", "template", "grading", "data set, template"])
+def test_a_line_ends_where_something_is_another_than_before(histories: dict[str, Rows], word: str) -> None:
+    rows = histories[word]
+
+    assert told(rows) == [("n1", None, None), ("n2", None, word), ("n3", 0.25, None)]
+    lines = [each["line"] for each in rows]
+    assert lines[0] != lines[1] == lines[2]
+
+
+def test_what_was_changed_and_changed_back_is_two_breaks(histories: dict[str, Rows]) -> None:
+    rows = histories["changed back"]
+
+    assert told(rows) == [("n1", None, None), ("n2", None, "template"), ("n3", None, "template")]
+    assert len({each["line"] for each in rows}) == 3
+
+
+def test_nights_judged_again_with_another_template_are_a_line_of_their_own(histories: dict[str, Rows]) -> None:
+    lines: dict[int, Rows] = defaultdict(list)
+    for each in histories["judged again"]:
+        lines[each["line"]].append(each)
+
+    assert sorted(map(told, lines.values()), key=str) == [
+        [("n1", None, "template"), ("n2", 0.0, None), ("n3", 0.0, None)],
+        [("n1", None, None), ("n2", 0.25, None), ("n3", 0.25, None)],
+    ]
+
+
+def test_a_template_that_begins_in_a_night_that_the_old_one_judged_too_is_a_break(histories: dict[str, Rows]) -> None:
+    assert told(histories["judged by both"]) == [
+        ("n1", None, None), ("n2", 0.25, None), ("n2", None, "template"), ("n3", -0.25, None),
+    ]  # fmt: skip
+
+
+def test_a_night_without_a_complete_task_is_neither_a_step_nor_a_break(histories: dict[str, Rows]) -> None:
+    assert told(histories["a night lost"]) == [("n1", None, None), ("n3", 0.5, None)]
+
+
+def test_two_judges_at_the_same_time_are_two_histories(histories: dict[str, Rows]) -> None:
+    rows = histories["two judges"]
+
+    assert [(each["judged_by"], *what) for each, what in zip(rows, told(rows), strict=True)] == [
+        ("judge", "n1", None, None), ("judge", "n2", 0.25, None),
+        ("second", "n1", None, None), ("second", "n2", -0.25, None),
+    ]  # fmt: skip
+    assert [each["judging"] for each in rows][2:] == [["second"], ["second"]]
+
+
+def test_a_judge_that_begins_after_another_ended_has_taken_over(histories: dict[str, Rows]) -> None:
+    rows = histories["taken over"]
+
+    assert [(each["judged_by"], *what) for each, what in zip(rows, told(rows), strict=True)] == [
+        ("judge", "n1", None, None), ("judge", "n2", 0.25, None), ("second", "n3", None, "judge (before: judge)"),
+    ]  # fmt: skip
+
+
+def test_people_do_not_take_over_from_a_judge(histories: dict[str, Rows]) -> None:
+    assert told(histories["people"]) == [("n1", None, None), ("n2", None, None)]
+
+
+def test_a_night_in_which_the_judge_was_out_of_control_is_told(histories: dict[str, Rows]) -> None:
+    drifted = [(each["judged_by"], each["vintage"]) for each in histories["two judges"] if each["is_drifted"]]
+
+    assert drifted == [("judge", "n2")]
+
+
+def test_a_label_with_two_configurations_is_one_line_that_both_choices_show(histories: dict[str, Rows]) -> None:
+    rows = histories["model"]
+
+    assert [each["configuration"] for each in rows] == ["a-config", "second-c", "second-c"]
+    assert [each["model"] for each in rows] == [["model n1", "model n3"]] * 3
+
+
+def test_models_that_are_not_in_the_edition_are_left_out(histories: dict[str, Rows]) -> None:
+    assert histories.keys() == SCENARIOS.keys() - {"gone"}
+    assert [each["vintage"] for each in histories["in the edition"]] == ["n1", "n2"]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """One model in many nights, and one in one."""
+    nights = [Sampling(f"n{i:02}", 100.0 * i, (1, 0, 0, i % 2)) for i in range(14)]
+    once = Sampling("base", 50, (1, 1, 1, 1), model="bell")
+    edition = edition_of(tmp_path_factory.mktemp("plain"), rows_by_table([*nights, once]))
+    rows = rows_of(FIGURES["history"], edition)
+    edition.reader.close()
+    return rows
+
+
+def test_hashes_are_told_only_where_there_are_several(plain: Rows) -> None:
+    names = ("revision", "configuration", "judge_configuration", "template", "grading")
+
+    assert {each[name] for each in plain for name in names} == {None}
+
+
+def test_the_table_lists_the_last_samplings_of_each_model(plain: Rows) -> None:
+    listed = FIGURES["history"].listed(plain)  # type: ignore[misc]
+
+    assert [each["vintage"] for each in listed] == [*(f"n{i:02}" for i in range(4, 14)), "base"]
+
+
+def test_a_model_that_was_sampled_once_is_in_no_chart(plain: Rows) -> None:
+    (plot,) = FIGURES["history"].plots(plain)  # type: ignore[misc]
+
+    assert {each["label"] for each in _drawn(plot)} == {"ada"}
+
+
+@pytest.fixture(scope="module")
+def edition(world_job: Job) -> Iterator[Edition]:
+    with Warehouse(world_job.warehouse).reader() as reader:
+        yield open_edition(world_job, reader)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
+    check_sources(FIGURES[name], edition, tmp_path)
+
+
+def test_each_point_is_the_mean_of_its_own_night_under_its_own_judge(edition: Edition) -> None:
+    rows = [each for each in rows_of(FIGURES["history"], edition) if each["label"] == "elm-chat"]
+    rows = [each for each in rows if (each["split"], each["judged_by"]) == ("finance", JUDGES[0])]
+
+    verdicts = edition.reader.rows(
+        "select verdicts.*, weight from verdicts join criteria using (dataset_revision, task_id, criterion_id) "
+        f"join split_members using (dataset_revision, task_id) where split = 'finance' and model = 'elm-chat' "
+        f"and judge = '{JUDGES[0]}' and judge_trial = 1"
+    )
+    scores: dict[tuple[str, str], dict[int, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+    for each in verdicts:
+        scores[each["vintage"], each["task_id"]][each["trial"]].append((each["weight"], each["value"]))
+    by_night: dict[str, list[float]] = defaultdict(list)
+    for (night, _), trials in scores.items():
+        values = [sum(w * v for w, v in given) / sum(w for w, _ in given if w > 0) for given in trials.values()]
+        by_night[night].append(sum(values) / len(values))
+    assert [each["vintage"] for each in rows] == [OLDER_NIGHT, *NIGHTS]
+    for each in rows:
+        of_night = by_night[each["vintage"]]
+        assert each["mean_score"] == pytest.approx(math.fsum(of_night) / len(of_night))
+        assert each["n_tasks"] == len(of_night)
+    assert [each["changed"] for each in rows] == [None, "data set", None, None, None, None]
+    assert [each["is_drifted"] for each in rows] == [each["vintage"] == DRIFT_NIGHT for each in rows]
+    for earlier, later in pairwise(rows[1:]):
+        assert later["change"] == pytest.approx(later["mean_score"] - earlier["mean_score"])
+
+
+def test_a_chart_has_one_split_and_one_judge_and_only_models_with_a_history(edition: Edition) -> None:
+    plots = FIGURES["history"].plots(rows_of(FIGURES["history"], edition))  # type: ignore[misc]
+
+    assert len(plots) == 4 * 2
+    for plot in plots:
+        assert {each["label"] for each in _drawn(plot)} == {"elm-chat", "fir-flash"}
+        assert len({(*each["judging"],) for each in _drawn(plot)}) == 1
+
+
+def _drawn(plot: Plot) -> Rows:
+    """The rows of a chart."""
+    rows: Rows = specification(plot.chart)["data"]["values"]
+    return rows
+
+
+RUNS = [
+    row("runs", run_id="first", command="prbench run", outcome="done", started_at=at(0), ended_at=at(600),
+        responses_made=4, verdicts_made=9, cost_usd=1.5, config='{"benchmark": "prbench"}'),
+    row("runs", run_id="second", command="prbench nightly", night="n1", outcome="killed", started_at=at(1000)),
+    row("runs", run_id="third", command="prbench nightly", night="n2", outcome="running", started_at=at(2000)),
+    row("runs", run_id="elsewhere", command="prbench nightly", night="n1", outcome="done", started_at=at(3000),
+        responses_made=1, verdicts_made=1, cost_usd=1.0, config='{"benchmark": "another"}'),
+]  # fmt: skip
+
+
+def spent(run_id: str, purpose: str, model: str, cost_usd: float, calls: int, unpriced: int) -> dict[str, Any]:
+    return row(
+        "spend", run_id=run_id, day="2026-01-01", purpose=purpose, called_model=model, calls=calls, failed_calls=1,
+        unpriced_calls=unpriced, cost_usd=cost_usd, prompt_tokens=10, cached_tokens=5, completion_tokens=2,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Edition]:
+    """A killed run and one that goes on, with what they stored, beside a finished one and one of another benchmark."""
+    tables = rows_by_table([FIRST, SECOND])
+    for each in tables["responses"]:
+        each |= {"run_id": "second" if each["vintage"] == "n1" else "third", "cost_usd": 0.25}
+    for each in tables["verdicts"]:
+        is_killed = each["vintage"] == "n1"
+        each |= {"run_id": "second" if is_killed else "third", "cost_usd": 0.125 if is_killed else None}
+    spend = [
+        spent("second", "judge", "one", 0.5, 10, 0), spent("second", "judge", "two", 0.25, 5, 2),
+        spent("second", "sample", "three", 0.0, 4, 4), spent("third", "drift", "one", 0.125, 1, 0),
+        spent("first", "judge", "one", 8.0, 9, 0), spent("elsewhere", "judge", "one", 16.0, 9, 0),
+    ]  # fmt: skip
+    edition = edition_of(tmp_path_factory.mktemp("kept"), {**tables, "runs": RUNS, "spend": spend})
+    yield edition
+    edition.reader.close()
+
+
+def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did(kept: Edition) -> None:
+    rows = rows_of(FIGURES["runs"], kept)
+
+    columns = ("run_id", "responses", "verdicts", "cost_usd", "unpriced_calls", "minutes")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("third", 2, 4, 0.125, 0, None), ("second", 2, 4, 0.75, 6, None), ("first", 4, 9, 8.0, 0, 10.0),
+    ]  # fmt: skip
+    assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
+
+
+def test_a_night_costs_what_its_calls_cost_and_nothing_that_nobody_knows(kept: Edition) -> None:
+    rows = rows_of(FIGURES["night_costs"], kept)
+
+    columns = ("night", "purpose", "cost_usd", "calls", "failed_calls", "unpriced_calls", "prompt_tokens")
+    assert [tuple(each[name] for name in columns) for each in rows] == [
+        ("n1", "judge", 0.75, 15, 2, 2, 20), ("n1", "sample", None, 4, 1, 4, 10), ("n2", "drift", 0.125, 1, 1, 0, 10),
+    ]  # fmt: skip
+
+
+def test_a_score_below_0_goes_on_unclipped(tmp_path: Path) -> None:
+    tables = rows_by_table([FIRST, replace(SECOND, values=(1, 0, 1, 0))])
+    for each in tables["criteria"]:
+        each["weight"] = 5.0 if each["position"] else -10.0
+    edition = edition_of(tmp_path, tables)
+
+    first, second = rows_of(FIGURES["history"], edition)
+    assert [(each["mean_score"], each["raw_mean_score"]) for each in (first, second)] == [(0.0, -1.0), (0.0, -2.0)]
+    assert second["change"] == -1.0

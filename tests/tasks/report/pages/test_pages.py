@@ -1,0 +1,133 @@
+"""Every page of the report in a real browser: it opens, complains of nothing, asks nobody, and can be used."""
+
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from tasks.report.drilldown import NAVIGATED
+from tasks.report.drilldown.pages import TASK
+from tasks.report.pages import PAGES
+from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
+
+pytestmark = pytest.mark.slow
+NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
+_CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
+
+
+def whom_it_keeps_out(visit: Visit) -> list[tuple[str, list[str]]]:
+    """What axe finds that is serious: the rule, and some of the elements."""
+    # Without `preload`, which would ask for the stylesheets again, and the policy allows no such request.
+    found = Axe().run(visit.page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    grave = [each for each in found if each["impact"] in {"serious", "critical"}]
+    return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in grave]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobody_out(
+    browser: Browser, world_site: Path, name: str
+) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open(name)
+        assert visit.value("document.querySelectorAll('.chart svg').length") == visit.value(_CHARTS)
+        assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
+        assert whom_it_keeps_out(visit) == []
+
+        visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        visit.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+        assert visit.faults == []
+
+
+@pytest.mark.parametrize("name", ["index.html", "tasks.html", "task.html"])
+def test_a_page_in_the_dark_keeps_nobody_out_either(browser: Browser, world_site: Path, name: str) -> None:
+    with visiting(browser, world_site, PHONE, dark=True) as visit:
+        visit.open(name)
+
+        assert visit.value("document.documentElement.dataset.theme") == "dark"
+        assert whom_it_keeps_out(visit) == []
+        assert visit.faults == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_a_model_or_a_judge_wrote_does_anything(browser: Browser, hostile_site: Path, name: str) -> None:
+    with visiting(browser, hostile_site) as visit:
+        visit.open(name)
+        visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        for cell in visit.page.locator("td:visible").all()[:200:20]:
+            cell.hover()
+
+        assert visit.faults == []
+        assert visit.value("document.documentElement.scrollWidth") <= DESKTOP[0]
+
+
+def _column(visit: Visit, figure: str, heading: str) -> list[str]:
+    return [cell.inner_text() for cell in visit.page.locator(f"#{figure} td[headers$='{heading}']:visible").all()]
+
+
+def test_a_table_is_sorted_by_the_keyboard_up_and_down(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("index.html")
+        heading = visit.page.locator("#leaderboard-mean_score button")
+
+        heading.press("Enter")
+        rising = _column(visit, "leaderboard", "leaderboard-mean_score")
+        heading.press("Enter")
+        falling = _column(visit, "leaderboard", "leaderboard-mean_score")
+
+        assert len(set(rising)) > 5
+        assert rising == sorted(rising, key=float)
+        assert falling == sorted(falling, key=float, reverse=True)
+        assert visit.page.locator("#leaderboard-mean_score").get_attribute("aria-sort") == "descending"
+
+
+def test_a_word_filters_the_rows(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("index.html")
+        visit.page.get_by_label("Filter the rows").first.fill("LEGAL_hard")
+
+        assert set(_column(visit, "leaderboard", "leaderboard-split")) == {"legal_hard"}
+
+
+def test_chosen_models_and_judge_hold_for_charts_and_tables_and_on_the_next_page(
+    browser: Browser, world_site: Path
+) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("index.html")
+        visit.page.locator("#choice summary").click()
+        visit.page.get_by_role("button", name="none").click()
+        visit.page.locator("#choice").get_by_label("birch-2").check()
+        visit.page.locator("#choice").get_by_label("elm-chat").check()
+        visit.page.get_by_role("combobox", name="Judge").select_option("mild-judge")
+
+        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
+        assert set(_column(visit, "leaderboard", "leaderboard-judging")) == {"mild-judge"}
+        first = visit.page.locator("#leaderboard .chart svg").first
+        first.wait_for()
+        assert "birch-2" in first.text_content()  # type: ignore[operator]
+        assert "alder-large" not in first.text_content()  # type: ignore[operator]
+
+        visit.open("index.html")
+        assert set(_column(visit, "leaderboard", "leaderboard-model")) == {"birch-2", "elm-chat"}
+        assert visit.faults == []
+
+
+def test_dark_is_kept_from_page_to_page_and_the_charts_follow(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("index.html")
+        light = visit.value("getComputedStyle(document.querySelector('.chart svg text')).fill")
+        visit.page.get_by_role("button", name="Dark").click()
+        visit.page.wait_for_function(
+            "(light) => getComputedStyle(document.querySelector('.chart svg text')).fill !== light", arg=light
+        )
+        visit.open("index.html")
+
+        assert visit.value("document.documentElement.dataset.theme") == "dark"
+        assert visit.faults == []
+
+
+def test_without_scripts_all_numbers_can_still_be_read(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site, java_script_enabled=False) as visit:
+        visit.page.goto(f"{world_site.as_uri()}/index.html")
+
+        assert visit.page.locator("#leaderboard td").first.is_visible()

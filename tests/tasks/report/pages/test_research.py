@@ -1,0 +1,266 @@
+"""The report of another benchmark than the first one: its own labels, scores and three steps, and nothing of others."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from tasks.benchmarks.base import Benchmark
+from tasks.config.settings import Job
+from tasks.report.edition import Edition, open_edition
+from tasks.report.pages import PAGES
+from tasks.report.pages.categories import CATEGORIES
+from tasks.report.pages.judges import JUDGES as JUDGES_PAGE
+from tasks.report.rendering import as_csv
+from tasks.report.wording import formula, score_word, words
+from tasks.rules.records import ScoreDefinition
+from tests.tasks.report.drilldown.drilled import data
+from tests.tasks.report.made_up.editions import rows_of
+from tests.tasks.report.made_up.research import JUDGES, MODELS, PERSON, VALUES
+from warehouse import Reader, Warehouse
+
+pytestmark = pytest.mark.slow
+
+FAMILIES = ("domain", "conceptual_breadth", "logical_nesting", "exploration")
+OTHERS_WORDS = re.compile(r"topic|pathway|decision type|equation 2|figure \d+ of|min.normali[sz]ed|legal|finance", re.I)
+
+
+@pytest.fixture(scope="module")
+def edition(research_job: Job) -> Iterator[Edition]:
+    with Warehouse(research_job.warehouse).reader() as reader:
+        yield open_edition(research_job, reader)
+
+
+@pytest.fixture(scope="module")
+def decided(edition: Edition) -> dict[tuple[str, str], dict[str, list[tuple[dict[str, Any], float]]]]:
+    """(judge, model) -> task -> its criteria, each with the value of the verdict, from stored rows alone."""
+    rows = edition.reader.rows(
+        "select verdicts.judge, verdicts.model, verdicts.value, criteria.* from verdicts "
+        "inner join criteria using (benchmark, dataset_revision, task_id, criterion_id) "
+        "where benchmark = ? and grading = 'ternary'",
+        [edition.benchmark.name],
+    )
+    found: dict[tuple[str, str], dict[str, list[tuple[dict[str, Any], float]]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        found[row["judge"], row["model"]][row["task_id"]].append((row, row["value"]))
+    return found
+
+
+def labels_of(reader: Reader, kind: str) -> dict[str, str]:
+    rows = reader.rows("select task_id, label from task_labels where kind = ?", [kind])
+    return {row["task_id"]: row["label"] for row in rows}
+
+
+def said(site: Path, page: str) -> dict[str, tuple[str, str]]:
+    """Figure -> its title and how it says that it is to be read."""
+    text = (site / f"{page}.html").read_text(encoding="utf-8")
+    section = re.compile(r'<section class="figure" id="(.*?)".*?<h2.*?>(.*?)</h2>.*?<p class="says">(.*?)</p>', re.S)
+    return {name: (title, unescape(says)) for name, title, says in section.findall(text)}
+
+
+# which figures there are
+
+
+def test_figures_are_of_the_labels_that_the_data_has_and_no_others(research_site: Path) -> None:
+    own = [*FAMILIES, "necessity"]
+
+    assert list(said(research_site, "categories")) == [
+        "categories", "failures", "critical", "severities", *(f"breakdown_{kind}" for kind in own),
+    ]  # fmt: skip
+    assert list(said(research_site, "data")) == [
+        "splits", "quality", "refusals", "task_criteria", "weights", "criterion_severities", "criterion_categories",
+        *(f"labels_{kind}" for kind in own),
+    ]  # fmt: skip
+    assert said(research_site, "categories")["breakdown_necessity"][0] == "Mandatory or optional"
+
+
+def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(edition: Edition, research_site: Path) -> None:
+    with_rows = 0
+    for path in sorted((research_site / "figures").glob("*.sql")):
+        columns, values = edition.reader.table(path.read_text(encoding="utf-8"))
+        rows = [dict(zip(columns, row, strict=True)) for row in values]
+        assert as_csv(columns, rows) == path.with_suffix(".csv").read_text(encoding="utf-8"), path.name
+        with_rows += bool(rows)
+    assert with_rows > 30
+
+
+def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
+    found = {name: says for page in PAGES for name, (_, says) in said(research_site, page.name).items()}
+
+    assert [name for name, text in found.items() if OTHERS_WORDS.search(text) or "$" in text] == []
+    assert "Mean compliance score" in found["leaderboard"]
+    assert (
+        "is points / positive: points add up the weights of what is met (half of what is met in part)"
+        in (found["leaderboard"])
+    )
+    assert "Mean paper score" in found["categories"]
+    assert "points / (positive − negative)" in found["categories"]
+    assert "Mean compliance score on the tasks" in found["breakdown_domain"]
+    assert "Mean paper score (points / (positive − negative)) over the criteria" in found["breakdown_necessity"]
+    assert found["failures"].endswith("counts a mistake that was not made as one.")
+
+
+def test_the_first_benchmark_still_names_where_its_paper_shows_the_like(world_site: Path) -> None:
+    found = {name: says for name, (_, says) in said(world_site, "categories").items()}
+
+    assert found["categories"].endswith("See equation 4 and figure 6 of the paper.")
+    assert found["topics"].startswith("Mean score on the tasks of each topic")
+    assert "breakdown_domain" not in found
+
+
+@pytest.mark.parametrize(
+    ("score", "expected"),
+    [
+        (ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True), "points / positive"),
+        (
+            ScoreDefinition("min_normalized", -1.0, 1.0, -1.0, clips_mean=False, is_primary=False),
+            "(points − negative) / (positive − negative)",
+        ),
+        (ScoreDefinition("odd", 0.5, 2.0, 0.0, clips_mean=False, is_primary=False),
+         "(points + 0.5 × negative) / 2 × positive"),
+    ],
+)  # fmt: skip
+def test_a_formula_is_that_of_the_declared_factors(score: ScoreDefinition, expected: str) -> None:
+    assert formula(score) == expected
+
+
+def test_a_score_reads_as_one_whatever_it_is_called(edition: Edition) -> None:
+    assert [score_word(name) for name in ("score", "paper_score", "compliance")] == [
+        "score", "paper score", "compliance score",
+    ]  # fmt: skip
+    benchmark: Benchmark = edition.benchmark
+    assert words(benchmark)["score"] == "compliance score"
+
+
+# what they say
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_a_task_label_has_the_mean_compliance_of_its_tasks(kind: str, edition: Edition, decided: Any) -> None:
+    labels = labels_of(edition.reader, kind)
+    wanted: dict[tuple[str, str, str], Any] = {}
+    for (judge, model), tasks in decided.items():
+        for label in {labels[task] for task in tasks}:
+            of_label = [of for task, of in tasks.items() if labels[task] == label]
+            values = [
+                sum(each["weight"] * value for each, value in of)
+                / sum(each["weight"] for each, _ in of if each["weight"] > 0)
+                for of in of_label
+            ]
+            wanted[judge, label, model] = pytest.approx(fmean(values))
+
+    figure = CATEGORIES.own(next(breakdown for breakdown in edition.own_breakdowns if breakdown.kind == kind))  # type: ignore[misc]
+    rows = [each for each in rows_of(figure, edition) if each["judging"] in {*JUDGES, PERSON}]
+    assert {(r["judging"], r["label"], r["model"]): r["mean_score"] for r in rows if r["n_tasks"]} == wanted
+
+
+def test_labels_of_criteria_have_the_score_that_parts_without_positive_weights_have_too(
+    edition: Edition, decided: Any
+) -> None:
+    wanted = {}
+    for (judge, model), tasks in decided.items():
+        for label, is_in in (("mandatory", lambda w: abs(w) >= 4), ("optional", lambda w: abs(w) < 4)):
+            values = []
+            for of in tasks.values():
+                part = [(each["weight"], value) for each, value in of if is_in(each["weight"])]
+                values.append(sum(w * value for w, value in part) / sum(abs(w) for w, _ in part))
+            wanted[judge, label, model] = pytest.approx(fmean(values))
+
+    (breakdown,) = [breakdown for breakdown in edition.own_breakdowns if breakdown.of_criteria]
+    rows = [each for each in rows_of(CATEGORIES.own(breakdown), edition) if each["judging"] in {*JUDGES, PERSON}]  # type: ignore[misc]
+    assert {(r["judging"], r["label"], r["model"]): r["mean_score"] for r in rows} == wanted
+    assert {r["score_name"] for r in rows} == {"paper_score"}
+
+
+def test_a_mistake_that_was_not_made_is_no_failure_and_shares_add_up(edition: Edition, decided: Any) -> None:
+    figure = next(each for each in CATEGORIES.figures if each.name == "failures")
+    rows = [each for each in rows_of(figure, edition) if each["judging"] in JUDGES]
+
+    failed: dict[tuple[str, str, str], list[bool]] = defaultdict(list)
+    for (judge, model), tasks in decided.items():
+        for each, value in (pair for of in tasks.values() for pair in of):
+            failed[judge, each["category"], model].append(value == (0 if each["weight"] > 0 else 1))
+    assert {(r["judging"], r["label"], r["model"]): r["failure_rate"] for r in rows} == {
+        key: pytest.approx(fmean(of)) for key, of in failed.items() if key[0] in JUDGES
+    }
+    for judge in JUDGES:
+        for model in MODELS:
+            shares = [r["failure_share"] for r in rows if (r["judging"], r["model"]) == (judge, model)]
+            assert sum(shares) == pytest.approx(1)
+
+
+def test_agreement_with_people_is_told_for_each_grading_and_with_nobody_but_people(edition: Edition) -> None:
+    figure = next(each for each in JUDGES_PAGE.figures if each.name == "variant_agreement")
+
+    rows = rows_of(figure, edition)
+
+    assert {(r["rubric"], r["grading"], r["grader"], r["reference"]) for r in rows} == {
+        ("original", grading, f"{judge}{suffix}", f"{PERSON}{suffix}")
+        for judge in JUDGES
+        for grading, suffix in (("ternary", ""), ("ternary as binary", " (as binary)"))
+    }
+    assert {r["n"] for r in rows} == {4 * 20 * len(MODELS)}
+
+
+def test_a_judge_is_not_among_the_others_that_its_own_verdicts_are_compared_with(edition: Edition) -> None:
+    figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_favours")
+    # What a person has not read to its end has no score, so the judge is compared with the other judge alone there.
+    scores = edition.reader.rows("select * from scores where score_name = 'compliance' and is_complete")
+    values = {(r["judge"], r["grading"], r["response_id"]): r["value"] for r in scores}
+
+    found = {(r["grader"], r["model"]): r["others_mean"] for r in rows_of(figure, edition)}
+
+    for model in MODELS:
+        ids = {r["response_id"] for r in scores if r["model"] == model}
+        others = [
+            [values[judge, "ternary", each] for judge in ("lenient", PERSON) if (judge, "ternary", each) in values]
+            for each in ids
+        ]
+        assert {len(each) for each in others} == {1, 2}
+        assert found["careful", model] == pytest.approx(fmean(map(fmean, others)))
+
+
+def test_a_reading_is_no_call_that_could_fail(edition: Edition) -> None:
+    figure = next(each for each in JUDGES_PAGE.figures if each.name == "judge_failures")
+
+    assert {each["grader"] for each in rows_of(figure, edition)} == {*JUDGES, PERSON}
+
+
+# the drill-down
+
+
+@pytest.fixture(scope="module")
+def held(research_site: Path) -> dict[str, Any]:
+    """What the data files hold."""
+    return data(research_site)
+
+
+def test_the_index_tells_the_labels_and_calls_the_field_what_the_benchmark_does(held: dict[str, Any]) -> None:
+    index = held["index"]
+
+    assert index["field_title"] == "Domain"
+    assert [each["kind"] for each in index["breakdowns"]] == [
+        "conceptual_breadth", "logical_nesting", "exploration", "necessity",
+    ]  # fmt: skip
+    assert {each["kind"] for each in index["tasks"][0]["labels"]} == set(FAMILIES)
+    assert {each["label"] for of in held["criteria"]["labels"] for each in of} == {"mandatory", "optional"}
+
+
+def test_a_reading_points_at_what_it_reads_and_repeats_no_explanation(held: dict[str, Any]) -> None:
+    judgings = {each["label"]: each for each in held["index"]["judgings"]}
+    assert judgings["careful (as binary)"]["reads"] == judgings["careful"]["key"]
+    assert {label: each["scale"] for label, each in judgings.items()} == {
+        **dict.fromkeys((*JUDGES, PERSON), 3), **{f"{name} (as binary)": 2 for name in (*JUDGES, PERSON)},
+    }  # fmt: skip
+
+    name = next(name for name in held if name.startswith("task-"))
+    verdicts = [each for part in held[name].values() for each in part.get("verdicts", [])]
+    read = judgings["careful (as binary)"]["key"]
+    assert {each["explanation"] for each in verdicts if each["judging"] == read} == {None}
+    assert {each["status"] for each in verdicts if each["judging"] == read} == {"met", "unmet"}
+    assert {each["status"] for each in verdicts if each["judging"] == judgings["careful"]["key"]} == set(VALUES)

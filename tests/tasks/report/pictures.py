@@ -1,0 +1,118 @@
+"""Pictures of the report's pages, of the made-up warehouse: for the README, and to look at.
+
+`python -m tests.tasks.report.pictures` renews those of the README; `--all FOLDER` takes one of every page, at both
+widths.
+"""
+
+import argparse
+import base64
+import tempfile
+from html import escape
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from flows.report import write_report
+from tasks.report.drilldown import NAVIGATED
+from tasks.report.drilldown.pages import TASK
+from tasks.report.pages import PAGES
+from tests.tasks.report.browser import DESKTOP, PHONE, Visit, browsing, visiting
+from tests.tasks.report.made_up.world import report_world
+
+FOLDER = Path(__file__).parents[3] / "tasks/report/pictures"
+SHOWN = {
+    "overview": ("index.html", DESKTOP, False),
+    "categories": ("categories.html", DESKTOP, True),
+    "tasks": ("tasks.html", DESKTOP, False),
+    "task": ("#changed_tasks a", DESKTOP, False),
+}
+"""Picture of the README -> its page (or what leads there from the overview), the width, and whether it is dark."""
+SHEETS = {"pages": (DESKTOP, 5, 330), "phone": ((PHONE[0], 3 * PHONE[1] // 2), 5, 175)}
+"""Sheet of the README with all pages -> the window that they are taken in, how many stand in a row, how wide there."""
+_QUALITY = 55
+_SHEET = """<!doctype html><style>
+    body {{ margin: 0; width: {width}px; font: 13px system-ui, sans-serif; background: #fff; }}
+    main {{ display: grid; grid-template-columns: repeat({columns}, 1fr); gap: {gap}px; padding: {gap}px; }}
+    figure {{ margin: 0; }} img {{ width: 100%; border: 1px solid #bbb; display: block; box-sizing: border-box; }}
+</style><main>{figures}</main>"""
+_GAP = 10
+
+
+def picture(page: Page, kind: str = "webp", *, whole: bool = False) -> bytes:
+    """What the window shows, or the whole page, as WebP or PNG."""
+    session = page.context.new_cdp_session(page)
+    quality = {"quality": _QUALITY} if kind == "webp" else {}
+    taken = session.send(
+        "Page.captureScreenshot", {"format": kind, "captureBeyondViewport": whole, **quality, **_clip(page, whole)}
+    )
+    return base64.b64decode(taken["data"])
+
+
+def _clip(page: Page, whole: bool) -> dict[str, object]:
+    if not whole:
+        return {}
+    width, height = page.evaluate("[document.body.scrollWidth, document.body.scrollHeight]")
+    return {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}}
+
+
+def sheet(browser: Browser, site: Path, size: tuple[int, int], columns: int, width: int) -> bytes:
+    """The top of every page at one width, beside each other in the order of the navigation."""
+    figures = []
+    for name in [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]:
+        with visiting(browser, site, size) as visit:
+            visit.open(_address(visit, "#changed_tasks a") if name == f"{TASK.name}.html" else name)
+            taken = base64.b64encode(picture(visit.page, "png")).decode()
+            title = escape(visit.page.title().partition(" · ")[0])
+        figures.append(f'<figure><figcaption>{title}</figcaption><img src="data:image/png;base64,{taken}"></figure>')
+    across = columns * (width + _GAP) + _GAP
+    page = browser.new_page(viewport={"width": across, "height": 100})
+    page.set_content(_SHEET.format(width=across, columns=columns, gap=_GAP, figures="".join(figures)))
+    taken_all = picture(page, whole=True)
+    page.close()
+    return taken_all
+
+
+def shown(browser: Browser, site: Path, folder: Path) -> None:
+    """The pictures of the README."""
+    folder.mkdir(exist_ok=True)
+    for name, (page, size, dark) in SHOWN.items():
+        with visiting(browser, site, size, dark=dark) as visit:
+            visit.open(page if page.endswith(".html") else _address(visit, page))
+            (folder / f"{name}.webp").write_bytes(picture(visit.page))
+    for name, (size, columns, width) in SHEETS.items():
+        (folder / f"{name}.webp").write_bytes(sheet(browser, site, size, columns, width))
+
+
+def _address(visit: Visit, link: str) -> str:
+    address = visit.open("index.html").page.locator(link).first.get_attribute("href")
+    assert address
+    return address
+
+
+def everything(browser: Browser, site: Path, folder: Path) -> None:
+    """Every page from top to bottom, at both widths, light and dark."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in sorted(site.glob("*.html")):
+        for size in (DESKTOP, PHONE):
+            for dark in (False, True):
+                with visiting(browser, site, size, dark=dark) as visit:
+                    visit.open(path.name)
+                    name = f"{path.stem}-{size[0]}{'-dark' if dark else ''}.png"
+                    visit.page.screenshot(path=folder / name, full_page=True)
+
+
+def main() -> None:
+    """Take them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.tasks.report.pictures", description=__doc__)
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="every page at both widths, into a folder")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
+        site = write_report(report_world(Path(scratch)), Path(scratch) / "site").index.parent
+        if asked.all:
+            everything(browser, site, asked.all)
+        else:
+            shown(browser, site, FOLDER)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Several benchmarks in one report folder: each has a report of its own, and the first page leads to all of them."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tasks.config.settings import Job
+from tasks.report.benchmark_index import REVISION, write_benchmark_index
+from tests.builders import admitted, criterion, job_on
+from tests.tasks.report.browser import PHONE, Visit, visiting
+from tests.tasks.report.drilldown.drilled import files
+from tests.tasks.report.made_up.editions import edition_of
+from tests.tasks.report.made_up.research import MODELS
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+
+class Sections(HTMLParser):
+    """The text and the links of each section of a page, by its id."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.texts: dict[str, str] = {}
+        self.links: dict[str, list[str]] = {}
+        self._at = ""
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        if tag == "section":
+            self._at = found["id"] or ""
+            self.texts[self._at], self.links[self._at] = "", []
+        elif tag == "a" and self._at:
+            self.links[self._at].append(found["href"] or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "section":
+            self._at = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._at:
+            self.texts[self._at] += f"{data.strip()} "
+
+
+def test_each_benchmark_has_leaders_of_its_own_and_a_way_into_its_report_or_a_command(research_site: Path) -> None:
+    found = Sections(research_site.parent / "index.html")
+
+    assert list(found.texts) == ["prbench", "researchrubrics"]
+    own, other = found.texts["researchrubrics"], found.texts["prbench"]
+    assert all(model in own and model not in other for model in MODELS)
+    assert re.search(r"\bm1\b", other)
+    assert not re.search(r"\bm1\b", own)
+    assert "mean compliance score, judged by careful." in own
+    facts = "Tasks 12 Criteria 240 Models 3 Judges 3 Last judged 2026-01-01 00:00 UTC"
+    assert facts in " ".join(own.split())
+    assert found.links["researchrubrics"] == ["researchrubrics/index.html"] * 2
+    assert "prbench report --benchmark prbench" in other
+    assert found.links["prbench"] == []
+
+
+def test_leaders_are_ranked_with_score_and_interval(research_job: Job, research_site: Path) -> None:
+    own = Sections(research_site.parent / "index.html").texts["researchrubrics"]
+    with Warehouse(research_job.warehouse).reader() as reader:
+        rows = reader.rows(
+            "select * from leaderboard where benchmark = 'researchrubrics' and is_primary and judge = 'careful' "
+            "and grading = 'ternary' order by mean_score desc"
+        )
+
+    told = [" ".join(f"{row[name]:.3f}" for name in ("mean_score", "ci_low", "ci_high")) for row in rows]
+    places = [re.sub(r" +", " ", own).index(each) for each in told]
+    assert len(places) == 3
+    assert places == sorted(places)
+
+
+def test_a_build_leaves_the_folders_of_other_benchmarks_alone(research_job: Job, tmp_path: Path) -> None:
+    (tmp_path / "prbench").mkdir()
+    (tmp_path / "prbench/index.html").write_text("a report of another day")
+    (tmp_path / "notes.md").write_text("mine")
+    before = files(tmp_path / "prbench")
+    (tmp_path / "report.json").write_text('{"format": "prbench-report", "version": 1}')
+
+    with Warehouse(research_job.warehouse).reader() as reader:
+        write_benchmark_index(tmp_path, reader, "researchrubrics")
+
+    assert files(tmp_path / "prbench") == before
+    assert (tmp_path / "notes.md").read_text() == "mine"
+    # What was built is linked, whoever is built now.
+    assert Sections(tmp_path / "index.html").links == {
+        "prbench": ["prbench/index.html"] * 2, "researchrubrics": [],
+    }  # fmt: skip
+
+
+def test_the_page_of_one_benchmark_alone_goes_straight_to_its_report(world_site: Path) -> None:
+    text = (world_site.parent / "index.html").read_text(encoding="utf-8")
+
+    assert '<meta http-equiv="refresh" content="0; url=prbench/index.html">' in text
+    assert '<a href="prbench/index.html">' in text
+    assert world_site.name == "prbench"
+
+
+def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_not_linked(tmp_path: Path) -> None:
+    attack = "<script>window.attacked='name'</script>/.."
+    tables = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
+    others: tuple[dict[str, str], ...] = ({}, {"dataset_revision": "an-older-revision"}, {"benchmark": attack})
+    stored = {
+        name: [row | {key: value for key, value in given.items() if key in row} for given in others for row in rows]
+        for name, rows in tables.items()
+    }
+    edition = edition_of(tmp_path / "warehouse", stored)
+
+    write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
+
+    text = (tmp_path / "report/index.html").read_text(encoding="utf-8")
+    found = Sections(tmp_path / "report/index.html")
+    assert "<script>window" not in text
+    assert found.links[attack] == []
+    assert attack in found.texts[attack]
+    older = "Revision an-older: 1 tasks, 1 criteria, 0 models, 0 judges, last judged never."
+    assert older in found.texts["prbench"]
+    assert "No answer has been judged in full here yet." in found.texts["prbench"]
+
+
+def test_what_is_said_of_a_benchmark_is_of_the_revision_that_its_report_shows(tmp_path: Path) -> None:
+    tables = {**admitted(["t1"], n_criteria=1), "criteria": [criterion("t1", 0, 1.0)]}
+    others: tuple[dict[str, str], ...] = ({}, {"dataset_revision": "00-earlier"}, {"benchmark": "another"})
+    edition = edition_of(tmp_path / "warehouse", {
+        name: [row | {key: value for key, value in given.items() if key in row} for given in others for row in rows]
+        for name, rows in tables.items()
+    })  # fmt: skip
+    (tmp_path / "report/prbench").mkdir(parents=True)
+    (tmp_path / "report/report.json").write_text('{"format": "prbench-report", "version": 1}')
+    (tmp_path / "report/prbench/index.html").write_text("a report")
+    for shown in (edition.revision, "00-earlier"):
+        (tmp_path / "report/prbench" / REVISION).write_text(shown)
+        write_benchmark_index(tmp_path / "report", edition.reader, "prbench")
+
+        text = " ".join(Sections(tmp_path / "report/index.html").texts["prbench"].split())
+        assert f"Revision {shown[:8]} Tasks 1" in text
+
+
+def test_people_are_told_the_page_of_the_benchmark(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, report={"url": "https://evals.example.org/reports/", "folder": str(tmp_path)})
+
+    assert job.report_url == "https://evals.example.org/reports/prbench/index.html"
+    assert job.report_index == tmp_path / "prbench/index.html"
+    assert job_on("sample", tmp_path).report_url is None
+
+
+# in a browser
+
+
+@pytest.mark.slow
+def test_the_first_page_leads_into_a_report_and_back(browser: Browser, research_site: Path) -> None:
+    with visiting(browser, research_site.parent) as visit:
+        visit.page.goto(f"{research_site.parent.as_uri()}/index.html")
+        visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        assert visit.value("document.documentElement.scrollWidth") <= PHONE[0]
+        visit.page.get_by_role("link", name="ResearchRubrics").click()
+        visit.page.wait_for_selector("html[data-drawn]", state="attached")
+        visit.page.get_by_role("link", name="All benchmarks").click()
+        visit.page.wait_for_url("**/index.html")
+
+        assert visit.page.get_by_role("heading", name="Benchmarks").is_visible()
+        assert visit.faults == []
+
+
+@pytest.mark.slow
+def test_a_browser_is_taken_straight_to_the_only_report(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site.parent) as visit:
+        visit.page.goto(f"{world_site.parent.as_uri()}/index.html")
+        visit.page.wait_for_url("**/prbench/index.html")
+        visit.page.wait_for_selector("html[data-drawn]", state="attached")
+
+        assert visit.faults == []
+
+
+NAMES = ("index", "categories", "data", "judges", "hard", "history", "length-and-cost", "verdicts")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1280, 900), pytest.param(PHONE, marks=pytest.mark.long)])
+def test_every_page_of_another_benchmark_opens_and_complains_of_nothing(
+    browser: Browser, research_site: Path, size: tuple[int, int]
+) -> None:
+    with visiting(browser, research_site, size) as visit:
+        for name in NAMES:
+            visit.open(f"{name}.html")
+            assert visit.value("document.documentElement.scrollWidth") <= size[0], name
+            assert visit.faults == [], name
+
+
+def _lines(visit: Visit, place: int) -> list[tuple[str, str]]:
+    """The judges that are told of a criterion, with what each decided."""
+    rows = visit.page.locator("#criteria tbody").nth(place).locator("tr:not(.criterion)")
+    return [
+        (row.locator("th").inner_text(), row.locator(".badge").first.inner_text().split(maxsplit=1)[1])
+        for row in rows.all()
+    ]
+
+
+@pytest.mark.slow
+def test_labels_filter_and_find_tasks_and_three_steps_are_told_with_their_reading(
+    browser: Browser, research_site: Path
+) -> None:
+    with visiting(browser, research_site) as visit:
+        visit.open("tasks.html")
+        assert visit.page.get_by_label("Topic").is_hidden()
+        visit.page.get_by_label("Exploration").select_option("Low")
+        assert visit.page.locator("#count").inner_text() == "4 of 12 tasks"
+        visit.page.get_by_role("button", name="Reset").click()
+        visit.page.get_by_label("Words").fill("shallow")
+        visit.page.wait_for_function("() => document.getElementById('count').textContent === '4 of 12 tasks'")
+
+        visit.open("task.html")
+        assert "Conceptual breadth" in visit.page.locator("#about").inner_text()
+        assert visit.page.locator("#criteria .tag", has_text="mandatory").count() == 8
+        told = [_lines(visit, place) for place in range(20)]
+        for lines in told:
+            steps = dict(lines)
+            for judge in ("careful", "lenient", "historian"):
+                # The reading stands there where it is another decision, and only there.
+                assert steps.get(f"{judge} (as binary)") == ("unmet" if steps[judge] == "partly met" else None)
+        disputed = visit.page.locator("#criteria .tag.dispute").count()
+        assert disputed == sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in told)
+        assert visit.faults == []

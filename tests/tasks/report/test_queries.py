@@ -1,0 +1,49 @@
+"""What is written into a query arrives in the database as it was, whatever it is."""
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.report.queries import Rows, filled, literal
+from tests.tasks.report.made_up.attacks import ATTACKS
+
+# DuckDB keeps no NUL in a string; the contracts store none.
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+values = st.one_of(texts, st.sampled_from(ATTACKS), st.integers(-(2**31), 2**31), st.booleans(), st.none())
+connection = duckdb.connect()
+
+
+@given(values)
+def test_a_literal_is_read_as_the_value(value: object) -> None:
+    assert connection.execute(f"select {literal(value)}").fetchall() == [(value,)]
+
+
+@given(st.lists(texts, min_size=1))
+def test_a_list_is_read_as_the_list(listed: list[str]) -> None:
+    assert connection.execute(f"select {literal(listed)}").fetchall() == [(listed,)]
+
+
+@given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
+def test_rows_are_joined_as_a_table(rows: list[tuple[str, str]]) -> None:
+    found = connection.execute(f"from {literal(Rows(tuple(rows), 2))} as given (a, b)").fetchall()
+
+    assert found == rows
+
+
+def test_no_rows_are_a_table_without_rows() -> None:
+    relation = connection.execute(f"select a, b from {literal(Rows((), 2))} as given (a, b)")
+
+    assert [column[0] for column in relation.description or []] == ["a", "b"]
+    assert relation.fetchall() == []
+
+
+def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
+    with pytest.raises(KeyError, match="revision"):
+        filled("last_checks", {"benchmark": "prbench"})
+
+
+def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
+    text = filled("last_checks", {"benchmark": "$revision", "revision": "$benchmark"})
+
+    assert "benchmark = '$revision' and dataset_revision = '$benchmark'" in text

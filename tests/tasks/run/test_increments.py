@@ -1,0 +1,223 @@
+"""What is wanted minus what is stored is what is done: the provider's book says which calls each increment cost."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.settings import Job, Settings
+from tasks.dataset.source import with_revision
+from tasks.rules.errors import UsageError
+from tasks.run.coverage import coverage
+from tests.builders import good_row, write_jsonl
+from tests.faults.answers import Answer, is_judging, well_behaved
+from tests.faults.content import Request
+from tests.faults.server import FaultServer
+from tests.tasks.dataset.rows import hub_criterion
+from tests.tasks.run.runs import judged, prepared, sampled
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+TASKS, CRITERIA = 3, 10
+VERDICTS = TASKS * CRITERIA
+
+TEMPLATE = """Another way to ask about one item of an expert's grading rubric.
+<<conversation>>
+<<rubric_item>>
+Reply with JSON: {"explanation": "...", "criteria_met": true or false}"""
+
+
+def new_each_time(request: Request, number: int) -> Answer:
+    """An answer that is another one each time the same is asked, as with a temperature; verdicts as the prompt says."""
+    if is_judging(request):
+        return well_behaved(request, number)
+    return Answer(f"{well_behaved(request, number).text} Take {number} at {request.get('temperature')}.")
+
+
+def rubric(task_id: str, **titles: str) -> list[dict[str, Any]]:
+    rows = [hub_criterion(f"{task_id}-c{i}", "important", 5) for i in range(CRITERIA)]
+    for row, i in ((rows[int(name[1:])], name) for name in titles):
+        row["title"] = titles[i]
+    return rows
+
+
+def data(folder: Path, split: str = "finance", n_tasks: int = TASKS, **changed: dict[str, Any]) -> Path:
+    rows = []
+    for i in range(n_tasks):
+        task_id = f"{split}-{i}"
+        usual = {"prompt_0": f"What about {task_id}?", "rubric": rubric(task_id)}
+        rows.append(good_row(task_id, **usual | changed.get(f"t{i}", {})))
+    folder.mkdir(exist_ok=True)
+    return write_jsonl(folder / f"{split}.jsonl", rows).parent
+
+
+class World:
+    """A warehouse and a provider that counts: `does` runs the stages and tells what they called for."""
+
+    def __init__(self, server: FaultServer, folder: Path) -> None:
+        self.server, self.folder = server, folder
+        data(folder / "data", "legal", 2)
+        self.settings: dict[str, Any] = {
+            "dataset": {"source": str(data(folder / "data")), "splits": ["finance"]},
+            "models": [self.model("pinned")],
+            "judges": [self.judge("judge")],
+        }
+
+    def model(self, label: str, **settings: Any) -> dict[str, Any]:
+        return {"name": f"hosted_vllm/{label}", "label": label, "api_base": self.server.api_base, **settings}
+
+    judge = model
+
+    def job(self, **narrowed: Any) -> Job:
+        settings = Settings.model_validate(self.settings)
+        return with_revision(
+            Job(settings=settings, warehouse=self.folder / "w", run_id="a-run", is_quiet=True, **narrowed)
+        )
+
+    def does(self, **narrowed: Any) -> tuple[int, int]:
+        """(answers sampled, verdicts judged), each counted in the provider's book."""
+        before = len(self.server.samples), len(self.server.judgings)
+        job = prepared(self.job(**narrowed))
+        sampled(job)
+        judged(job)
+        return len(self.server.samples) - before[0], len(self.server.judgings) - before[1]
+
+    def count(self, table: str, where: str = "true") -> int:
+        with Warehouse(self.folder / "w").reader() as reader:
+            return int(reader.value(f"select count(*) from {table} where {where}"))
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world in which a pinned model has answered and was judged; tests work on copies of it."""
+    with FaultServer(new_each_time) as server:
+        made = World(server, tmp_path_factory.mktemp("begun"))
+        assert made.does() == (TASKS, VERDICTS)
+        yield made
+
+
+@pytest.fixture
+def world(begun: World, tmp_path: Path) -> Iterator[World]:
+    shutil.copytree(begun.folder / "w", tmp_path / "w")
+    yield World(begun.server, tmp_path)
+    begun.server.behaviour = new_each_time
+
+
+def test_what_is_there_is_not_called_for_again(world: World) -> None:
+    assert world.does() == (0, 0)
+
+
+def another_model(world: World) -> None:
+    world.settings["models"].append(world.model("another"))
+
+
+def another_trial(world: World) -> None:
+    world.settings["trials"] = 2
+
+
+def another_judge(world: World) -> None:
+    world.settings["judges"].append(world.judge("another-judge"))
+
+
+def another_judge_trial(world: World) -> None:
+    world.settings["judges"][0]["trials"] = 2
+
+
+def another_template(world: World) -> None:
+    path = world.folder / "template.txt"
+    path.write_text(TEMPLATE)
+    world.settings["judges"][0]["template"] = str(path)
+
+
+def another_split(world: World) -> None:
+    world.settings["dataset"]["splits"] = ["finance", "legal"]
+
+
+def a_parameter(world: World) -> None:
+    world.settings["models"][0]["temperature"] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("increment", "cost"),
+    [
+        (another_model, (TASKS, VERDICTS)),
+        (another_trial, (TASKS, VERDICTS)),
+        (another_judge, (0, VERDICTS)),
+        (another_judge_trial, (0, VERDICTS)),
+        (another_template, (0, VERDICTS)),
+        (another_split, (2, 2 * CRITERIA)),
+        (a_parameter, (TASKS, VERDICTS)),
+    ],
+)
+def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
+    world: World, increment: Callable[[World], None], cost: tuple[int, int]
+) -> None:
+    increment(world)
+    assert world.does() == cost
+    assert world.does() == (0, 0)
+    assert world.count("responses") == TASKS + cost[0]
+    assert world.count("verdicts") == VERDICTS + cost[1]
+
+
+def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
+    heavier = rubric("finance-1")
+    heavier[0]["annotations"]["important_weight"] = 4
+    data(
+        world.folder / "data",
+        t0={"rubric": rubric("finance-0", c3="Names the risk in other words.")},
+        t1={"rubric": heavier},
+        t2={"prompt_0": "What else about finance-2?"},
+    )
+    # A reworded criterion is judged anew, a new prompt is answered and judged; another weight costs nothing.
+    assert world.does() == (1, 1 + CRITERIA)
+    assert world.count("responses") == 2 * TASKS
+    assert world.count("verdicts") == 2 * VERDICTS
+    assert world.does() == (0, 0)
+
+
+def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> None:
+    world.settings["models"].append(world.model("fresh", resample="nightly"))
+    assert world.does() == (TASKS, VERDICTS)
+    assert world.does(night="2026-11-21") == (TASKS, VERDICTS)
+    assert world.does(night="2026-11-21") == (0, 0)
+    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+    assert world.count("responses", "model = 'pinned'") == TASKS
+    assert world.count("responses", "model = 'fresh'") == 3 * TASKS
+    found = {(each.model, each.vintage, each.judge): each.share for each in coverage(world.job(night="2026-11-22"))}
+    assert set(found.values()) == {1.0}
+    assert {(model, vintage) for model, vintage, _ in found} == {("pinned", "base"), ("fresh", "2026-11-22")}
+
+
+def test_answers_that_are_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
+    world.settings["models"] = [world.model("steady", resample="nightly")]
+    world.server.behaviour = well_behaved
+    world.does(night="2026-11-21")
+    assert world.does(night="2026-11-22") == (TASKS, 0)
+    assert world.count("verdicts", "vintage = '2026-11-22'") == VERDICTS
+
+
+def test_named_trials_and_tasks_are_filled_in_and_nothing_else(world: World) -> None:
+    assert world.does(named_trials=(3,), named_tasks=("finance-1",)) == (1, CRITERIA)
+    assert world.count("responses", "trial = 3") == 1
+    assert world.does(named_trials=(3,)) == (TASKS - 1, VERDICTS - CRITERIA)
+    assert world.count("responses", "trial = 2") == 0
+
+
+def test_a_task_that_is_not_there_is_refused_by_name(world: World) -> None:
+    with pytest.raises(UsageError, match="--task nobody: not an admitted task"):
+        world.does(named_tasks=("nobody",))
+
+
+def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_night(world: World, tmp_path: Path) -> None:
+    from tasks.imports import import_responses
+
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps({"finance-0": "An answer that was made elsewhere."}))
+    world.settings["models"] = [world.model("fresh", resample="nightly")]
+    import_responses(world.job(), given, "fresh")
+    assert world.does() == (TASKS - 1, VERDICTS)
+    assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
