@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.research import research_row
+from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import hub_row
 from tests.tasks.dataset.server import (
     BROKEN,

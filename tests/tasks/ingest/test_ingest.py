@@ -19,8 +19,8 @@ from tasks.dataset.source import with_revision
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.records import Task
-from tests.benchmarks.research import research_row
 from tests.builders import good_row, good_rubric, job_on, write_jsonl
+from tests.tasks.benchmarks.research import research_row
 from tests.tasks.dataset.rows import HUB_SCHEMA
 from warehouse import Warehouse
 

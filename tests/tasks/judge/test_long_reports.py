@@ -30,10 +30,10 @@ from tasks.rules.identity import template_hash
 from tasks.run.missing_work import judgings
 from tasks.run.part_writer import PartWriter
 from tasks.run.stage_report import StageReport
-from tests.benchmarks.research import research_row
 from tests.builders import row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
+from tests.tasks.benchmarks.research import research_row
 from tests.tasks.maintain.version_1 import read_by_version_1
 from tests.tasks.run.runs import judged, prepared
 from warehouse import Warehouse
