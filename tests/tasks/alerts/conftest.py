@@ -22,7 +22,7 @@ WAIT_S = 0.01
 
 def alerts_to(*receivers: dict[str, Any], **settings: Any) -> Alerts:
     """Settings with these receivers and short times."""
-    return Alerts.model_validate({"to": receivers, "attempts": 3, "timeout_s": 5.0, **settings})
+    return Alerts.model_validate({"to": receivers, "attempts": 3, "timeout_s": 60.0, **settings})
 
 
 @dataclass(frozen=True)

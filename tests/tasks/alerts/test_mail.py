@@ -12,7 +12,7 @@ from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, Trust, alert
 from tests.tasks.alerts.servers import PASSWORD, USER, Mailbox, closed_port, dripping, serving_mail
 
 
-def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 5.0, **email: Any) -> Delivery:
+def mailed(port: int, *, alerts: tuple[Alert, ...] = (DROP, DRIFT), timeout_s: float = 60.0, **email: Any) -> Delivery:
     """What became of alerts by mail, over a line that is not encrypted unless `security` says so."""
     given = {"to": ["evals@example.org"], "sender": "prbench@example.org", "host": "127.0.0.1", "port": port}
     settings = alerts_to({"email": {**given, "security": "none", **email}}, timeout_s=timeout_s)
