@@ -25,7 +25,7 @@ def comparisons(job: Job) -> list[Comparison]:
     asked = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
     found: list[Comparison] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in reader.rows(sql.read("questions/night_pairs"), asked):
+        for row in reader.rows(sql.read("questions/nightly/pairs"), asked):
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
@@ -48,8 +48,8 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     asked = {"benchmark": benchmark.name, "revision": data.revision}
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(sql.read("questions/latest_samplings"), asked | {"vintage": vintage}):
-            pairs = reader.rows(sql.read("questions/night_pairs"), asked | {"night": latest["vintage"]})
+        for latest in reader.rows(sql.read("questions/nightly/latest_samplings"), asked | {"vintage": vintage}):
+            pairs = reader.rows(sql.read("questions/nightly/pairs"), asked | {"night": latest["vintage"]})
             for row in pairs:
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
                     given = asked | {"night": latest["vintage"]} | row

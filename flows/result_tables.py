@@ -23,7 +23,7 @@ async def results_shown(job: Job) -> None:
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     with Warehouse(job.warehouse).reader() as reader:
         asked = {"benchmark": benchmark.name, "revision": data.revision}
-        quality = reader.rows(sql.read("questions/last_checks"), asked)
+        quality = reader.rows(sql.read("questions/check/last_checks"), asked)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = leaderboard(job, Choice()).records[:_MOST_ROWS]
     await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", (_rounded(row) for row in rows))

@@ -1,7 +1,8 @@
 """The SQL of the project, found from this folder: the models, and the queries that stages and commands ask.
 
-A model is a file in `marts/` (what users query), `staging/` (what lies between, in a schema of that name) or `steps/`
-(temporary tables, there only while others are built). Its header says what it is built as and what it depends on.
+A model is a file below `marts/` (what users query), `staging/` (what lies between, in a schema of that name) or
+`steps/` (temporary tables, there only while others are built), in a folder for its subject. Its header says what it is
+built as and what it depends on.
 """
 
 import re
@@ -53,7 +54,7 @@ def schema() -> dict[str, Any]:
 @cache
 def models() -> list[Model]:
     """Every model, in the order in which they are built: each after those that it depends on."""
-    found = [_model(folder, path.stem) for folder in _SCHEMAS for path in sorted((FOLDER / folder).glob("*.sql"))]
+    found = [_model(folder, path) for folder in _SCHEMAS for path in sorted((FOLDER / folder).rglob("*.sql"))]
     by_name = {model.name: model for model in found}
     order = TopologicalSorter({name: [each for each in model.depends_on if each in by_name]
                                for name, model in by_name.items()})  # fmt: skip
@@ -119,8 +120,8 @@ def comment(query: str) -> str:
     return " ".join(line.removeprefix("--").strip() for line in first.splitlines())
 
 
-def _model(folder: str, name: str) -> Model:
-    query = read(f"{folder}/{name}")
+def _model(folder: str, path: Path) -> Model:
+    name, query = path.stem, read(path.relative_to(FOLDER).with_suffix("").as_posix())
     described: dict[str, Any] = schema()["marts"][name] if folder == "marts" else {"meaning": comment(query)}
     return Model(
         name=f"{_SCHEMAS[folder]}{name}",

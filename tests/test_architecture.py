@@ -216,7 +216,7 @@ def test_every_folder_with_python_is_a_package() -> None:
 
 
 def test_every_mart_is_described_and_nothing_else_is() -> None:
-    assert {path.stem for path in (sql.FOLDER / "marts").glob("*.sql")} == sql.schema()["marts"].keys()
+    assert {path.stem for path in (sql.FOLDER / "marts").rglob("*.sql")} == sql.schema()["marts"].keys()
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:

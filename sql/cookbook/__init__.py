@@ -1,7 +1,7 @@
 """The cookbook: questions that are often asked, each with a query that answers it.
 
-A recipe is a file `<number>-<name>.sql` of this folder. It begins with the question, as a comment; the rest is one
-query without parameters. The number is its place in the list.
+A recipe is a file `<number>-<name>.sql` of one of the folders here. It begins with the question, as a comment; the
+rest is one query without parameters. The number is its place in the list.
 """
 
 import re
@@ -26,7 +26,7 @@ def recipes() -> list[Recipe]:
     Raises:
         ValueError: a file does not begin with its question.
     """
-    return [_read(path) for path in sorted(_FOLDER.glob("*.sql"))]
+    return [_read(path) for path in sorted(_FOLDER.rglob("*.sql"), key=lambda path: path.name)]
 
 
 def _read(path: Path) -> Recipe:

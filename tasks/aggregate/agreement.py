@@ -44,15 +44,15 @@ def stale_reliability(reader: Reader) -> list[Row]:
 
 def _groups(reader: Reader, question: str, names: Sequence[str]) -> Iterator[tuple[tuple[str, ...], list[Row]]]:
     """The stale figures of graders that were compared, with the key of the comparison."""
-    stale = reader.rows(sql.read(f"questions/{question}"), {"method": METHOD})
+    stale = reader.rows(sql.read(f"questions/aggregate/{question}"), {"method": METHOD})
     for key, run in groupby(stale, key=itemgetter(*names)):
         yield key, list(run)
 
 
 def _tables(reader: Reader, what: str, given: Row, figures: list[Row]) -> NDArray[np.float64]:
     """How often which decisions meet, of shape (n_tasks, n_figures, labels, labels)."""
-    stale = {f"{what}s": sql.read(f"questions/{what}s")}
-    counts = sql.with_steps(sql.read(f"questions/{what}_counts"), stale)
+    stale = {f"{what}s": sql.read(f"questions/aggregate/{what}s")}
+    counts = sql.with_steps(sql.read(f"questions/aggregate/{what}_counts"), stale)
     cells = reader.arrays(counts, {"method": METHOD, **given})
     places = {figure["figure_id"]: place for place, figure in enumerate(figures)}
     figure = np.array([places[name] for name in cells["figure_id"]], dtype=np.int64)

@@ -28,7 +28,7 @@ def stale_intervals(reader: Reader) -> list[Row]:
     """The rows of `intervals` for every figure whose values have none yet."""
     given = {"method": METHOD}
     trials = {row["figure_id"]: row["scores"] for row in reader.rows(_on_stale("stale_figure_trials"), given)}
-    stale = reader.rows(sql.read("questions/stale_figures"), given)
+    stale = reader.rows(sql.read("questions/aggregate/stale_figures"), given)
     now = datetime.now(UTC)
     found = []
     for task_set, figures in _by_task_set(stale):
@@ -40,7 +40,8 @@ def stale_intervals(reader: Reader) -> list[Row]:
 
 def _on_stale(question: str) -> str:
     """A question about the figures that have no interval yet."""
-    return sql.with_steps(sql.read(f"questions/{question}"), {"stale_figures": sql.read("questions/stale_figures")})
+    stale = sql.read("questions/aggregate/stale_figures")
+    return sql.with_steps(sql.read(f"questions/aggregate/{question}"), {"stale_figures": stale})
 
 
 def _by_task_set(stale: list[Row]) -> Iterator[tuple[int, list[Row]]]:

@@ -21,7 +21,7 @@ def assemble(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         scope = open_scope(job, reader)
         asked = {**scope.key, "tasks": list(scope.task_ids)}
-        turns = reader.rows(sql.read("questions/turns_to_assemble"), asked)
+        turns = reader.rows(sql.read("questions/assemble/turns_to_assemble"), asked)
     rows: list[dict[str, Any]] = []
     n_made = 0
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):

@@ -53,13 +53,13 @@ def _known_findings(
 
     The rows of a revision never change; there are only more of them when a further split is ingested.
     """
-    rows = reader.rows(sql.read("questions/checks_of_revision"), key)
+    rows = reader.rows(sql.read("questions/check/checks_of_revision"), key)
     found = {(row["check_name"], row["expectation"], row["table_name"], row["severity"]): row for row in rows}
     wanted = [found.get((each.check, each.text, each.table, policies[each.check])) for each in expectations]
-    sizes = reader.rows(sql.read("questions/size_of_revision"), key)[0]
+    sizes = reader.rows(sql.read("questions/check/size_of_revision"), key)[0]
     if any(row is None or row["n_evaluated"] != sizes[row["table_name"]] for row in wanted):
         return None
-    owners = reader.rows(sql.read("questions/criterion_keys"), key)
+    owners = reader.rows(sql.read("questions/check/criterion_keys"), key)
     task_of = {row["key"]: row["task_id"] for row in owners}
     return [
         Finding(

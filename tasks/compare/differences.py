@@ -129,7 +129,7 @@ def _values(
     }
     values: _BySplit = {}
     answered: dict[str, dict[int, set[str]]] = {}
-    for row in reader.rows(sql.read("questions/diff_values"), parameters):
+    for row in reader.rows(sql.read("questions/compare/values"), parameters):
         values.setdefault(row["split"], {}).setdefault(row["model_run_id"], {})[row["task_id"]] = row["value"]
         of_series = answered.setdefault(row["split"], {}).setdefault(row["model_run_id"], set())
         if row["is_answered"]:

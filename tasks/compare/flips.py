@@ -91,7 +91,7 @@ def flips_of(reader: Reader, score: str, differences: Iterable[Difference]) -> l
         if ids not in cells_of:
             # Differences of one pair follow each other; the cells of more than one are not kept.
             parameters = {"first": ids[0], "second": ids[1], "score": score}
-            cells_of = {ids: reader.rows(sql.read("questions/diff_flips"), parameters)}
+            cells_of = {ids: reader.rows(sql.read("questions/compare/flips"), parameters)}
         found.append(_flips(difference, cells_of[ids]))
     return found
 
@@ -163,7 +163,7 @@ def with_explanations(reader: Reader, pair: Pair, flips: Sequence[Flip]) -> list
     ]
     reasons = {
         (row["side"], row["task_id"], row["criterion_id"]): tuple(row["explanations"])
-        for row in reader.rows(sql.read("questions/diff_explanations"), {"cells": cells})
+        for row in reader.rows(sql.read("questions/compare/explanations"), {"cells": cells})
     }
     return [
         replace(

@@ -56,7 +56,7 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
             found = _on_selection(reader, choice.selection, given | {"score": score}, data_set)
         elif choice.is_severity:
             asked = {**given, **data_set, "is_hard": choice.is_hard}
-            found = Table(*reader.table(sql.read("questions/severity"), asked))
+            found = Table(*reader.table(sql.read("questions/compare/severity"), asked))
         else:
             found = _ranked(reader, benchmark, choice, given | data_set)
         if must_know and not found.rows:
@@ -79,7 +79,7 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     is_of_criteria = breakdown in _OF_RUBRICS or _is_of_criteria(reader, breakdown, given)
     score = _score(benchmark, choice, is_of_criteria=is_of_criteria)
     asked = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
-    columns, rows = reader.table(sql.read("questions/leaderboard"), asked)
+    columns, rows = reader.table(sql.read("questions/compare/leaderboard"), asked)
     at = columns.index("label")
     if choice.by is None:
         return Table(columns[:at] + columns[at + 1 :], [row[:at] + row[at + 1 :] for row in rows])
@@ -106,10 +106,10 @@ def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], data_set
     from tasks.hard_subset import scores_on
 
     key = {name: data_set[name] for name in ("benchmark", "revision")}
-    known = [row["selection_id"] for row in reader.rows(sql.read("questions/selections"), key)]
+    known = [row["selection_id"] for row in reader.rows(sql.read("questions/compare/selections"), key)]
     chosen = [name for name in known if name.startswith(asked)]
     if asked == "latest":
-        chosen = [row["selection_id"] for row in reader.rows(sql.read("questions/latest_selections"), key)]
+        chosen = [row["selection_id"] for row in reader.rows(sql.read("questions/compare/latest_selections"), key)]
     if not chosen or (len(chosen) > 1 and asked != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
         raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")

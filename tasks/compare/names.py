@@ -53,7 +53,7 @@ def _known(reader: Reader, question: Question, model_runs: Iterable[ModelRun]) -
     every = list(model_runs)
     for kind, column in COLUMN_OF.items():
         known[kind] = sorted({getattr(each, column) for each in every})  # type: ignore[index]
-    rows = reader.rows(sql.read("questions/diff_run_names"), {"benchmark": question.benchmark})
+    rows = reader.rows(sql.read("questions/compare/run_names"), {"benchmark": question.benchmark})
     known["run"] = [row["run_id"] for row in rows]
     return known
 

@@ -52,7 +52,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
 
 def _model_runs(reader: Reader, question: Question) -> list[ModelRun]:
     names = [field.name for field in fields(ModelRun)]
-    rows = reader.rows(sql.read("questions/diff_model_runs"), {"benchmark": question.benchmark})
+    rows = reader.rows(sql.read("questions/compare/model_runs"), {"benchmark": question.benchmark})
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {question.benchmark} yet; run `prbench run` first")
     return [ModelRun(**{name: row[name] for name in names}) for row in rows]
@@ -90,7 +90,7 @@ def _sides(
     by_id = {each.model_run_id: each for each in every}
     sides: dict[str, list[Side]] = {name: [] for name in names}
     parameters = {"benchmark": question.benchmark, "runs": list(names)}
-    for row in reader.rows(sql.read("questions/diff_runs"), parameters):
+    for row in reader.rows(sql.read("questions/compare/runs"), parameters):
         if row["model_run_id"] in by_id:
             sides[row["run_id"]].append(Side(row["run_id"], by_id[row["model_run_id"]], frozenset(row["task_ids"])))
     return sides

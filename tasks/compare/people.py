@@ -26,7 +26,7 @@ def against_people(reader: Reader, asked: Mapping[str, Any]) -> list[Row]:
     Args:
         asked: benchmark, revision, breakdown, the people, and the graders to show (all if empty).
     """
-    counts = reader.rows(sql.read("questions/people"), asked)
+    counts = reader.rows(sql.read("questions/compare/people"), asked)
     found = [
         {"grader": grader, "label": label} | _figures(list(rows))
         for (grader, label), rows in groupby(counts, key=itemgetter("grader", "label"))

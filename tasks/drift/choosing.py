@@ -51,7 +51,7 @@ def _note(judging: Judging, n_chosen: int, number: int) -> str:
 
 def _chosen(job: Job, scope: Scope, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
     asked = {**scope.key, **judging.columns, "of_response": _OF_RESPONSE, "number": number}
-    found = reader.rows(sql.read("questions/control_candidates"), asked)
+    found = reader.rows(sql.read("questions/drift/candidates"), asked)
     members = sorted(row["verdict_id"] for row in found)
     own = {
         "set_id": digest("control set", scope.key, judging.columns, members),

@@ -15,5 +15,5 @@ def drifted(job: Job) -> list[Drifted]:
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
         sets = [control_set.set_id for control_set in control_sets(job, scope, reader) if control_set.set_id]
-        rows = reader.rows(sql.read("questions/drifted_judges"), {"night": job.night, "sets": sets})
+        rows = reader.rows(sql.read("questions/drift/drifted_judges"), {"night": job.night, "sets": sets})
     return [Drifted(**row) for row in rows]

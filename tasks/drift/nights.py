@@ -81,7 +81,7 @@ def _plan(job: Job, night: str) -> tuple[Scope, list[_Missing], dict[str, Conver
         for control_set in control_sets(job, scope, reader):
             if control_set.set_id is not None:
                 asked = {"set_id": control_set.set_id, "night": night, "again": [*PASSING, LOST]}
-                rows = reader.rows(sql.read("questions/control_members"), asked)
+                rows = reader.rows(sql.read("questions/drift/members"), asked)
                 found.append((control_set.set_id, control_set.judging, rows))
         conversations = conversations_of(reader, scope, (row["task_id"] for _, _, rows in found for row in rows))
     return scope, [_missing(*each, conversations) for each in found], conversations

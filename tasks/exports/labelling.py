@@ -51,7 +51,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
             "models": None if job.named_models is None else list(job.named_models),
             "trials": None if job.named_trials is None else list(job.named_trials),
         }
-        candidates = reader.rows(sql.read("questions/labelling_responses"), key | asked)
+        candidates = reader.rows(sql.read("questions/exports/labelling_responses"), key | asked)
         chosen = list(_until(n_rows, spread(candidates, seed)))
         if not chosen:
             vintages = " or ".join(job.vintages)
@@ -60,7 +60,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
                 "or choose another one with --vintage or --night"
             )
         ids = [each["response_id"] for each in chosen]
-        rows = reader.rows(sql.read("questions/labelling_rows"), key | {"response_ids": ids})
+        rows = reader.rows(sql.read("questions/exports/labelling_rows"), key | {"response_ids": ids})
         conversations = conversations_of(reader, scope, {row["task"] for row in rows})
     texts = {
         task_id: "\n\n".join(f"{role}: {content}" for role, content in of.messages)

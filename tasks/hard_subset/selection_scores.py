@@ -20,13 +20,13 @@ def scores_on(reader: Reader, asked: dict[str, Any], bar: float) -> list[dict[st
     """A row for each split and model run: its mean score over the tasks of the selections, with its interval.
 
     Best first; there are no ranks, since models may rest on different tasks. `asked` has the parameters of
-    `sql/questions/selection_values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below
+    `sql/questions/hard_subset/values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below
     which a figure is marked.
     """
     values = {
         (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
         for row in reader.rows(
-            sql.read("questions/selection_values"), {name: asked[name] for name in ("selections", "score")}
+            sql.read("questions/hard_subset/values"), {name: asked[name] for name in ("selections", "score")}
         )
     }
     return [
@@ -36,11 +36,11 @@ def scores_on(reader: Reader, asked: dict[str, Any], bar: float) -> list[dict[st
 
 
 def _figures_on_selections() -> str:
-    """The equations of the leaderboards (`staging/mean_scores.sql`), on the selections' tasks of each split."""
-    return sql.with_steps(sql.read("questions/selection_scores"), {
-        "task_set_members": sql.read("questions/selection_tasks"),
-        "breakdown_sizes": sql.read("staging/breakdown_sizes"),
-        "mean_scores": sql.read("staging/mean_scores"),
+    """The equations of the leaderboards (`staging/scores/mean_scores.sql`), on the selections' tasks of each split."""
+    return sql.with_steps(sql.read("questions/hard_subset/scores"), {
+        "task_set_members": sql.read("questions/hard_subset/tasks"),
+        "breakdown_sizes": sql.read("staging/scores/breakdown_sizes"),
+        "mean_scores": sql.read("staging/scores/mean_scores"),
     })  # fmt: skip
 
 

@@ -26,7 +26,7 @@ class Answers:
         named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
         self._by_place: dict[tuple[str, str, int, str], list[Answer]] = {}
         asked = {**key, "vintages": sorted({*named, *job.vintages})}
-        for answer in reader.rows(sql.read("questions/answers_by_place"), asked):
+        for answer in reader.rows(sql.read("questions/imports/answers_by_place"), asked):
             place = (answer["task_id"], answer["model"], answer["trial"], answer["vintage"])
             self._by_place.setdefault(place, []).append(answer)
 
@@ -62,7 +62,7 @@ class Answers:
         """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
         with Warehouse(self._job.warehouse).reader() as reader:
             asked = {**self._key, "task_id": task_id, "models": list(readings(model)), "trial": trial}
-            rows = reader.rows(sql.read("questions/vintages_of_answer"), asked)
+            rows = reader.rows(sql.read("questions/imports/vintages_of_answer"), asked)
         if not rows:
             return "import the answer first (`prbench import responses`)"
         vintages = [row["vintage"] for row in rows]

@@ -32,7 +32,7 @@ class Criteria:
         self._revision = key["dataset_revision"]
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
-        rows = reader.rows(sql.read("questions/criteria_to_judge"), key)
+        rows = reader.rows(sql.read("questions/imports/criteria_to_judge"), key)
         for row in rows:
             title = row.pop("title")
             wording = Wording(**row)

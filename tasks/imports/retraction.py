@@ -26,7 +26,7 @@ class Batch(NamedTuple):
 def batch_in(warehouse: Warehouse, batch: str) -> Batch:
     """The published rows of an imported file."""
     with warehouse.reader() as reader:
-        return Batch(**reader.rows(sql.read("questions/import_batch"), {"batch": batch})[0])
+        return Batch(**reader.rows(sql.read("questions/imports/batch"), {"batch": batch})[0])
 
 
 def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def retract(job: Job, batch: str) -> StageReport:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
     if not before.n_responses and not before.n_verdicts:
         with warehouse.reader() as reader:
-            known = [row["import_batch"] for row in reader.rows(sql.read("questions/import_batches"))]
+            known = [row["import_batch"] for row in reader.rows(sql.read("questions/imports/batches"))]
         said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
         more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
         raise UsageError(f"--retract {batch}: no such batch; {said}{more} (column import_batch)")

@@ -60,7 +60,8 @@ def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> No
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     """Of some cells those that are rows, each with whether the row is decided."""
-    rows = reader.rows(sql.read("questions/stored_calls"), {"cells": list(cells), "decided": list(DECIDED_STATUSES)})
+    asked = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
+    rows = reader.rows(sql.read("questions/maintain/stored_calls"), asked)
     return {row["cell"]: row["is_decided"] for row in rows}
 
 

@@ -90,9 +90,9 @@ def _reread(job: Job, warehouse: Warehouse) -> None:
     with kept_replies(job.warehouse / LEDGER) as kept, warehouse.stored_rows(*_TABLES) as stored:
         # Whatever a row rests on is changed after it, so that a second try finds the same.
         _lend_cells(kept, stored)
-        _answers(_work(found, kept, stored, "answers", "reread_answers"), found, _omitting(job))
-        for name, query in (("verdicts", "reread_verdicts"), ("control_verdicts", "reread_control_verdicts")):
-            _verdicts(_work(found, kept, stored, name, query), found, stored, name, _omitting(job))
+        _answers(_work(found, kept, stored, "answers"), found, _omitting(job))
+        for name in ("verdicts", "control_verdicts"):
+            _verdicts(_work(found, kept, stored, name), found, stored, name, _omitting(job))
         n_changed = {name: len(found.changes[name]) for name in ("responses", "verdicts", "control_verdicts")}
         _control_set(found, stored)
         _on_other_answers(found, stored)
@@ -118,13 +118,17 @@ def _lend_cells(kept: KeptReplies, stored: StoredRows) -> None:
     stored.lend("replies", pa.table([list(cells), list(cells.values())], pa.schema(types)))
 
 
-def _work(found: _Found, kept: KeptReplies, stored: StoredRows, what: str, query: str) -> _Work:
+def _query(name: str) -> str:
+    return sql.read(f"questions/maintain/reread/{name}")
+
+
+def _work(found: _Found, kept: KeptReplies, stored: StoredRows, what: str) -> _Work:
     """The rows to look at closely, and their replies; counts the others."""
-    steps = {"looked_at": sql.read(f"questions/{query}"), "reread_rows": sql.read("questions/reread_rows")}
-    counted = stored.rows(sql.with_steps(sql.read("questions/reread_counts"), steps))[0]
+    steps = {"looked_at": _query(what), "reread_rows": _query("rows")}
+    counted = stored.rows(sql.with_steps(_query("counts"), steps))[0]
     found.n_rows[what] = counted["n_rows"]
     found.n_without_reply += counted["n_lost"]
-    rows = stored.rows(sql.with_steps(sql.read("questions/doubtful_rows"), steps))
+    rows = stored.rows(sql.with_steps(_query("doubtful_rows"), steps))
     call_of = {row["cell"]: row["call"] for row in rows}
     replies: dict[Any, list[KeptReply]] = defaultdict(list)
     for reply in kept if rows else ():

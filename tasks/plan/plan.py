@@ -34,7 +34,7 @@ from warehouse import Reader, Warehouse
 MEASURED, COUNTED, UNKNOWN = "measured", "counted", "unknown"
 _COUNTED_PROMPTS = 40
 """So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
-_JUDGE_CALLS = f"({sql.read('questions/judge_calls')})"
+_JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
 
 

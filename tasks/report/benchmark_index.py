@@ -57,7 +57,7 @@ class Entry:
 def benchmarks_of(reader: Reader, own: str) -> dict[str, list[dict[str, Any]]]:
     """The revisions of each benchmark of the warehouse, by its name; `own` is among them, whatever there is of it."""
     found: dict[str, list[dict[str, Any]]] = {own: []}
-    for row in reader.rows(filled("benchmarks", {})):
+    for row in reader.rows(filled("benchmark_index/benchmarks", {})):
         found.setdefault(row["benchmark"], []).append(row)
     return dict(sorted(found.items()))
 
@@ -104,7 +104,7 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
 
 def _leaders(reader: Reader, revision: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = {"benchmark": revision["benchmark"], "revision": revision["dataset_revision"], "most": _MOST}
-    return reader.rows(filled("leaders", given))
+    return reader.rows(filled("benchmark_index/leaders", given))
 
 
 def _title(name: str) -> str:

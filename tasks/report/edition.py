@@ -63,13 +63,13 @@ class Edition:
     @cached_property
     def selections(self) -> tuple[Mapping[str, Any], ...]:
         """The own hard selections that are shown: those of which every task belongs to the report."""
-        return tuple(self.reader.rows(filled("selections", self.given_members)))
+        return tuple(self.reader.rows(filled("edition/selections", self.given_members)))
 
     @cached_property
     def narrowed_to(self) -> str:
         """The splits whose tasks alone the report is of, for a sentence; empty where it is of all tasks."""
         splits = self.job.settings.dataset.splits
-        (left_out,) = self.reader.rows(filled("left_out", self.given_members)) if splits else ({"n_tasks": 0},)
+        (left_out,) = self.reader.rows(filled("edition/left_out", self.given_members)) if splits else ({"n_tasks": 0},)
         return f"split{'s' if len(splits) > 1 else ''} {', '.join(splits)}" if left_out["n_tasks"] else ""
 
     @cached_property
@@ -92,7 +92,7 @@ class Edition:
 
     @cached_property
     def _kinds(self) -> list[dict[str, Any]]:
-        return self.rows("kinds")
+        return self.rows("edition/kinds")
 
     @cached_property
     def main(self) -> str | None:
@@ -135,8 +135,8 @@ def open_edition(
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judgings = [{**row, "named": _named(row)} for row in reader.rows(filled("judgings", given))]
-    entries = reader.rows(filled("entries", given))
+    judgings = [{**row, "named": _named(row)} for row in reader.rows(filled("edition/judgings", given))]
+    entries = reader.rows(filled("edition/entries", given))
     return Edition(
         job=job,
         benchmark=benchmark,

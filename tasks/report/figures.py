@@ -51,7 +51,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Figure:
-    """A question with its answer: `sql/report/<name>.sql` gives the rows, `plots` draws them, `columns` lists them.
+    """A question with its answer: `sql/report/<query>.sql` gives the rows, `plots` draws them, `columns` lists them.
 
     Attributes:
         name: also the name of the CSV and SQL files, and of the anchor in the page.
@@ -62,8 +62,8 @@ class Figure:
         plots: the charts; none for a figure that is a table only.
         empty: what is said where there are no rows.
         is_table: whether the table is what is looked at first, and not folded away below the charts.
-        query: the file below `sql/report/` where it is not the figure's own, but serves several.
-        given: what such a query asks for beside what all may ask for.
+        query: the file below `sql/report/` that gives the rows; it may serve several figures.
+        given: what the query asks for beside what all may ask for.
         listed: the rows that the table has, where all of them would be too many to read; the CSV has all.
         notes: sentences about these very rows, below the charts.
         breakdown: the kind of label that it is about; it is left out where the data has none of this kind.
@@ -78,7 +78,7 @@ class Figure:
     plots: Callable[[Rows], Sequence[Plot]] | None = None
     empty: str = "There is nothing to show here yet."
     is_table: bool = False
-    query: str = ""
+    query: str = field(kw_only=True)
     given: Mapping[str, Any] = field(default_factory=dict)
     listed: Callable[[Rows], Rows] | None = None
     notes: Callable[[Rows], Sequence[str]] | None = None

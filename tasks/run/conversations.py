@@ -20,7 +20,7 @@ class Conversation:
 def conversations_of(reader: Reader, scope: Scope, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """The conversations of some tasks, by task id; a task that was not assembled is not among them."""
     asked = {**scope.key, "tasks": sorted(set(task_ids))}
-    rows = reader.rows(sql.read("questions/conversations"), asked)
+    rows = reader.rows(sql.read("questions/run/conversations"), asked)
     return {
         row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
         for row in rows

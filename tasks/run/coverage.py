@@ -87,9 +87,9 @@ def _wanted(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted])
     these are all there is to want.
     """
     of_scope = {**scope.key, "tasks": list(scope.task_ids)}
-    tasks = reader.rows(sql.read("questions/wanted_size"), of_scope)[0]
+    tasks = reader.rows(sql.read("questions/run/wanted_size"), of_scope)[0]
     trials = {"is_any_trial": job.named_trials is None, "trials": list(job.trials)}
-    given = reader.rows(sql.read("questions/imported_answers"), {**of_scope, **trials, "vintage": job.vintage})
+    given = reader.rows(sql.read("questions/run/imported_answers"), {**of_scope, **trials, "vintage": job.vintage})
     asked = {*model_hashes(job), *(job.named_models or ())}
     wanted = {
         (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
@@ -109,7 +109,7 @@ def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counte
         for (model, trial), (n_tasks, _) in wanted.items()
     }
     given = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids)}
-    rows = reader.rows(sql.read("questions/response_coverage"), given)
+    rows = reader.rows(sql.read("questions/run/response_coverage"), given)
     for row in rows:
         cell = cells.get((row["model"], row["trial"]))
         if cell and models[row["model"]].holds(row):
@@ -128,7 +128,7 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
             for (model, trial), (_, n_criteria) in wanted.items()
         }
         asked = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids), **columns}
-        for row in reader.rows(sql.read("questions/verdict_coverage"), asked):
+        for row in reader.rows(sql.read("questions/run/verdict_coverage"), asked):
             cell = cells.get((row["model"], row["trial"]))
             if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
@@ -139,7 +139,7 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
 
 def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
     """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
-    rows = reader.rows(sql.read("questions/imported_judgings"), {**scope.key, "vintages": job.vintages})
+    rows = reader.rows(sql.read("questions/run/imported_judgings"), {**scope.key, "vintages": job.vintages})
     return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
 
 

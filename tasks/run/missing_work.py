@@ -84,7 +84,7 @@ def open_scope(job: Job, reader: Reader) -> Scope:
             "run `prbench ingest` first"
         )
     asked = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
-    rows = reader.rows(sql.read("questions/tasks_of_splits"), asked)
+    rows = reader.rows(sql.read("questions/run/tasks_of_splits"), asked)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
     return Scope(benchmark, data.revision, data.splits, task_ids)
 
@@ -150,7 +150,7 @@ def missing_responses(
         "vintage": job.vintage_of(model), "model_config_hash": model_config_hash, "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    rows = reader.rows(sql.read("questions/missing_responses"), asked)
+    rows = reader.rows(sql.read("questions/run/missing_responses"), asked)
     return [(row["task_id"], row["trial"]) for row in rows]
 
 
@@ -183,7 +183,7 @@ def missing_verdicts(
         "is_any_import": named is None,
         "imported": list(named or ()),
     }
-    return [MissingVerdicts(**row) for row in reader.rows(sql.read("questions/answers_missing_verdicts"), values)]
+    return [MissingVerdicts(**row) for row in reader.rows(sql.read("questions/run/answers_missing_verdicts"), values)]
 
 
 def missing_criteria(
@@ -191,7 +191,7 @@ def missing_criteria(
 ) -> list[dict[str, Any]]:
     """The criteria to judge of some responses, one row each: responses in the order given, criteria in the rubric's."""
     values = {**_undecided(judging, retry_failed), "responses": list(response_ids)}
-    return reader.rows(sql.read("questions/missing_verdicts"), values)
+    return reader.rows(sql.read("questions/run/missing_verdicts"), values)
 
 
 def _undecided(judging: Judging, retry_failed: bool) -> dict[str, Any]:
@@ -212,12 +212,12 @@ def unworded_criteria(scope: Scope, reader: Reader, rubric: str, *, retry_failed
         **scope.key, "rubric": rubric, "tasks": list(scope.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    return reader.rows(sql.read("questions/missing_variants"), values)
+    return reader.rows(sql.read("questions/run/missing_variants"), values)
 
 
 def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:
     """The labels of imported answers that the job is about: those it names, or all where it names no model."""
-    rows = reader.rows(sql.read("questions/imported_models"), {**scope.key, "vintage": job.vintage})
+    rows = reader.rows(sql.read("questions/run/imported_models"), {**scope.key, "vintage": job.vintage})
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 

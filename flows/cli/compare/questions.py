@@ -1,4 +1,4 @@
-"""Questions under sql/questions/ that a command asks of the stored results, and refusing names that nothing has."""
+"""Questions of sql/questions/compare/ that a command asks of stored results, and refusing names that nothing has."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ def answer(
         if given["score"] not in known:
             raise UsageError(f"--score {given['score']}: {benchmark.name} has {', '.join(known)}")
     with Warehouse(job.warehouse).reader() as reader:
-        found = read(reader, given) if read else reader.rows(sql.read(f"questions/{question}"), given)
+        found = read(reader, given) if read else reader.rows(sql.read(f"questions/compare/{question}"), given)
         if not found:
             _refuse_unknown(reader, given)
         return found

@@ -10,7 +10,7 @@ from flows.cli.look.sql_query import run_sql
 from tasks.rules.errors import UsageError
 from warehouse import TABLES, quoted
 
-_LISTED = {"listed": sql.read("questions/tables_and_views")}
+_LISTED = {"listed": sql.read("questions/look/tables_and_views")}
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Catalogue(dict[str, Described]):
 
 def read_catalogue(database: Path) -> Catalogue:
     """All tables and views that are published at this moment."""
-    rows = run_sql(database, sql.with_steps(sql.read("questions/catalogue"), _LISTED)).rows
+    rows = run_sql(database, sql.with_steps(sql.read("questions/look/catalogue"), _LISTED)).rows
     found = Catalogue()
     for name, meaning, column, column_meaning in rows:
         found.setdefault(name.lower(), Described(name, meaning)).columns[column] = column_meaning
@@ -56,12 +56,12 @@ def tables_query() -> str:
     """The query for the list of tables: marts first, then what is stored."""
     origins = ", ".join(f"({quoted(name)}, {quoted(origin)})" for name, origin in listed_names())
     steps = {**_LISTED, "origins": f"select * from (values {origins}) as given (name, origin)"}
-    return sql.with_steps(sql.read("questions/tables"), steps)
+    return sql.with_steps(sql.read("questions/look/tables"), steps)
 
 
 def columns_query(name: str) -> str:
     """The query for the columns of a table."""
-    return sql.with_steps(sql.read("questions/columns"), {"asked": f"select {quoted(name)} as name"})
+    return sql.with_steps(sql.read("questions/look/columns"), {"asked": f"select {quoted(name)} as name"})
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:

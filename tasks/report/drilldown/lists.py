@@ -47,9 +47,9 @@ def tasks_of(subjects: Subjects) -> Tasks:
     edition = subjects.edition
     given = {"n_characters": _OPENING_CHARACTERS}
     rubrics: dict[str, list[Row]] = defaultdict(list)
-    for row in edition.reader.rows(edition.asked("drill_criteria")):
+    for row in edition.reader.rows(edition.asked("drilldown/criteria")):
         rubrics[row["task_id"]].append(row)
-    return Tasks(edition.reader.rows(edition.asked("drill_tasks", given)), rubrics)
+    return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", given)), rubrics)
 
 
 def write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
@@ -69,7 +69,7 @@ def _write(site: Site, name: str, content: Any) -> None:
 
 def _index(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
     trials: dict[str, list[int]] = defaultdict(list)
-    for key, trial in subjects.rows("drill_trials"):
+    for key, trial in subjects.rows("drilldown/trials"):
         trials[key].append(trial)
     main = subjects.edition.main
     field_title, breakdowns = _breakdowns(subjects.edition.own_breakdowns, tasks.rows)
@@ -111,7 +111,7 @@ def _scores(subjects: Subjects, tasks: Tasks) -> dict[str, dict[str, Any]]:
     """Of each judging the values of each entry, task by task; of a task that is not complete the bounds."""
     places = {task_id: place for place, task_id in enumerate(tasks.ids)}
     found: dict[str, dict[str, Any]] = {each["key"]: {} for each in subjects.judgings}
-    for judging, entry, task_id, value, lower, upper in subjects.rows("drill_scores"):
+    for judging, entry, task_id, value, lower, upper in subjects.rows("drilldown/scores"):
         if task_id not in places:
             continue
         of_entry = found[judging].setdefault(entry, {"values": [None] * len(places), "bounds": {}})
@@ -138,7 +138,7 @@ def _marks(subjects: Subjects, tasks: Tasks, entry: Row) -> dict[str, dict[str, 
     """What became of every criterion of an entry's answers: judging -> trial -> a letter for each."""
     alone = Subjects(subjects.edition, (entry,), subjects.judgings)
     found: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
-    for _, judging, trial, task_id, marks, positions in alone.rows("drill_marks"):
+    for _, judging, trial, task_id, marks, positions in alone.rows("drilldown/marks"):
         rubric = [row["position"] for row in tasks.rubric(task_id)]
         found[judging, trial][task_id] = _placed(marks, positions, rubric)
     result: dict[str, dict[str, str]] = defaultdict(dict)

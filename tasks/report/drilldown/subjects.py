@@ -47,7 +47,7 @@ class Subjects:
     @cached_property
     def has_grounds(self) -> bool:
         """Whether there is anything to say of what verdicts rest on; looking for it reads all of them."""
-        ((found,),) = self.rows("drill_grounded")
+        ((found,),) = self.rows("drilldown/grounded")
         return bool(found)
 
     def rows(self, name: str, **given: Any) -> list[tuple[Any, ...]]:

@@ -53,7 +53,7 @@ def write_task_files(subjects: Subjects, task_ids: Sequence[str], site: Site) ->
 
 
 def _batches(subjects: Subjects, task_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    ((n_answers,),) = subjects.rows("drill_size")
+    ((n_answers,),) = subjects.rows("drilldown/size")
     size = max(1, _ANSWERS_IN_HAND * len(task_ids) // max(n_answers, 1))
     return (task_ids[start : start + size] for start in range(0, len(task_ids), size))
 
@@ -61,10 +61,10 @@ def _batches(subjects: Subjects, task_ids: Sequence[str]) -> Iterator[Sequence[s
 def _sections(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, bytes]]:
     """The rows that some tasks' files are made of, as JSON: task -> entry, or the rubric -> rows."""
     found: dict[str, dict[str, dict[str, str]]] = {task_id: defaultdict(dict) for task_id in task_ids}
-    for task_id, conversation, criteria in subjects.rows("drill_rubrics", tasks=list(task_ids)):
+    for task_id, conversation, criteria in subjects.rows("drilldown/rubrics", tasks=list(task_ids)):
         found[task_id][_RUBRIC] = {"conversation": conversation, "criteria": criteria}
     for name in ("answers", "verdicts", *(("grounds",) if subjects.has_grounds else ()), "points"):
-        for task_id, entry, rows in subjects.rows(f"drill_{name}", tasks=list(task_ids)):
+        for task_id, entry, rows in subjects.rows(f"drilldown/{name}", tasks=list(task_ids)):
             found[task_id][entry][name] = rows
     return {task_id: {name: _joined(rows) for name, rows in sections.items()} for task_id, sections in found.items()}
 

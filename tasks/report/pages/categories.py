@@ -121,7 +121,7 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     what = "criteria" if breakdown.of_criteria else "tasks"
     return Figure(
-        name, breakdown.title, says, _columns(label), plots, query="breakdowns", listed=on_full_splits,
+        name, breakdown.title, says, _columns(label), plots, query="categories/breakdowns", listed=on_full_splits,
         breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip
@@ -159,6 +159,7 @@ FAILURES = Figure(
     empty="No model has been judged yet.",
     listed=on_full_splits,
     breakdown="category",
+    query="categories/failures",
 )
 
 

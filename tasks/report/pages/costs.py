@@ -121,6 +121,7 @@ COSTS = Figure(
     score_by_cost,
     listed=on_full_splits,
     notes=missing_prices,
+    query="costs/answers",
 )
 TOKENS = Figure(
     "answer_tokens",
@@ -141,6 +142,7 @@ TOKENS = Figure(
     ),
     tokens,
     listed=on_full_splits,
+    query="costs/answer_tokens",
 )
 JUDGE_COSTS = Figure(
     "judge_costs",
@@ -163,6 +165,7 @@ JUDGE_COSTS = Figure(
     cached,
     empty="No verdict was made here; imported ones have no cost.",
     is_table=True,
+    query="costs/judges",
 )
 SPEND = Figure(
     "spend",
@@ -187,4 +190,5 @@ SPEND = Figure(
     empty="No call of a run has been written down yet.",
     notes=unpriced,
     reach="warehouse",
+    query="costs/spend",
 )

@@ -112,7 +112,7 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
     )
     return Figure(
         name, breakdown.title, says, columns, plots,
-        query="criterion_counts" if breakdown.of_criteria else "task_counts",
+        query="data/criterion_counts" if breakdown.of_criteria else "data/task_counts",
         given={"breakdown": breakdown.kind}, breakdown="" if breakdown.kind == _N_CRITERIA else breakdown.kind,
         empty="No task has been ingested yet.",
     )  # fmt: skip
@@ -141,6 +141,7 @@ DATA = Page(
             empty="No task has been ingested yet.",
             is_table=True,
             listed=without_single_turns,
+            query="data/splits",
         ),
         QUALITY,
         REFUSALS,
@@ -185,6 +186,7 @@ DATA = Page(
             ),
             over_numbers("weight", "Weight", "Share of the criteria"),
             empty="No task has been ingested yet.",
+            query="data/weights",
         ),
         _counts(
             Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,

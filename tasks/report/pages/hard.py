@@ -53,6 +53,7 @@ _SELECTIONS = Figure(
     empty=_NONE,
     is_table=True,
     notes=panels_of_models,
+    query="hard/selections",
 )
 _LEADERBOARD = Figure(
     "hard_leaderboard",
@@ -79,6 +80,7 @@ _LEADERBOARD = Figure(
     ),
     leaderboard,
     empty=_NONE,
+    query="hard/leaderboard",
 )
 _TASKS = Figure(
     "hard_tasks",
@@ -91,6 +93,7 @@ _TASKS = Figure(
     certainty,
     empty=_NONE,
     listed=members_and_border,
+    query="hard/tasks",
 )
 _BORDER = Figure(
     "hard_border",
@@ -100,7 +103,7 @@ _BORDER = Figure(
     _TASK,
     border,
     empty=_NONE,
-    query="hard_tasks",
+    query="hard/tasks",
     listed=around_border,
 )
 _TOPICS = Figure(
@@ -119,6 +122,7 @@ _TOPICS = Figure(
     topics,
     breakdown="topic",
     empty="There is no hard subset, or it is not stored what it was chosen from.",
+    query="hard/topics",
 )
 _OVERLAPS = Figure(
     "hard_overlaps",
@@ -138,6 +142,7 @@ _OVERLAPS = Figure(
     ),
     overlaps,
     empty="There are no two selections to compare.",
+    query="hard/overlaps",
 )
 
 HARD = Page(

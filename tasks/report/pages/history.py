@@ -92,6 +92,7 @@ _HISTORY = Figure(
     going_on,
     empty="No model has a scored answer yet.",
     listed=latest_points,
+    query="history/scores",
 )
 _COSTS = Figure(
     "night_costs",
@@ -113,6 +114,7 @@ _COSTS = Figure(
     by_night,
     empty="No night has made a call yet. prbench nightly and prbench serve run nights.",
     reach="warehouse",
+    query="history/night_costs",
 )
 _RUNS = Figure(
     "runs",
@@ -136,6 +138,7 @@ _RUNS = Figure(
     is_table=True,
     listed=latest_runs,
     reach="warehouse",
+    query="history/runs",
 )
 
 HISTORY = Page(

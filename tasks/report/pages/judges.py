@@ -42,6 +42,7 @@ _AGREEMENT = Figure(
     empty="No two graders have decided on the same criteria. Configure a second judge, judge again, or import the "
     "labels of people.",
     reach="pooled",
+    query="judges/agreement",
 )
 _VARIANTS = Figure(
     "variant_agreement",
@@ -69,6 +70,7 @@ _VARIANTS = Figure(
     by_variant,
     is_optional=True,
     reach="pooled",
+    query="judges/variants",
 )
 _CONFUSION = Figure(
     "judge_confusion",
@@ -85,6 +87,7 @@ _CONFUSION = Figure(
     confusing,
     empty="No two graders have decided on the same criteria.",
     reach="pooled",
+    query="judges/confusion",
 )
 _BREAKDOWNS = Figure(
     "judge_breakdowns",
@@ -96,6 +99,7 @@ _BREAKDOWNS = Figure(
     by_label,
     empty="No two graders have decided on the same criteria.",
     reach="pooled",
+    query="judges/breakdowns",
 )
 _RELIABILITY = Figure(
     "judge_reliability",
@@ -115,6 +119,7 @@ _RELIABILITY = Figure(
     reliable,
     empty="No criterion has been decided twice.",
     reach="pooled",
+    query="judges/reliability",
 )
 _LENIENCY = Figure(
     "judge_leniency",
@@ -133,6 +138,7 @@ _LENIENCY = Figure(
     lenient,
     empty="No two graders have decided on the same criteria.",
     reach="pooled",
+    query="judges/leniency",
 )
 _FAVOURS = Figure(
     "judge_favours",
@@ -154,6 +160,7 @@ _FAVOURS = Figure(
     ),
     favouring,
     empty="No answer has been decided in full by two graders.",
+    query="judges/favours",
 )
 _DRIFT = Figure(
     "judge_drift",
@@ -180,6 +187,7 @@ _DRIFT = Figure(
     drifting,
     empty="No night has judged a control set again. prbench nightly does.",
     reach="warehouse",
+    query="judges/drift",
 )
 _FAILURES = Figure(
     "judge_failures",
@@ -197,6 +205,7 @@ _FAILURES = Figure(
     ),
     failing,
     empty="No judge has decided anything yet.",
+    query="judges/failures",
 )
 
 JUDGES = Page(

@@ -90,6 +90,7 @@ LENGTHS = Page(
             _SCORE,
             score_by_length,
             listed=on_full_splits,
+            query="lengths/score",
         ),
         Figure(
             "length_models",
@@ -106,6 +107,7 @@ LENGTHS = Page(
             ),
             empty="It takes at least three models of one sampling to compare.",
             is_table=True,
+            query="lengths/models",
         ),
         Figure(
             "length_tasks",
@@ -122,6 +124,7 @@ LENGTHS = Page(
             ),
             correlations,
             listed=on_full_splits,
+            query="lengths/tasks",
         ),
         Figure(
             "length_fifths",
@@ -144,6 +147,7 @@ LENGTHS = Page(
             ),
             by_fifth,
             listed=on_full_splits,
+            query="lengths/fifths",
         ),
         COSTS,
         TOKENS,

@@ -45,7 +45,7 @@ def _embedded(edition: Edition) -> Iterable[Notice]:
 
 def _answers(edition: Edition) -> Iterable[Notice]:
     """Whose answers failed to a grave part, who has answers and no scores, or that nobody has answered at all."""
-    rows = edition.rows("answered")
+    rows = edition.rows("overview/answered")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_answers"]]
     if not rows:
         yield Notice("warn", "No model has answered here yet, so there is nothing to rank.", "data.html")
@@ -64,7 +64,7 @@ def _answers(edition: Edition) -> Iterable[Notice]:
 def _verdicts(edition: Edition) -> Iterable[Notice]:
     """Judges whose verdicts failed to a grave part."""
     by_grader: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in edition.rows("judge_failures"):
+    for row in edition.rows("judges/failures"):
         by_grader[row["grader"]].append(row)
     for grader, rows in by_grader.items():
         failures = [row for row in rows if row["is_failure"]]
@@ -86,7 +86,7 @@ def _narrowed(edition: Edition) -> Iterable[Notice]:
 
 
 def _drifted(edition: Edition) -> Iterable[Notice]:
-    for row in edition.rows("drifted"):
+    for row in edition.rows("overview/drifted"):
         text = (
             f"{row['judge']} decided {row['agreement']:.1%} of its control verdicts as at first in {row['night']}: it "
             "is out of control, and differences of that night may be the judge's."
@@ -95,7 +95,7 @@ def _drifted(edition: Edition) -> Iterable[Notice]:
 
 
 def _changed(edition: Edition) -> Iterable[Notice]:
-    for row in edition.rows("changes"):
+    for row in edition.rows("overview/changes"):
         if row["is_significant"] and row["judging"] == edition.main:
             verb = "fell" if row["difference"] < 0 else "rose"
             text = (
@@ -106,11 +106,11 @@ def _changed(edition: Edition) -> Iterable[Notice]:
 
 
 def _quality(edition: Edition) -> Iterable[Notice]:
-    (facts,) = edition.rows("facts")
+    (facts,) = edition.rows("overview/facts")
     if facts["n_refused"]:
         text = f"Refused by the checks, so without a part in any figure: {_count(facts['n_refused'], 'task')}."
         yield Notice("warn", text, "data.html")
-    failed = edition.rows("last_checks")
+    failed = edition.rows("overview/last_checks")
     if grave := [row for row in failed if row["severity"] != "warn"]:
         text = (
             f"Failed data checks (policy fail or quarantine), {_count(len(grave), 'check')}: {_some(_checks(grave))}."
@@ -126,7 +126,7 @@ def _checks(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _coverage(edition: Edition) -> Iterable[Notice]:
-    rows = edition.rows("leaderboard")
+    rows = edition.rows("overview/leaderboard")
     # People and imported verdicts cover what they cover; the bar is for judges that are asked for all.
     configured = {judge.label for judge in edition.job.settings.judges}
     called = [judging for judging in edition.judgings if judging["grading"] != TERNARY_AS_BINARY]

@@ -101,7 +101,7 @@ def _sampling(row: Row, which: str) -> dict[str, Any]:
 
 def facts(edition: Edition) -> list[tuple[str, str, str]]:
     """The size of it: (what, how much, a note beside it)."""
-    (row,) = edition.rows("facts")
+    (row,) = edition.rows("overview/facts")
     usd = (row["responses_usd"] or 0) + (row["verdicts_usd"] or 0)
     is_priced = row["responses_usd"] is not None or row["verdicts_usd"] is not None
     judges = {judging["judge"] for judging in edition.judgings}
@@ -132,6 +132,7 @@ OVERVIEW = Page(
             _LEADERBOARD,
             by_split,
             is_table=True,
+            query="overview/leaderboard",
         ),
         Figure(
             "changes",
@@ -144,6 +145,7 @@ OVERVIEW = Page(
             empty="There are no two samplings of one model to compare: it takes two that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,
+            query="overview/changes",
         ),
         Figure(
             "changed_tasks",
@@ -154,6 +156,7 @@ OVERVIEW = Page(
             empty="There is no significant change to look into.",
             is_table=True,
             listed=side_by_side,
+            query="overview/changed_tasks",
         ),
     ),
     template="index.html",

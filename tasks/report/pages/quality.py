@@ -48,6 +48,7 @@ QUALITY = Figure(
     is_table=True,
     notes=_summary,
     reach="warehouse",
+    query="quality/checks",
 )
 REFUSALS = Figure(
     "refusals",
@@ -64,4 +65,5 @@ REFUSALS = Figure(
     is_table=True,
     listed=_first,
     notes=_reasons,
+    query="quality/refusals",
 )

@@ -94,6 +94,7 @@ CRITICAL = Figure(
     empty="No model has been judged on criteria of the highest severity yet.",
     listed=on_full_splits,
     breakdown="severity",
+    query="categories/critical",
 )
 SEVERITIES = Figure(
     "severities",
@@ -106,4 +107,5 @@ SEVERITIES = Figure(
     empty="No model has been judged on criteria with a severity yet.",
     listed=on_full_splits,
     breakdown="severity",
+    query="categories/severities",
 )

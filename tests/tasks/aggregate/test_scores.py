@@ -552,6 +552,6 @@ def test_a_split_whose_answers_nobody_judged_says_so_though_others_of_the_model_
 def test_what_an_equation_takes_from_its_definition_is_read_in_one_place() -> None:
     texts = {str(path.relative_to(sql.FOLDER)): path.read_text() for path in sql.FOLDER.rglob("*.sql")}
 
-    places = {"denominator_positive": "staging/score_bounds.sql", "clips_mean": "staging/breakdown_sizes.sql"}
+    places = {"denominator_positive": "score_bounds", "clips_mean": "breakdown_sizes"}
     for factor, place in places.items():
-        assert [place] == [name for name, text in texts.items() if factor in text]
+        assert [f"staging/scores/{place}.sql"] == [name for name, text in texts.items() if factor in text]

@@ -40,10 +40,10 @@ def test_no_rows_are_a_table_without_rows() -> None:
 
 def test_a_query_that_asks_for_what_is_not_given_is_refused() -> None:
     with pytest.raises(KeyError, match="revision"):
-        filled("last_checks", {"benchmark": "prbench"})
+        filled("overview/last_checks", {"benchmark": "prbench"})
 
 
 def test_a_value_that_looks_like_a_place_is_not_filled_again() -> None:
-    text = filled("last_checks", {"benchmark": "$revision", "revision": "$benchmark"})
+    text = filled("overview/last_checks", {"benchmark": "$revision", "revision": "$benchmark"})
 
     assert "benchmark = '$revision' and dataset_revision = '$benchmark'" in text

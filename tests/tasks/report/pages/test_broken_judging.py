@@ -63,7 +63,8 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
 
     shown = {name: (value, beside) for name, value, beside in facts(edition)}
     assert (shown["Models"][0], shown["Answers"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
-    priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in edition.rows("costs")]
+    costs = edition.rows("costs/answers")
+    priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
     assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
     held = data(site)
     parts = [part for name in held if name.startswith("task-") for part in held[name].values() if "answers" in part]
@@ -90,7 +91,7 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
     assert [each["entry"] for each in edition.entries] == ["m1 base", "m1 2026-10-01", "m2"]
     assert "Answers that nobody has judged, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
-    assert [(each["model"], each["mean_score"] is None) for each in edition.rows("leaderboard")] == [
+    assert [(each["model"], each["mean_score"] is None) for each in edition.rows("overview/leaderboard")] == [
         ("m1 base", False), ("m2", True),
     ]  # fmt: skip
     stored = edition.reader.rows(
@@ -137,7 +138,7 @@ def test_that_nothing_can_be_compared_is_not_said_to_be_no_change(undecided: Job
     (figure,) = [each for each in OVERVIEW.figures if each.name == "changes"]
     edition = edition_of(undecided, changes=changes(undecided))
 
-    assert edition.rows("changes") == []
+    assert edition.rows("overview/changes") == []
     assert "nothing can have changed" not in figure.empty
     assert "same judge decided" in figure.empty
 

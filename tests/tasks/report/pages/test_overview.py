@@ -72,7 +72,7 @@ def test_what_changed_is_the_mean_of_paired_differences(edition: Edition, reader
 
     (found,) = [
         row
-        for row in edition.rows("changes")
+        for row in edition.rows("overview/changes")
         if (row["model"], row["split"], row["judging"]) == (DROPPING, "finance", "strict-judge")
     ]
 
@@ -86,7 +86,7 @@ def test_what_changed_is_the_mean_of_paired_differences(edition: Edition, reader
 def test_a_sampling_that_is_named_is_compared_with_the_one_before_it(
     world_job: Job, reader: Reader, night: str
 ) -> None:
-    found = open_edition(world_job, reader, night, changes(world_job, night)).rows("changes")
+    found = open_edition(world_job, reader, night, changes(world_job, night)).rows("overview/changes")
 
     # On the second night the judge had drifted, so what came before that is what the third one is compared with.
     before = {NIGHTS[2]: NIGHTS[1], NIGHTS[3]: NIGHTS[1]}[night]
@@ -115,7 +115,8 @@ def test_the_leaderboard_tells_what_the_answers_cost_from_what_judging_them_did(
         of_both = [each["cost_usd"] for each in answers], [each["cost_usd"] for each in verdicts]
         wanted[entry] = tuple(None if None in costs else pytest.approx(sum(costs)) for costs in of_both)
 
-    rows = [row for row in edition.rows("leaderboard") if (row["judging"], row["split"]) == ("strict-judge", "finance")]
+    shown = edition.rows("overview/leaderboard")
+    rows = [row for row in shown if (row["judging"], row["split"]) == ("strict-judge", "finance")]
 
     assert {row["model"]: (row["answers_usd"], row["judging_usd"]) for row in rows} == wanted
     assert any(None in costs for costs in wanted.values())
