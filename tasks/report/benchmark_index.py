@@ -9,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.report.assets import copy_styles
-from tasks.report.figures import Column
-from tasks.report.queries import filled
-from tasks.report.rendering import render
-from tasks.report.site import Site
-from tasks.report.tables import table
-from tasks.report.wording import score_word
+from tasks.report.content.figures import Column
+from tasks.report.content.queries import filled
+from tasks.report.content.wording import score_word
+from tasks.report.rendering.assets import copy_styles
+from tasks.report.rendering.drawn import render
+from tasks.report.rendering.site import Site
+from tasks.report.rendering.tables import table
 from warehouse import Reader
 
 REVISION = "revision.txt"

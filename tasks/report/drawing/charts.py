@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.figures import Rows
 from tasks.report.drawing.chart_parts import (
     ROW_HEIGHT,
     a_line_for,
@@ -19,7 +20,6 @@ from tasks.report.drawing.chart_parts import (
     points,
     wrapped_axis,
 )
-from tasks.report.figures import Rows
 
 _CELL_HEIGHT = 30
 """Pixels for a line of a heat map: two lines of text, or a finger."""

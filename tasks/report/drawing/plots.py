@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.figures import Plot, Row, Rows
+from tasks.report.content.figures import Plot, Row, Rows
 
 Draw = Callable[[Rows], alt.TopLevelMixin]
 

@@ -17,11 +17,11 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from tasks.report.addresses import task_key
+from tasks.report.content.addresses import task_key
 from tasks.report.drilldown.markdown import as_html
 from tasks.report.drilldown.packing import as_bytes, handed_over, packed, script
 from tasks.report.drilldown.subjects import Subjects
-from tasks.report.site import Site
+from tasks.report.rendering.site import Site
 
 _ANSWERS_IN_HAND = 6_000
 """Answers, with their verdicts, that are read at once, whatever the report's size: twice as many took 300 MB more and a

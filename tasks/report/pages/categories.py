@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import altair as alt
 
+from tasks.report.content.figures import INTERVAL, Breakdown, Column, Figure, Page, Plot, Rows
+from tasks.report.content.wording import score_word
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import INTERVAL, Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
-from tasks.report.wording import score_word
 
 _SMALL = (
     "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most common value, "

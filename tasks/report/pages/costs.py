@@ -2,9 +2,9 @@
 
 import altair as alt
 
+from tasks.report.content.figures import Column, Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked
-from tasks.report.figures import Column, Figure, Plot, Rows
 
 _UNKNOWN = "A price that nobody knows is missing, not 0."
 

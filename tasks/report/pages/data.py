@@ -5,9 +5,9 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.figures import Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
-from tasks.report.figures import Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.quality import QUALITY, REFUSALS
 
 _N_CRITERIA = "n_criteria"

@@ -1,6 +1,6 @@
 """The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
 
-from tasks.report.figures import INTERVAL, Column, Figure, Page
+from tasks.report.content.figures import INTERVAL, Column, Figure, Page
 from tasks.report.pages.hard_plots import (
     around_border,
     border,

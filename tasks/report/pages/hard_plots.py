@@ -2,10 +2,10 @@
 
 import altair as alt
 
+from tasks.report.content.figures import Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.chart_parts import chart_of, hue, number_tips, sign
 from tasks.report.drawing.plots import names_in_order, range_of
-from tasks.report.figures import Plot, Rows
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""

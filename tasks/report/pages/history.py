@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from tasks.report.content.figures import INTERVAL, Column, Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.time_charts import over_time
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Rows
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.figures import Plot, Row, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import names_in_order, range_of
 from tasks.report.drawing.time_charts import control
-from tasks.report.figures import Plot, Row, Rows
 
 _MOST_PAIRS = 3
 """Pairs of graders that are drawn where all of them would be too many to distinguish."""

@@ -1,6 +1,6 @@
 """Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
 
-from tasks.report.figures import Column, Figure, Page
+from tasks.report.content.figures import Column, Figure, Page
 from tasks.report.pages.judge_plots import (
     agreeing,
     by_label,

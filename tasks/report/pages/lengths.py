@@ -2,9 +2,9 @@
 
 import altair as alt
 
+from tasks.report.content.figures import Column, Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Figure, Page, Plot, Rows
 from tasks.report.pages.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
 
 _SCORE = (

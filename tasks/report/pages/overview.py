@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tasks.report.addresses import task_address
+from tasks.report.content.addresses import task_address
+from tasks.report.content.edition import Edition
+from tasks.report.content.figures import INTERVAL, Column, Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import names_in_order
-from tasks.report.edition import Edition
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Row, Rows
 
 _LEADERBOARD = (
     Column("judging", "Judge"),

@@ -2,7 +2,7 @@
 
 from datetime import UTC
 
-from tasks.report.figures import Column, Figure, Rows
+from tasks.report.content.figures import Column, Figure, Rows
 
 _MOST_REFUSALS = 200
 """Rows in the table; where there are more they have one cause, which these show."""

@@ -2,10 +2,10 @@
 
 import altair as alt
 
+from tasks.report.content.figures import Column, Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Figure, Plot, Rows
 
 _CRITICAL_COLUMNS = (
     Column("judging", "Judge"),

@@ -15,12 +15,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.benchmarks.base import Benchmark
+from tasks.report.content.edition import Edition
+from tasks.report.content.figures import Figure, Page, Rows
+from tasks.report.content.wording import words
 from tasks.report.drawing.charts import shows_anything, specification
-from tasks.report.edition import Edition
-from tasks.report.figures import Figure, Page, Rows
-from tasks.report.site import Site
-from tasks.report.tables import table
-from tasks.report.wording import words
+from tasks.report.rendering.site import Site
+from tasks.report.rendering.tables import table
 from tasks.rules.text.cells import defused
 
 POLICY = (
@@ -51,7 +51,7 @@ class Drawn:
 @cache
 def templates() -> Environment:
     """The templates, with escaping for everything that is not marked as HTML."""
-    folder = Path(__file__).parent / "templates"
+    folder = Path(__file__).parents[1] / "templates"
     return Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,

@@ -11,8 +11,8 @@ from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
-from tasks.report.figures import Breakdown
-from tasks.report.queries import Rows, filled
+from tasks.report.content.figures import Breakdown
+from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run import judgings
 from warehouse import Reader
