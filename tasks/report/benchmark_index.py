@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.report.content.figures import Column
+from tasks.report.content.columns import INTERVAL, columns
 from tasks.report.content.queries import filled
 from tasks.report.content.wording import score_word
 from tasks.report.rendering.assets import copy_styles
@@ -24,13 +24,9 @@ _MOST = 3
 """So many places of each leaderboard are shown."""
 _REVISION_CHARACTERS = 8
 _LEADERS = (
-    Column("split", "Split"),
-    Column("rank", "Rank", "count"),
-    Column("model", "Model"),
-    Column("mean_score", "Score", "score"),
-    Column("ci_low", "from", "score", "95 % interval"),
-    Column("ci_high", "to", "score", "95 % interval"),
-    Column("n_tasks", "Tasks", "count"),
+    *columns("split rank model mean_score"),
+    *INTERVAL,
+    *columns("n_tasks"),
 )
 
 

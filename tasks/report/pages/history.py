@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tasks.report.content.figures import INTERVAL, Column, Figure, Page, Plot, Rows
+from tasks.report.content.columns import INTERVAL, UNCLIPPED, columns
+from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.time_charts import over_time
 
@@ -70,24 +71,11 @@ _HISTORY = Figure(
     "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
     "significant is on the overview.",
     (
-        Column("judged_by", "Judge"),
-        Column("split", "Split"),
-        Column("label", "Model"),
-        Column("answered_at", "Answered (UTC)", "time"),
-        Column("vintage", "Sampling"),
-        Column("mean_score", "Score", "score"),
+        *columns("judged_by split label answered_at vintage mean_score", judged_by="Judge", label="Model"),
         *INTERVAL,
-        Column("change", "Change", "signed"),
-        Column("changed", "Changed before it"),
-        Column("is_drifted", "Judge out of control", "yes"),
-        Column("n_tasks", "Tasks", "count"),
-        Column("n_tasks_wanted", "Wanted", "count"),
-        Column("coverage", "Coverage", "share"),
-        Column("revision", "Data set"),
-        Column("configuration", "Model configuration"),
-        Column("judge_configuration", "Judge configuration"),
-        Column("template", "Template"),
-        Column("grading", "Grading"),
+        *UNCLIPPED,
+        *columns("change changed is_drifted n_tasks n_tasks_wanted coverage"),
+        *columns("revision configuration judge_configuration template grading"),
     ),
     going_on,
     empty="No model has a scored answer yet.",
@@ -100,15 +88,10 @@ _COSTS = Figure(
     "verdicts on them, and the verdicts on the control set that watch the judges. Calls whose price nobody knows are "
     "not in it; the table counts them.",
     (
-        Column("night", "Night"),
-        Column("purpose", "For"),
-        Column("cost_usd", "Cost", "usd"),
-        Column("calls", "Calls", "count"),
-        Column("failed_calls", "Failed", "count"),
-        Column("unpriced_calls", "Without a price", "count"),
-        Column("prompt_tokens", "in", "count", "Tokens"),
-        Column("cached_tokens", "cached", "count", "Tokens"),
-        Column("completion_tokens", "out", "count", "Tokens"),
+        *columns("night purpose cost_usd calls failed_calls unpriced_calls"),
+        *columns(
+            "prompt_tokens cached_tokens completion_tokens", "Tokens", prompt_tokens="in", completion_tokens="out"
+        ),
     ),
     by_night,
     empty="No night has made a call yet. prbench nightly and prbench serve run nights.",
@@ -120,17 +103,9 @@ _RUNS = Figure(
     "What was run, the latest first, and how it ended: below_bar is done with data quality or coverage under the "
     "configured bar. A cost is that of all calls, discarded attempts included, without those of unknown price.",
     (
-        Column("started_at", "Started (UTC)", "time"),
-        Column("night", "Night"),
-        Column("command", "Command"),
-        Column("outcome", "Outcome"),
-        Column("responses", "Answers", "count", "Made"),
-        Column("verdicts", "Verdicts", "count", "Made"),
-        Column("calls", "Calls", "count"),
-        Column("cost_usd", "Cost", "usd"),
-        Column("unpriced_calls", "Without a price", "count"),
-        Column("minutes", "Minutes", "count"),
-        Column("run_id", "Run"),
+        *columns("started_at night command outcome"),
+        *columns("responses verdicts", "Made"),
+        *columns("calls cost_usd unpriced_calls minutes run_id"),
     ),
     empty="No run is written down.",
     is_table=True,

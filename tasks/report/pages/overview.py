@@ -3,30 +3,23 @@
 from typing import Any
 
 from tasks.report.content.addresses import task_address
+from tasks.report.content.columns import INTERVAL, UNCLIPPED, Column, columns
 from tasks.report.content.edition import Edition
-from tasks.report.content.figures import INTERVAL, Column, Figure, Page, Plot, Row, Rows
+from tasks.report.content.figures import Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import names_in_order
 
 _LEADERBOARD = (
-    Column("judging", "Judge"),
-    Column("split", "Split"),
-    Column("rank", "Rank", "count"),
-    Column("model", "Model"),
-    Column("mean_score", "Score", "score"),
+    *columns("judging split rank model mean_score"),
     *INTERVAL,
-    Column("rank_low", "from", "count", "Possible ranks"),
-    Column("rank_high", "to", "count", "Possible ranks"),
-    Column("mean_lower", "at least", "score", "Possible range"),
-    Column("mean_upper", "at most", "score", "Possible range"),
-    Column("n_tasks", "Tasks", "count"),
-    Column("n_tasks_full", "In all trials", "count"),
-    Column("n_tasks_wanted", "Wanted", "count"),
-    Column("coverage", "Coverage", "share"),
-    Column("n_trials", "Trials", "count"),
-    Column("met_share", "Criteria met", "share"),
-    Column("mean_chars_alnum", "Characters", "count"),
-    Column("answers_usd", "of its answers", "usd", "Cost"),
+    *UNCLIPPED,
+    *columns("rank_low rank_high", "Possible ranks"),
+    *columns("mean_lower mean_upper", "Possible range"),
+    *columns(
+        "n_tasks n_tasks_full n_tasks_wanted coverage n_trials met_share mean_chars_alnum",
+        mean_chars_alnum="Characters",
+    ),
+    *columns("answers_usd", "Cost"),
     Column("judging_usd", "of judging them", "usd", "Cost"),
 )
 
@@ -44,19 +37,12 @@ def by_split(rows: Rows) -> list[Plot]:
 
 
 _CHANGES = (
-    Column("judging", "Judge"),
-    Column("model", "Model"),
-    Column("split", "Split"),
-    Column("earlier", "Since"),
-    Column("later", "Now"),
-    Column("earlier_mean", "then", "score", "Score"),
-    Column("later_mean", "now", "score", "Score"),
-    Column("difference", "Difference", "signed"),
+    *columns("judging model split earlier later"),
+    *columns("earlier_mean later_mean", "Score"),
+    *columns("difference"),
     Column("ci_low", "from", "signed", "95 % interval"),
     Column("ci_high", "to", "signed", "95 % interval"),
-    Column("p_adjusted", "Corrected p", "p"),
-    Column("is_significant", "Significant", "yes"),
-    Column("n_tasks", "Tasks", "count"),
+    *columns("p_adjusted is_significant n_tasks"),
 )
 
 
@@ -75,15 +61,9 @@ def changed(rows: Rows) -> list[Plot]:
 
 
 _CHANGED_TASKS = (
-    Column("judging", "Judge"),
-    Column("model", "Model"),
-    Column("task_id", "Task", "task"),
-    Column("topic", "Topic"),
-    Column("earlier", "Since"),
-    Column("later", "Now"),
-    Column("earlier_score", "then", "score", "Score"),
-    Column("later_score", "now", "score", "Score"),
-    Column("difference", "Difference", "signed"),
+    *columns("judging model task_id topic earlier later"),
+    *columns("earlier_score later_score", "Score"),
+    *columns("difference"),
 )
 
 

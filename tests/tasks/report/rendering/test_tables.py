@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tasks.report.content.figures import Column, Kind
+from tasks.report.content.columns import Column, Kind
 from tasks.report.rendering.tables import table
 
 
