@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.report.content.columns import INTERVAL, columns
+from tasks.report.content.columns import columns
 from tasks.report.content.queries import filled
 from tasks.report.content.wording import score_word
 from tasks.report.rendering.assets import copy_styles
@@ -23,11 +23,7 @@ REVISION = "revision.txt"
 _MOST = 3
 """So many places of each leaderboard are shown."""
 _REVISION_CHARACTERS = 8
-_LEADERS = (
-    *columns("split rank model mean_score"),
-    *INTERVAL,
-    *columns("n_tasks"),
-)
+_LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
 
 
 @dataclass(frozen=True)

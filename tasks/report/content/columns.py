@@ -22,18 +22,23 @@ class Column:
     group: str = ""
 
 
-def columns(names: str, group: str = "", **titles: str) -> tuple[Column, ...]:
-    """Columns by their names, which spaces separate, under a common heading.
+def columns(names: str, group: str = "", **headings: str) -> tuple[Column, ...]:
+    """Columns by their names, which spaces separate.
 
     Args:
         names: as the rows have them.
-        group: the common heading, if any.
-        titles: by name, the headings that are others here than everywhere else.
+        group: the common heading of all of them, where it is not the usual one.
+        headings: by name, those that differ here from the usual ones.
 
     Raises:
-        KeyError: nothing below says what a column is called.
+        KeyError: a column has no usual heading.
     """
-    return tuple(Column(name, titles.get(name, _TITLES[name][1]), _TITLES[name][0], group) for name in names.split())
+    found = []
+    for name in names.split():
+        kind, usual = _USUAL[name]
+        above, _, title = headings.get(name, usual).rpartition(": ")
+        found.append(Column(name, title, kind, group or above))
+    return tuple(found)
 
 
 _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
@@ -46,77 +51,86 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "judged_by": "Judged by", "judging": "Judge", "kind": "Kind", "label": "Label", "last_day": "Last day",
         "later": "Now", "meaning": "What is expected", "model": "Model", "night": "Night", "outcome": "Outcome",
         "policy": "Policy", "purpose": "For", "reference": "Held against", "revision": "Data set", "rubric": "Rubric",
-        "run_id": "Run", "says_a": "says", "says_b": "says", "severity": "Severity", "some_keys": "Some keys",
-        "split": "Split", "splits": "Splits", "status": "Outcome", "suite": "Suite", "table_name": "Rows of",
-        "template": "Template", "topic": "Topic", "vintage": "Sampling",
+        "run_id": "Run", "says_a": "Grader: says", "says_b": "Other grader: says", "severity": "Severity",
+        "some_keys": "Failing rows: Some keys", "split": "Split", "splits": "Splits", "status": "Outcome",
+        "suite": "Suite", "table_name": "Rows of", "template": "Template", "topic": "Topic", "vintage": "Sampling",
     },
     "task": {"task_id": "Task"},
-    "time": {
-        "answered_at": "Answered (UTC)", "selected_at": "Selected at (UTC)", "started_at": "Started (UTC)",
-    },
+    "time": {"answered_at": "Answered (UTC)", "selected_at": "Selected at (UTC)", "started_at": "Started (UTC)"},
     "yes": {
-        "is_border": "Chance decides", "is_critical_small": "Few", "is_drifted": "Judge out of control",
-        "is_failure": "Failed", "is_member": "By making", "is_met_small": "Few", "is_mistake_small": "Few",
-        "is_official": "In the official split", "is_selected": "Selected", "is_significant": "Significant",
-        "is_small": "Few",
+        "is_border": "Chance decides", "is_critical_small": "Critical criteria: Few",
+        "is_drifted": "Judge out of control", "is_failure": "Failed", "is_member": "By making", "is_met_small": "Few",
+        "is_mistake_small": "Critical mistakes: Few", "is_official": "In the official split",
+        "is_selected": "Selected", "is_significant": "Significant", "is_small": "Few",
     },
     "count": {
-        "cached_tokens": "cached", "calls": "Calls", "completion_tokens": "Reply", "criteria_max": "Max",
-        "criteria_min": "Min", "failed_calls": "Failed", "fifth": "Fifth", "max_chars_alnum": "to",
-        "mean_chars_alnum": "Letters and digits", "mean_completion_tokens": "Tokens", "min_chars_alnum": "from",
-        "minutes": "Minutes", "n": "Criteria", "n_answers": "Answers", "n_border": "in all",
-        "n_border_inside": "inside", "n_chars": "Models", "n_chosen_from": "of", "n_compared": "there",
-        "n_criteria": "Criteria", "n_critical": "Decided", "n_decided": "Decided", "n_evaluated": "Checked",
+        "cached_tokens": "Tokens: cached", "calls": "Calls", "completion_tokens": "Tokens: Reply",
+        "criteria_max": "Criteria of a task: Max", "criteria_min": "Criteria of a task: Min",
+        "failed_calls": "Failed", "fifth": "Fifth", "max_chars_alnum": "Letters and digits: to",
+        "mean_chars_alnum": "Letters and digits", "mean_completion_tokens": "Tokens",
+        "min_chars_alnum": "Letters and digits: from", "minutes": "Minutes", "n": "Criteria", "n_answers": "Answers",
+        "n_border": "Chance decides: in all", "n_border_inside": "Chance decides: inside", "n_chars": "Models",
+        "n_chosen_from": "of", "n_compared": "there", "n_criteria": "Criteria",
+        "n_critical": "Critical criteria: Decided", "n_decided": "Decided", "n_evaluated": "Checked",
         "n_failed": "Failed", "n_graders": "Number", "n_judged": "Decided criteria", "n_lost": "Lost",
-        "n_members": "Members", "n_mistakes_possible": "Decided", "n_models": "Models", "n_more": "More",
-        "n_refused": "Refused", "n_responses": "Answers", "n_responses_at_risk": "Answers", "n_runs": "Runs",
-        "n_selected": "Tasks", "n_shared": "in both", "n_tasks": "Tasks", "n_tasks_full": "In all trials",
-        "n_tasks_wanted": "Wanted", "n_trials": "Trials", "n_unpriced": "Without a price",
-        "n_unpriced_answers": "Without a price", "n_verdicts": "Verdicts", "n_with_references": "References",
-        "prompt_tokens": "Prompt", "rank": "Rank", "rank_high": "to", "rank_low": "from",
-        "reasoning_tokens": "Thinking", "responses": "Answers", "turns_max": "Max", "turns_min": "Min",
-        "unpriced_calls": "Without a price", "verdicts": "Verdicts",
+        "n_members": "Members", "n_mistakes_possible": "Critical mistakes: Decided", "n_models": "Models",
+        "n_more": "Failing rows: More", "n_refused": "Refused", "n_responses": "Answers",
+        "n_responses_at_risk": "Answers that could make one: Answers", "n_runs": "Runs", "n_selected": "Tasks",
+        "n_shared": "in both", "n_tasks": "Tasks", "n_tasks_full": "In all trials", "n_tasks_wanted": "Wanted",
+        "n_trials": "Trials", "n_unpriced": "Without a price", "n_unpriced_answers": "Without a price",
+        "n_verdicts": "Verdicts", "n_with_references": "References", "prompt_tokens": "Tokens: Prompt",
+        "rank": "Rank", "rank_high": "Possible ranks: to", "rank_low": "Possible ranks: from",
+        "reasoning_tokens": "Tokens: Thinking", "responses": "Made: Answers", "turns_max": "User turns: Max",
+        "turns_min": "User turns: Min", "unpriced_calls": "Without a price", "verdicts": "Made: Verdicts",
     },
     "number": {
-        "attempts": "Calls each", "criteria_25": "25 %", "criteria_50": "Median", "criteria_75": "75 %",
-        "jaccard": "Jaccard", "latency_s": "Seconds", "turns_25": "25 %", "turns_50": "Median", "turns_75": "75 %",
-        "weight": "Weight",
+        "attempts": "Calls each", "criteria_25": "Criteria of a task: 25 %",
+        "criteria_50": "Criteria of a task: Median", "criteria_75": "Criteria of a task: 75 %", "jaccard": "Jaccard",
+        "latency_s": "Seconds", "turns_25": "User turns: 25 %", "turns_50": "User turns: Median",
+        "turns_75": "User turns: 75 %", "weight": "Weight",
     },
     "score": {
-        "alpha": "Alpha", "alpha_ci_high": "to", "alpha_ci_low": "from", "ci_high": "to", "ci_low": "from",
-        "earlier_mean": "then", "earlier_score": "then", "gap": "gap", "highest_inside": "inside", "kappa": "Kappa",
-        "kappa_ci_high": "to", "kappa_ci_low": "from", "later_mean": "now", "later_score": "now",
-        "lowest_outside": "outside", "macro_f1": "Macro-F1", "macro_f1_ci_high": "to", "macro_f1_ci_low": "from",
-        "macro_f1_task_mean": "that occur", "macro_f1_task_mean_absent_as_0": "absent as 0", "mean_lower": "at least",
-        "mean_score": "Score", "mean_upper": "at most", "mean_value": "Score", "others_mean": "by the others",
-        "own_mean": "by it", "raw_ci_high": "to", "raw_ci_low": "from", "raw_mean_score": "mean",
+        "alpha": "Alpha", "alpha_ci_high": "95 % interval: to", "alpha_ci_low": "95 % interval: from",
+        "ci_high": "95 % interval: to", "ci_low": "95 % interval: from", "earlier_mean": "Score: then",
+        "earlier_score": "Score: then", "gap": "Mean score at the border: gap",
+        "highest_inside": "Mean score at the border: inside", "kappa": "Kappa", "kappa_ci_high": "to",
+        "kappa_ci_low": "from", "later_mean": "Score: now", "later_score": "Score: now",
+        "lowest_outside": "Mean score at the border: outside", "macro_f1": "Macro-F1", "macro_f1_ci_high": "to",
+        "macro_f1_ci_low": "from", "macro_f1_task_mean": "Mean of the tasks' own, with decisions: that occur",
+        "macro_f1_task_mean_absent_as_0": "Mean of the tasks' own, with decisions: absent as 0",
+        "mean_lower": "Possible range: at least", "mean_score": "Score", "mean_upper": "Possible range: at most",
+        "mean_value": "Score", "others_mean": "by the others", "own_mean": "by it",
+        "raw_ci_high": "Before clipping: to", "raw_ci_low": "Before clipping: from",
+        "raw_mean_score": "Before clipping: mean",
     },
     "signed": {
-        "change": "Change", "chars_ci_high": "to", "chars_ci_low": "from",
-        "chars_correlation": "with letters and digits", "difference": "Difference", "favour": "Favour",
-        "from_border": "From the border", "leniency": "Difference", "tokens_ci_high": "to", "tokens_ci_low": "from",
-        "tokens_correlation": "with tokens",
+        "change": "Change", "chars_ci_high": "95 % interval: to", "chars_ci_low": "95 % interval: from",
+        "chars_correlation": "Rank correlation of the score: with letters and digits", "difference": "Difference",
+        "favour": "Favour", "from_border": "From the border", "leniency": "Difference",
+        "tokens_ci_high": "95 % interval: to", "tokens_ci_low": "95 % interval: from",
+        "tokens_correlation": "Rank correlation of the score: with tokens",
     },
     "share": {
-        "agreement": "Share", "agreement_ci_high": "to", "agreement_ci_low": "from", "cached_share": "Cached",
-        "centre": "Expected", "coverage": "Coverage", "critical_coverage": "Coverage", "expert_share": "Experts",
-        "failure_rate": "Fails, of its category", "failure_share": "Of all that fails", "first_met_share": "at first",
-        "inclusion_probability": "Selected by", "lower_limit": "Limit", "mean_inclusion": "Mean certainty inside",
-        "met_ci_high": "to", "met_ci_low": "from", "met_share": "Criteria met", "met_share_a": "by the one",
-        "met_share_b": "by the other", "min_agreement": "Bar", "missed_ci_high": "to", "missed_ci_low": "from",
-        "missed_share": "Missed", "mistake_ci_high": "to", "mistake_ci_low": "from", "mistake_coverage": "Coverage",
-        "mistake_share": "Made", "multi_turn_share": "Multi-turn", "others_met_share": "by the others",
-        "responses_with_mistake_share": "With a mistake", "selected_share": "Selected", "share": "Share",
-        "shared_share": "Shared", "unanimous_share": "All alike", "with_negative_share": "Negative",
+        "agreement": "Share", "agreement_ci_high": "to", "agreement_ci_low": "from", "cached_share": "Tokens: Cached",
+        "centre": "Expected", "coverage": "Coverage", "critical_coverage": "Critical criteria: Coverage",
+        "expert_share": "Experts", "failure_rate": "Fails, of its category", "failure_share": "Of all that fails",
+        "first_met_share": "Called met: at first", "inclusion_probability": "Selected by", "lower_limit": "Limit",
+        "mean_inclusion": "Mean certainty inside", "met_ci_high": "95 % interval: to",
+        "met_ci_low": "95 % interval: from", "met_share": "Criteria met", "met_share_a": "Called met: by the one",
+        "met_share_b": "Called met: by the other", "min_agreement": "Bar", "missed_ci_high": "Critical criteria: to",
+        "missed_ci_low": "Critical criteria: from", "missed_share": "Critical criteria: Missed",
+        "mistake_ci_high": "Critical mistakes: to", "mistake_ci_low": "Critical mistakes: from",
+        "mistake_coverage": "Critical mistakes: Coverage", "mistake_share": "Critical mistakes: Made",
+        "multi_turn_share": "Multi-turn", "others_met_share": "Called met: by the others",
+        "responses_with_mistake_share": "Answers that could make one: With a mistake", "selected_share": "Selected",
+        "share": "Share", "shared_share": "Shared", "unanimous_share": "All alike", "with_negative_share": "Negative",
     },
-    "usd": {"all_answers_usd": "All answers", "answers_usd": "of its answers", "cost_usd": "Cost"},
+    "usd": {"all_answers_usd": "All answers", "answers_usd": "Cost: of its answers", "cost_usd": "Cost"},
     "price": {
-        "answer_usd": "Answer", "judging_usd": "Judging", "task_usd": "Both", "thousand_usd": "A thousand",
+        "answer_usd": "Mean cost: Answer", "judging_usd": "Mean cost: Judging", "task_usd": "Mean cost: Both",
+        "thousand_usd": "A thousand",
     },
     "p": {"p_adjusted": "Corrected p"},
 }  # fmt: skip
-_TITLES = {name: (kind, title) for kind, titles in _BY_KIND.items() for name, title in titles.items()}
-
-INTERVAL = columns("ci_low ci_high", "95 % interval")
-UNCLIPPED = columns("raw_mean_score raw_ci_low raw_ci_high", "Before clipping")
-"""A mean and its interval without the clipping at 0, where that hides something."""
+_USUAL = {name: (kind, heading) for kind, headings in _BY_KIND.items() for name, heading in headings.items()}
+"""The kind and the heading of each column; a group's heading stands before a colon."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import altair as alt
 
-from tasks.report.content.columns import INTERVAL, UNCLIPPED, columns
+from tasks.report.content.columns import columns
 from tasks.report.content.figures import Breakdown, Figure, Page, Plot, Rows
 from tasks.report.content.wording import score_word
 from tasks.report.drawing import charts
@@ -105,11 +105,10 @@ def _failing(rows: Rows, value: str, what: str) -> list[Plot]:
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     what = "criteria" if breakdown.of_criteria else "tasks"
-    shown = (
-        *columns("judging split label rank model mean_score", label=label),
-        *INTERVAL,
-        *UNCLIPPED,
-        *columns("is_small n_tasks n_tasks_wanted coverage"),
+    shown = columns(
+        "judging split label rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "is_small n_tasks n_tasks_wanted coverage",
+        label=label,
     )
     return Figure(
         name, breakdown.title, says, shown, plots, query="breakdowns", listed=on_full_splits,

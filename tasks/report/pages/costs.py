@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from tasks.report.content.columns import INTERVAL, columns
+from tasks.report.content.columns import columns
 from tasks.report.content.figures import Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked
@@ -104,12 +104,9 @@ COSTS = Figure(
     "Score by cost",
     "What one answer costs, on a logarithmic axis, beside the mean score with its 95 % interval: up and to the left is "
     f"more for less. Below, what judging it adds. {_UNKNOWN}",
-    (
-        *columns("judging split model mean_score"),
-        *INTERVAL,
-        *columns("coverage"),
-        *columns("answer_usd judging_usd task_usd", "Mean cost"),
-        *columns("n_answers n_unpriced_answers all_answers_usd"),
+    columns(
+        "judging split model mean_score ci_low ci_high coverage answer_usd judging_usd task_usd n_answers "
+        "n_unpriced_answers all_answers_usd"
     ),
     score_by_cost,
     listed=on_full_splits,

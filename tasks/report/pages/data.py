@@ -21,8 +21,9 @@ _SPLITS = (
         "n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references", "Tasks", n_tasks="All"
     ),
     *columns("n_criteria", "Criteria", n_criteria="All"),
-    *columns("criteria_min criteria_25 criteria_50 criteria_75 criteria_max", "Criteria of a task"),
-    *columns("turns_min turns_25 turns_50 turns_75 turns_max", "User turns"),
+    *columns(
+        "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max"
+    ),
 )
 
 

@@ -1,6 +1,6 @@
 """The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
 
-from tasks.report.content.columns import INTERVAL, UNCLIPPED, columns
+from tasks.report.content.columns import columns
 from tasks.report.content.figures import Figure, Page
 from tasks.report.pages.hard_plots import (
     around_border,
@@ -32,9 +32,7 @@ _SELECTIONS = Figure(
     (
         *columns("field"),
         *columns("n_selected n_chosen_from n_tasks", "Selected", n_tasks="admitted"),
-        *columns("highest_inside lowest_outside gap", "Mean score at the border"),
-        *columns("n_border_inside n_border", "Chance decides"),
-        *columns("mean_inclusion n_models selected_at"),
+        *columns("highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at"),
     ),
     empty=_NONE,
     is_table=True,
@@ -46,13 +44,9 @@ _LEADERBOARD = Figure(
     "Mean $score on the tasks of the selection with the 95 % interval for other tasks of the same kind. "
     "The models of the panel chose these tasks by failing on them, so beside them a model that was not on the panel "
     "looks better than it is.",
-    (
-        *columns("judging split rank model mean_score"),
-        *INTERVAL,
-        *UNCLIPPED,
-        *columns("rank_low rank_high", "Possible ranks"),
-        *columns("mean_lower mean_upper", "Possible range"),
-        *columns("is_small n_tasks n_tasks_wanted coverage met_share"),
+    columns(
+        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "rank_low rank_high mean_lower mean_upper is_small n_tasks n_tasks_wanted coverage met_share"
     ),
     leaderboard,
     empty=_NONE,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tasks.report.content.columns import INTERVAL, UNCLIPPED, columns
+from tasks.report.content.columns import columns
 from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.time_charts import over_time
@@ -70,12 +70,12 @@ _HISTORY = Figure(
     "triangle is a night in which the judge was out of control (page Judges). A model that was sampled and judged "
     "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
     "significant is on the overview.",
-    (
-        *columns("judged_by split label answered_at vintage mean_score", judged_by="Judge", label="Model"),
-        *INTERVAL,
-        *UNCLIPPED,
-        *columns("change changed is_drifted n_tasks n_tasks_wanted coverage"),
-        *columns("revision configuration judge_configuration template grading"),
+    columns(
+        "judged_by split label answered_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
+        "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
+        "judge_configuration template grading",
+        judged_by="Judge",
+        label="Model",
     ),
     going_on,
     empty="No model has a scored answer yet.",
@@ -102,11 +102,7 @@ _RUNS = Figure(
     "Runs",
     "What was run, the latest first, and how it ended: below_bar is done with data quality or coverage under the "
     "configured bar. A cost is that of all calls, discarded attempts included, without those of unknown price.",
-    (
-        *columns("started_at night command outcome"),
-        *columns("responses verdicts", "Made"),
-        *columns("calls cost_usd unpriced_calls minutes run_id"),
-    ),
+    columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
     empty="No run is written down.",
     is_table=True,
     listed=latest_runs,

@@ -19,8 +19,7 @@ _MEASURES = (
     *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1", macro_f1="Value"),
     *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
     *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
-    *columns("met_share_a met_share_b", "Called met"),
-    *columns("n n_tasks"),
+    *columns("met_share_a met_share_b n n_tasks"),
 )
 
 _AGREEMENT = Figure(
@@ -51,8 +50,9 @@ _VARIANTS = Figure(
     (
         *columns("rubric grading grader reference"),
         *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1, all criteria", macro_f1="Value"),
-        *columns("macro_f1_task_mean macro_f1_task_mean_absent_as_0", "Mean of the tasks' own, with decisions"),
-        *columns("kappa agreement n n_tasks", agreement="Same decision"),
+        *columns(
+            "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks", agreement="Same decision"
+        ),
     ),
     by_variant,
     is_optional=True,
@@ -65,9 +65,7 @@ _CONFUSION = Figure(
     "says met where the other does not. Pairs with people come first.",
     (
         *_PAIR,
-        *columns("says_a", "Grader"),
-        *columns("says_b", "Other grader"),
-        *columns("n share"),
+        *columns("says_a says_b n share"),
     ),
     confusing,
     empty="No two graders have decided on the same criteria.",
@@ -93,11 +91,7 @@ _RELIABILITY = Figure(
     "Reliability",
     "Krippendorff's alpha of all graders together, and of each judge with itself where it judged the same again: how "
     "much they agree beyond chance. 1 is perfect, 0 is chance.",
-    (
-        *columns("grader_set n_graders alpha"),
-        *columns("alpha_ci_low alpha_ci_high", "95 % interval"),
-        *columns("unanimous_share n n_tasks"),
-    ),
+    columns("grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
     reliable,
     empty="No criterion has been decided twice.",
     reach="pooled",

@@ -2,23 +2,18 @@
 
 import altair as alt
 
-from tasks.report.content.columns import INTERVAL, columns
+from tasks.report.content.columns import columns
 from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
 from tasks.report.pages.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
 
-_SCORE = (
-    *columns("judging split model mean_chars_alnum mean_completion_tokens mean_score"),
-    *INTERVAL,
-    *columns("is_small n_tasks n_tasks_wanted coverage"),
+_SCORE = columns(
+    "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "
+    "n_tasks n_tasks_wanted coverage"
 )
-_CORRELATIONS = (
-    *columns("chars_correlation", "Rank correlation of the score"),
-    *columns("chars_ci_low chars_ci_high", "95 % interval"),
-    *columns("tokens_correlation", "Rank correlation of the score"),
-    *columns("tokens_ci_low tokens_ci_high", "95 % interval"),
-    *columns("is_small"),
+_CORRELATIONS = columns(
+    "chars_correlation chars_ci_low chars_ci_high tokens_correlation tokens_ci_low tokens_ci_high is_small"
 )
 
 
@@ -113,10 +108,10 @@ LENGTHS = Page(
             "Each model's answers in five parts of equal size, from its shortest to its longest: by how much the mean "
             "$score of a part differs from the mean over all of them. Where a line goes from orange to "
             "blue, longer answers score higher. An asterisk marks a part with answers to fewer than 50 tasks.",
-            (
-                *columns("judging split model fifth"),
-                *columns("min_chars_alnum max_chars_alnum", "Letters and digits"),
-                *columns("mean_value own_mean difference n_answers n_tasks", own_mean="Over all"),
+            columns(
+                "judging split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
+                "n_answers n_tasks",
+                own_mean="Over all",
             ),
             by_fifth,
             listed=on_full_splits,

@@ -3,23 +3,19 @@
 from typing import Any
 
 from tasks.report.content.addresses import task_address
-from tasks.report.content.columns import INTERVAL, UNCLIPPED, Column, columns
+from tasks.report.content.columns import Column, columns
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import names_in_order
 
 _LEADERBOARD = (
-    *columns("judging split rank model mean_score"),
-    *INTERVAL,
-    *UNCLIPPED,
-    *columns("rank_low rank_high", "Possible ranks"),
-    *columns("mean_lower mean_upper", "Possible range"),
     *columns(
-        "n_tasks n_tasks_full n_tasks_wanted coverage n_trials met_share mean_chars_alnum",
+        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted coverage n_trials "
+        "met_share mean_chars_alnum answers_usd",
         mean_chars_alnum="Characters",
     ),
-    *columns("answers_usd", "Cost"),
     Column("judging_usd", "of judging them", "usd", "Cost"),
 )
 
@@ -37,9 +33,7 @@ def by_split(rows: Rows) -> list[Plot]:
 
 
 _CHANGES = (
-    *columns("judging model split earlier later"),
-    *columns("earlier_mean later_mean", "Score"),
-    *columns("difference"),
+    *columns("judging model split earlier later earlier_mean later_mean difference"),
     Column("ci_low", "from", "signed", "95 % interval"),
     Column("ci_high", "to", "signed", "95 % interval"),
     *columns("p_adjusted is_significant n_tasks"),
@@ -60,11 +54,7 @@ def changed(rows: Rows) -> list[Plot]:
     ]
 
 
-_CHANGED_TASKS = (
-    *columns("judging model task_id topic earlier later"),
-    *columns("earlier_score later_score", "Score"),
-    *columns("difference"),
-)
+_CHANGED_TASKS = columns("judging model task_id topic earlier later earlier_score later_score difference")
 
 
 def side_by_side(rows: Rows) -> list[dict[str, Any]]:

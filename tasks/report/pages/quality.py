@@ -36,8 +36,7 @@ QUALITY = Figure(
     (
         *columns("outcome policy check_name meaning table_name"),
         *columns("n_evaluated n_failed", "Rows"),
-        *columns("some_keys n_more", "Failing rows"),
-        *columns("suite"),
+        *columns("some_keys n_more suite"),
     ),
     empty="No check has been run yet; `prbench check` runs them.",
     is_table=True,

@@ -8,25 +8,19 @@ from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
 
-_CRITICAL_COLUMNS = (
-    *columns("judging split model"),
-    *columns(
-        "missed_share missed_ci_low missed_ci_high is_critical_small n_critical critical_coverage", "Critical criteria"
-    ),
-    *columns(
-        "mistake_share mistake_ci_low mistake_ci_high is_mistake_small n_mistakes_possible mistake_coverage",
-        "Critical mistakes",
-    ),
-    *columns("responses_with_mistake_share n_responses_at_risk", "Answers that could make one"),
+_CRITICAL_COLUMNS = columns(
+    "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "
+    "critical_coverage mistake_share mistake_ci_low mistake_ci_high is_mistake_small "
+    "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
 )
 _SIDES = (
     ("Critical criteria missed", "missed_share", "missed_ci_low", "missed_ci_high", "is_critical_small"),
     ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
 )
-_SEVERITY_COLUMNS = (
-    *columns("judging split severity model met_share", met_share="Met"),
-    *columns("met_ci_low met_ci_high", "95 % interval"),
-    *columns("is_met_small n_judged n_tasks n_tasks_wanted coverage"),
+_SEVERITY_COLUMNS = columns(
+    "judging split severity model met_share met_ci_low met_ci_high is_met_small n_judged n_tasks "
+    "n_tasks_wanted coverage",
+    met_share="Met",
 )
 
 
