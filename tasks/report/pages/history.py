@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import altair as alt
+
 from tasks.report.content.columns import columns
 from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
+from tasks.report.drawing.plots import by_judge_and_split, picked
 from tasks.report.drawing.time_charts import over_time
 
 _MOST_POINTS = 10
@@ -12,7 +15,6 @@ _MOST_POINTS = 10
 _MOST_RUNS = 200
 _DRAWN = (
     "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed", "is_drifted", "line",
-    "model", "judging",
 )  # fmt: skip
 _PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
 
@@ -20,19 +22,11 @@ _PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
 def going_on(rows: Rows) -> list[Plot]:
     """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
     moved = [row for row in rows if row["n_points"] > 1]
-    groups = dict.fromkeys((row["judged_by"], row["split"]) for row in moved)
-    several = len({judge for judge, _ in groups}) > 1
-    return [
-        Plot(
-            f"{split}, judged by {judge}" if several else split,
-            over_time([
-                {name: row[name] for name in _DRAWN}
-                for row in moved
-                if (row["judged_by"], row["split"]) == (judge, split)
-            ]),
-        )
-        for judge, split in groups
-    ]  # fmt: skip
+
+    def draw(of_group: Rows) -> alt.TopLevelMixin:
+        return over_time(picked(of_group, *_DRAWN))
+
+    return by_judge_and_split(moved, draw, judge="judged_by")
 
 
 def latest_points(rows: Rows) -> Rows:

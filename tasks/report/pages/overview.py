@@ -1,5 +1,6 @@
 """The overview: who leads, how surely, and what one should know before one quotes it."""
 
+from functools import partial
 from typing import Any
 
 from tasks.report.content.addresses import task_address
@@ -7,7 +8,7 @@ from tasks.report.content.columns import Column, columns
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
-from tasks.report.drawing.plots import names_in_order
+from tasks.report.drawing.plots import by_value, names_in_order, range_of
 
 _LEADERBOARD = (
     *columns(
@@ -23,8 +24,7 @@ _LEADERBOARD = (
 def by_split(rows: Rows) -> list[Plot]:
     """A chart of models with intervals for each split, the own hard selections last."""
     splits = dict.fromkeys((row["split"], row["is_own_hard"]) for row in rows)
-    values = [row[bound] for row in rows for bound in ("ci_low", "ci_high", "mean_score") if row[bound] is not None]
-    domain = (min(values), max(values)) if values else None
+    domain = range_of(rows, "ci_low", "ci_high", "mean_score")
     plots = []
     for split, is_own_hard in splits:  # an own selection says in its name that it is one
         drawn = [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)]
@@ -42,16 +42,8 @@ _CHANGES = (
 
 def changed(rows: Rows) -> list[Plot]:
     """The differences with their intervals, a chart for each split."""
-    splits = dict.fromkeys(row["split"] for row in rows)
-    return [
-        Plot(
-            split,
-            charts.intervals(
-                [row for row in rows if row["split"] == split], value="difference", title="Difference", zero=True
-            ),
-        )
-        for split in splits
-    ]
+    draw = partial(charts.intervals, value="difference", title="Difference", zero=True)
+    return by_value(rows, "split", draw)
 
 
 _CHANGED_TASKS = columns("judging model task_id topic earlier later earlier_score later_score difference")
