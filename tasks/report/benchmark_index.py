@@ -13,7 +13,7 @@ from tasks.report.content.columns import columns
 from tasks.report.content.queries import filled
 from tasks.report.content.wording import score_word
 from tasks.report.rendering.assets import copy_styles
-from tasks.report.rendering.drawn import render
+from tasks.report.rendering.html import render
 from tasks.report.rendering.site import Site
 from tasks.report.rendering.tables import table
 from warehouse import Reader
@@ -87,7 +87,12 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
         name=name,
         title=_title(name),
         facts=_facts(revisions[0]) if revisions else [],
-        others=[_other(each) for each in revisions[1:]],
+        others=[
+            f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {each['n_tasks']:,} tasks, "
+            f"{each['n_criteria']:,} criteria, {each['n_models']:,} models, {each['n_judges']:,} judges, last judged "
+            f"{_moment(each['judged_at'])}."
+            for each in revisions[1:]
+        ],
         says=_says(name, rows),
         leaders=table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),
         link=f"{name}/index.html" if is_there else None,
@@ -118,14 +123,6 @@ def _facts(revision: Mapping[str, Any]) -> list[tuple[str, str]]:
         *((title, f"{revision[name]:,}") for title, name in counts),
         ("Last judged", _moment(revision["judged_at"])),
     ]
-
-
-def _other(revision: Mapping[str, Any]) -> str:
-    return (
-        f"Revision {revision['dataset_revision'][:_REVISION_CHARACTERS]}: {revision['n_tasks']:,} tasks, "
-        f"{revision['n_criteria']:,} criteria, {revision['n_models']:,} models, {revision['n_judges']:,} judges, last "
-        f"judged {_moment(revision['judged_at'])}."
-    )
 
 
 def _moment(at: datetime | None) -> str:

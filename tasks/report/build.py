@@ -14,7 +14,8 @@ from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.rendering.assets import CHARTS_SCRIPT, copy_assets
-from tasks.report.rendering.drawn import figures_of, render
+from tasks.report.rendering.drawn import figures_of
+from tasks.report.rendering.html import render
 from tasks.report.rendering.site import Site
 from warehouse import Warehouse
 

@@ -66,12 +66,14 @@ def _sections(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str
     for name in ("answers", "verdicts", *(("grounds",) if subjects.has_grounds else ()), "points"):
         for task_id, entry, rows in subjects.rows(f"drill_{name}", tasks=list(task_ids)):
             found[task_id][entry][name] = rows
-    return {task_id: {name: _joined(rows) for name, rows in sections.items()} for task_id, sections in found.items()}
-
-
-def _joined(rows: Mapping[str, str]) -> bytes:
-    """Several pieces of JSON as one object."""
-    return ("{" + ",".join(f'"{name}":{text}' for name, text in rows.items()) + "}").encode()
+    return {
+        # The pieces are JSON already.
+        task_id: {
+            section: ("{" + ",".join(f'"{name}":{text}' for name, text in rows.items()) + "}").encode()
+            for section, rows in sections.items()
+        }
+        for task_id, sections in found.items()
+    }
 
 
 def _renew(site: Site, task_id: str, sections: Mapping[str, bytes]) -> Renewed:

@@ -8,7 +8,7 @@ from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
 from tasks.report.drilldown.subjects import subjects_of
 from tasks.report.drilldown.task_files import Renewed, write_task_files
-from tasks.report.rendering.drawn import render
+from tasks.report.rendering.html import render
 from tasks.report.rendering.site import Site
 
 

@@ -50,11 +50,6 @@ def by_night(rows: Rows) -> list[Plot]:
     return [Plot("", chart)] if priced else []
 
 
-def latest_runs(rows: Rows) -> Rows:
-    """The latest runs."""
-    return rows[:_MOST_RUNS]
-
-
 _HISTORY = Figure(
     "history",
     "Score over time",
@@ -99,7 +94,7 @@ _RUNS = Figure(
     columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
     empty="No run is written down.",
     is_table=True,
-    listed=latest_runs,
+    listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",
 )
 

@@ -9,10 +9,6 @@ _MOST_REFUSALS = 200
 """Rows in the table; where there are more they have one cause, which these show."""
 
 
-def _first(rows: Rows) -> Rows:
-    return rows[:_MOST_REFUSALS]
-
-
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
     all_passed = f"All {len(rows)} expectations passed."
@@ -54,6 +50,6 @@ REFUSALS = Figure(
     ),
     empty="No task was refused.",
     is_table=True,
-    listed=_first,
+    listed=lambda rows: rows[:_MOST_REFUSALS],
     notes=_reasons,
 )

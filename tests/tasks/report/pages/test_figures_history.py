@@ -13,7 +13,7 @@ import pytest
 from tasks.config.settings import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Plot
-from tasks.report.drawing.charts import specification
+from tasks.report.drawing.specification import specification
 from tasks.report.pages.history import HISTORY as PAGE
 from tests.builders import at, row
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT
