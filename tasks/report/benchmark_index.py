@@ -9,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from tasks.benchmarks import benchmark_names, load_benchmark
-from tasks.report.assets import copy_styles
-from tasks.report.figures import Column
-from tasks.report.queries import filled
-from tasks.report.rendering import render
-from tasks.report.site import Site
-from tasks.report.tables import table
-from tasks.report.wording import score_word
+from tasks.report.content.columns import columns
+from tasks.report.content.queries import filled
+from tasks.report.content.wording import score_word
+from tasks.report.rendering.assets import copy_styles
+from tasks.report.rendering.html import render
+from tasks.report.rendering.site import Site
+from tasks.report.rendering.tables import table
 from warehouse import Reader
 
 REVISION = "revision.txt"
@@ -23,15 +23,7 @@ REVISION = "revision.txt"
 _MOST = 3
 """So many places of each leaderboard are shown."""
 _REVISION_CHARACTERS = 8
-_LEADERS = (
-    Column("split", "Split"),
-    Column("rank", "Rank", "count"),
-    Column("model", "Model"),
-    Column("mean_score", "Score", "score"),
-    Column("ci_low", "from", "score", "95 % interval"),
-    Column("ci_high", "to", "score", "95 % interval"),
-    Column("n_tasks", "Tasks", "count"),
-)
+_LEADERS = columns("split rank model mean_score ci_low ci_high n_tasks")
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,12 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
         name=name,
         title=_title(name),
         facts=_facts(revisions[0]) if revisions else [],
-        others=[_other(each) for each in revisions[1:]],
+        others=[
+            f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {each['n_tasks']:,} tasks, "
+            f"{each['n_criteria']:,} criteria, {each['n_models']:,} models, {each['n_judges']:,} judges, last judged "
+            f"{_moment(each['judged_at'])}."
+            for each in revisions[1:]
+        ],
         says=_says(name, rows),
         leaders=table(f"leaders-{name}", _LEADERS, rows) if rows else Markup(""),
         link=f"{name}/index.html" if is_there else None,
@@ -126,14 +123,6 @@ def _facts(revision: Mapping[str, Any]) -> list[tuple[str, str]]:
         *((title, f"{revision[name]:,}") for title, name in counts),
         ("Last judged", _moment(revision["judged_at"])),
     ]
-
-
-def _other(revision: Mapping[str, Any]) -> str:
-    return (
-        f"Revision {revision['dataset_revision'][:_REVISION_CHARACTERS]}: {revision['n_tasks']:,} tasks, "
-        f"{revision['n_criteria']:,} criteria, {revision['n_models']:,} models, {revision['n_judges']:,} judges, last "
-        f"judged {_moment(revision['judged_at'])}."
-    )
 
 
 def _moment(at: datetime | None) -> str:

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from tasks.config import Job
-from tasks.report.assets import CHARTS_SCRIPT, copy_assets
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
+from tasks.report.content.edition import Edition, open_edition
 from tasks.report.drilldown import NAVIGATED, write_drilldown
-from tasks.report.edition import Edition, open_edition
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
-from tasks.report.rendering import figures_of, render
-from tasks.report.site import Site
+from tasks.report.rendering.assets import CHARTS_SCRIPT, copy_assets
+from tasks.report.rendering.drawn import figures_of
+from tasks.report.rendering.html import render
+from tasks.report.rendering.site import Site
 from warehouse import Warehouse
 
 

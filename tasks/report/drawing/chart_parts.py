@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.figures import Rows
+from tasks.report.content.figures import Rows
 
 ROW_HEIGHT = 22
 """Pixels for a line of a chart that has one line a model."""

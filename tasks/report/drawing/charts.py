@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.figures import Rows
 from tasks.report.drawing.chart_parts import (
     ROW_HEIGHT,
     a_line_for,
@@ -19,40 +20,11 @@ from tasks.report.drawing.chart_parts import (
     points,
     wrapped_axis,
 )
-from tasks.report.figures import Rows
 
 _CELL_HEIGHT = 30
 """Pixels for a line of a heat map: two lines of text, or a finger."""
 _WRAPPED_HEIGHT = 36
 """Pixels for a line of a chart whose names may go over three lines."""
-
-
-def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """A chart as JSON, as wide as its place.
-
-    `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
-    """
-    with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
-        # Validating takes as long as all else; the tests do it.
-        found = chart.to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
-    return found | {"usermeta": {**found.get("usermeta", {}), "needed": _needed(found)}}
-
-
-def _needed(found: Mapping[str, Any]) -> list[list[str]]:
-    """The columns of each axis of numbers, and of the shade: a chart without a value in any of them shows nothing."""
-    columns: dict[str, set[str]] = {"x": set(), "y": set(), "color": set()}
-    for layer in (found, *found.get("layer", ())):
-        for channel, of_channel in columns.items():
-            definition = layer.get("encoding", {}).get(channel, {})
-            if definition.get("type") == "quantitative" and "field" in definition:
-                of_channel.add(definition["field"])
-    return [sorted(of_channel) for of_channel in columns.values() if of_channel]
-
-
-def shows_anything(found: Mapping[str, Any]) -> bool:
-    """Whether a chart has a value for each of its axes."""
-    rows = found["data"]["values"]
-    return all(any(row.get(column) is not None for row in rows for column in of) for of in found["usermeta"]["needed"])
 
 
 def intervals(

@@ -5,8 +5,8 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.figures import Rows
 from tasks.report.drawing.chart_parts import a_line_for, chart_of, hue, number_tips, points, sign, wrapped_axis
-from tasks.report.figures import Rows
 
 _STEP = 13
 """Pixels for the line of one name under a label."""

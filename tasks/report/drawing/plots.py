@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from tasks.report.figures import Plot, Row, Rows
+from tasks.report.content.figures import Plot, Row, Rows
 
 Draw = Callable[[Rows], alt.TopLevelMixin]
 
@@ -15,29 +15,38 @@ def on_full_splits(rows: Rows) -> Rows:
     return [row for row in rows if not row["is_hard"]] or rows
 
 
+def by_value(rows: Rows, column: str, draw: Draw) -> list[Plot]:
+    """A chart for each value of a column, in the order of the rows."""
+    return [Plot(value, draw([row for row in rows if row[column] == value])) for value in names_in_order(rows, column)]
+
+
 def by_split(rows: Rows, draw: Draw, what: str = "") -> list[Plot]:
+    """A chart for each full split, and for each judge where there are several (`by_judge_and_split`)."""
+    return by_judge_and_split(on_full_splits(rows), draw, what)
+
+
+def by_judge_and_split(rows: Rows, draw: Draw, what: str = "", judge: str = "judging") -> list[Plot]:
     """A chart for each split, and for each judge where there are several: judges are never mixed in one.
 
     A chart whose judge is not chosen on the page is hidden there.
 
     Args:
-        rows: with `split`, `is_hard`, and `judging` where judges matter; other than full splits are left out.
+        rows: with `split`, and a column for the judge where judges matter.
         draw: makes a chart of the rows of one split and judge.
         what: what the charts show, where a split has several.
+        judge: the column of the judge.
     """
     groups: dict[tuple[Any, str], list[Row]] = {}
-    for row in on_full_splits(rows):
-        groups.setdefault((row.get("judging"), row["split"]), []).append(row)
-    judgings = {judging for judging, _ in groups}
+    for row in rows:
+        groups.setdefault((row.get(judge), row["split"]), []).append(row)
+    has_several = len({judging for judging, _ in groups}) > 1
     return [
-        Plot(_title(what, split, judging if len(judgings) > 1 else None), draw(of_group))
+        Plot(
+            (f"{what}, {split}" if what else split) + (f", judged by {judging}" if has_several else ""),
+            draw(of_group),
+        )
         for (judging, split), of_group in groups.items()
     ]
-
-
-def _title(what: str, split: str, judging: str | None) -> str:
-    title = f"{what}, {split}" if what else split
-    return title if judging is None else f"{title}, judged by {judging}"
 
 
 def picked(rows: Rows, *columns: str) -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.figures import Rows
 from tasks.report.drawing.chart_parts import chart_of, hue, number_tips
 from tasks.report.drawing.plots import names_in_order, range_of
-from tasks.report.figures import Rows
 
 _HEIGHT = 240
 _SCORE = "Mean score"
@@ -25,7 +25,8 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     """
     points = Counter(row["line"] for row in rows)
     timed = [{**row, "answered_at": _as_text(row["answered_at"]), "is_alone": points[row["line"]] == 1} for row in rows]
-    low, up = alt.Y("ci_low:Q", title=_SCORE), alt.Y("mean_score:Q", title=_SCORE, scale=_heights(rows))
+    heights = alt.Scale(domain=range_of(rows, "mean_score", "ci_low", "ci_high"), nice=True, zero=False)
+    low, up = alt.Y("ci_low:Q", title=_SCORE), alt.Y("mean_score:Q", title=_SCORE, scale=heights)
     base = chart_of(timed).encode(x=_time_axis([row["answered_at"] for row in rows]))
     of_model = base.encode(color=hue("label"))
     of_line = of_model.encode(detail="line:N")
@@ -55,11 +56,6 @@ def _time_axis(moments: Sequence[datetime]) -> alt.X:
         "answered_at:T", title=None, scale=alt.Scale(type="utc", padding=12),
         axis=alt.Axis(format=form, tickCount=6, labelOverlap="greedy"),
     )  # fmt: skip
-
-
-def _heights(rows: Rows) -> alt.Scale:
-    """From the lowest to the highest value that is drawn."""
-    return alt.Scale(domain=range_of(rows, "mean_score", "ci_low", "ci_high"), nice=True, zero=False)
 
 
 def _breaks(base: alt.Chart) -> list[alt.Chart]:

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.report.addresses import criterion_key, task_key
+from tasks.report.content.addresses import criterion_key, task_key
+from tasks.report.content.figures import Breakdown
 from tasks.report.drilldown.packing import as_bytes, packed, script
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
-from tasks.report.figures import Breakdown
-from tasks.report.site import Site
+from tasks.report.rendering.site import Site
 from tasks.rules.identity import digest
 
 _OPENING_CHARACTERS = 200

@@ -1,6 +1,6 @@
 """The pages of the drill-down: all tasks, one task, all verdicts."""
 
-from tasks.report.figures import Page
+from tasks.report.content.figures import Page
 
 TASKS = Page(
     "tasks",

@@ -17,11 +17,11 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from tasks.report.addresses import task_key
+from tasks.report.content.addresses import task_key
 from tasks.report.drilldown.markdown import as_html
 from tasks.report.drilldown.packing import as_bytes, handed_over, packed, script
 from tasks.report.drilldown.subjects import Subjects
-from tasks.report.site import Site
+from tasks.report.rendering.site import Site
 
 _ANSWERS_IN_HAND = 6_000
 """Answers, with their verdicts, that are read at once, whatever the report's size: twice as many took 300 MB more and a
@@ -66,12 +66,14 @@ def _sections(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str
     for name in ("answers", "verdicts", *(("grounds",) if subjects.has_grounds else ()), "points"):
         for task_id, entry, rows in subjects.rows(f"drilldown/{name}", tasks=list(task_ids)):
             found[task_id][entry][name] = rows
-    return {task_id: {name: _joined(rows) for name, rows in sections.items()} for task_id, sections in found.items()}
-
-
-def _joined(rows: Mapping[str, str]) -> bytes:
-    """Several pieces of JSON as one object."""
-    return ("{" + ",".join(f'"{name}":{text}' for name, text in rows.items()) + "}").encode()
+    return {
+        # The pieces are JSON already.
+        task_id: {
+            section: ("{" + ",".join(f'"{name}":{text}' for name, text in rows.items()) + "}").encode()
+            for section, rows in sections.items()
+        }
+        for task_id, sections in found.items()
+    }
 
 
 def _renew(site: Site, task_id: str, sections: Mapping[str, bytes]) -> Renewed:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tasks.report.content.edition import Edition
 from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
 from tasks.report.drilldown.subjects import subjects_of
 from tasks.report.drilldown.task_files import Renewed, write_task_files
-from tasks.report.edition import Edition
-from tasks.report.rendering import render
-from tasks.report.site import Site
+from tasks.report.rendering.html import render
+from tasks.report.rendering.site import Site
 
 
 def write_drilldown(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tasks.report.figures import Page
+from tasks.report.content.figures import Page
 from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.data import DATA
 from tasks.report.pages.hard import HARD

@@ -4,12 +4,13 @@ from collections.abc import Callable
 
 import altair as alt
 
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Breakdown, Figure, Page, Plot, Rows
+from tasks.report.content.wording import score_word
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import INTERVAL, Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
-from tasks.report.wording import score_word
 
 _SMALL = (
     "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most common value, "
@@ -23,22 +24,6 @@ _HOLLOW = (
     "A hollow dot is based on fewer than 50 tasks, or on fewer than 10 that differ from the most common value: its "
     "interval may cover less than 95 %."
 )
-
-
-def _columns(label: str) -> tuple[Column, ...]:
-    return (
-        Column("judging", "Judge"),
-        Column("split", "Split"),
-        Column("label", label),
-        Column("rank", "Rank", "count"),
-        Column("model", "Model"),
-        Column("mean_score", "Score", "score"),
-        *INTERVAL,
-        Column("is_small", "Few", "yes"),
-        Column("n_tasks", "Tasks", "count"),
-        Column("n_tasks_wanted", "Wanted", "count"),
-        Column("coverage", "Coverage", "share"),
-    )
 
 
 _MOST_DOTS = 8
@@ -120,8 +105,13 @@ def _failing(rows: Rows, value: str, what: str) -> list[Plot]:
 def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: str) -> Figure:
     """A figure of the tasks or criteria under each label of a breakdown; its table lists what the charts show."""
     what = "criteria" if breakdown.of_criteria else "tasks"
+    shown = columns(
+        "judging split label rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "is_small n_tasks n_tasks_wanted coverage",
+        label=label,
+    )
     return Figure(
-        name, breakdown.title, says, _columns(label), plots, query="categories/breakdowns", listed=on_full_splits,
+        name, breakdown.title, says, shown, plots, query="categories/breakdowns", listed=on_full_splits,
         breakdown=breakdown.kind, given={"breakdown": breakdown.kind, "of_criteria": breakdown.of_criteria},
         empty=f"No model has been judged on {what} with such a label yet.",
     )  # fmt: skip
@@ -146,14 +136,8 @@ FAILURES = Figure(
     "the second the share that a category has of all failures of the model, which adds up to 100 %. Less is better; "
     "the category that fails most often comes first.",
     (
-        Column("judging", "Judge"),
-        Column("split", "Split"),
-        Column("label", "Category"),
-        Column("model", "Model"),
-        Column("failure_rate", "Fails, of its category", "share"),
-        Column("failure_share", "Of all that fails", "share"),
-        Column("n_failed", "Failed", "count", "Criteria"),
-        Column("n_decided", "Decided", "count", "Criteria"),
+        *columns("judging split label model failure_rate failure_share", label="Category"),
+        *columns("n_failed n_decided", "Criteria"),
     ),
     failing,
     empty="No model has been judged yet.",

@@ -2,9 +2,10 @@
 
 import altair as alt
 
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked
-from tasks.report.figures import Column, Figure, Plot, Rows
 
 _UNKNOWN = "A price that nobody knows is missing, not 0."
 
@@ -103,20 +104,9 @@ COSTS = Figure(
     "Score by cost",
     "What one answer costs, on a logarithmic axis, beside the mean score with its 95 % interval: up and to the left is "
     f"more for less. Below, what judging it adds. {_UNKNOWN}",
-    (
-        Column("judging", "Judge"),
-        Column("split", "Split"),
-        Column("model", "Model"),
-        Column("mean_score", "Score", "score"),
-        Column("ci_low", "from", "score", "95 % interval"),
-        Column("ci_high", "to", "score", "95 % interval"),
-        Column("coverage", "Coverage", "share"),
-        Column("answer_usd", "Answer", "price", "Mean cost"),
-        Column("judging_usd", "Judging", "price", "Mean cost"),
-        Column("task_usd", "Both", "price", "Mean cost"),
-        Column("n_answers", "Answers", "count"),
-        Column("n_unpriced_answers", "Without a price", "count"),
-        Column("all_answers_usd", "All answers", "usd"),
+    columns(
+        "judging split model mean_score ci_low ci_high coverage answer_usd judging_usd task_usd n_answers "
+        "n_unpriced_answers all_answers_usd"
     ),
     score_by_cost,
     listed=on_full_splits,
@@ -129,16 +119,9 @@ TOKENS = Figure(
     "Mean tokens of the reply as the provider reported them, thinking included; with those of the prompt, the length "
     "and the time in the table.",
     (
-        Column("split", "Split"),
-        Column("model", "Model"),
-        Column("prompt_tokens", "Prompt", "count", "Tokens"),
-        Column("cached_share", "Cached", "share", "Tokens"),
-        Column("completion_tokens", "Reply", "count", "Tokens"),
-        Column("reasoning_tokens", "Thinking", "count", "Tokens"),
-        Column("mean_chars_alnum", "Letters and digits", "count"),
-        Column("latency_s", "Seconds", "number"),
-        Column("n_answers", "Answers", "count"),
-        Column("n_failed", "Failed", "count"),
+        *columns("split model"),
+        *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
+        *columns("mean_chars_alnum latency_s n_answers n_failed"),
     ),
     tokens,
     listed=on_full_splits,
@@ -150,17 +133,9 @@ JUDGE_COSTS = Figure(
     "The verdicts on the answers of this report, for every judge: cost, tokens, and how much of the prompts came from "
     f"the provider's cache, which costs a fraction. {_UNKNOWN}",
     (
-        Column("judged_by", "Judged by"),
-        Column("n_verdicts", "Verdicts", "count"),
-        Column("n_failed", "Failed", "count"),
-        Column("n_answers", "Answers", "count"),
-        Column("attempts", "Calls each", "number"),
-        Column("prompt_tokens", "Prompt", "count", "Tokens of a verdict"),
-        Column("cached_share", "Cached", "share", "Tokens of a verdict"),
-        Column("completion_tokens", "Reply", "count", "Tokens of a verdict"),
-        Column("thousand_usd", "A thousand", "price", "Cost"),
-        Column("cost_usd", "All", "usd", "Cost"),
-        Column("n_unpriced", "Without a price", "count", "Cost"),
+        *columns("judged_by n_verdicts n_failed n_answers attempts"),
+        *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
+        *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
     ),
     cached,
     empty="No verdict was made here; imported ones have no cost.",
@@ -173,18 +148,9 @@ SPEND = Figure(
     "Every call of every run in this warehouse, also of other data sets and of attempts that were discarded, by model "
     "and by what it was made for.",
     (
-        Column("purpose", "For"),
-        Column("called_model", "Called"),
-        Column("calls", "Calls", "count"),
-        Column("failed_calls", "Failed", "count"),
-        Column("prompt_tokens", "Prompt", "count", "Tokens"),
-        Column("cached_share", "Cached", "share", "Tokens"),
-        Column("completion_tokens", "Reply", "count", "Tokens"),
-        Column("cost_usd", "Cost", "usd"),
-        Column("unpriced_calls", "Without a price", "count"),
-        Column("n_runs", "Runs", "count"),
-        Column("first_day", "First day"),
-        Column("last_day", "Last day"),
+        *columns("purpose called_model calls failed_calls"),
+        *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
+        *columns("cost_usd unpriced_calls n_runs first_day last_day"),
     ),
     spent,
     empty="No call of a run has been written down yet.",

@@ -5,9 +5,10 @@ from typing import Any
 
 import altair as alt
 
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Breakdown, Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, range_of
-from tasks.report.figures import Breakdown, Column, Figure, Page, Plot, Rows
 from tasks.report.pages.quality import QUALITY, REFUSALS
 
 _N_CRITERIA = "n_criteria"
@@ -15,24 +16,14 @@ _N_CRITERIA = "n_criteria"
 _FILLED = 60
 """A distribution over at most so many whole numbers shows those too that nothing has."""
 _SPLITS = (
-    Column("split", "Split"),
-    Column("n_tasks", "All", "count", "Tasks"),
-    Column("n_refused", "Refused", "count", "Tasks"),
-    Column("expert_share", "Experts", "share", "Tasks"),
-    Column("multi_turn_share", "Multi-turn", "share", "Tasks"),
-    Column("with_negative_share", "Negative", "share", "Tasks"),
-    Column("n_with_references", "References", "count", "Tasks"),
-    Column("n_criteria", "All", "count", "Criteria"),
-    Column("criteria_min", "Min", "count", "Criteria of a task"),
-    Column("criteria_25", "25 %", "number", "Criteria of a task"),
-    Column("criteria_50", "Median", "number", "Criteria of a task"),
-    Column("criteria_75", "75 %", "number", "Criteria of a task"),
-    Column("criteria_max", "Max", "count", "Criteria of a task"),
-    Column("turns_min", "Min", "count", "User turns"),
-    Column("turns_25", "25 %", "number", "User turns"),
-    Column("turns_50", "Median", "number", "User turns"),
-    Column("turns_75", "75 %", "number", "User turns"),
-    Column("turns_max", "Max", "count", "User turns"),
+    *columns("split"),
+    *columns(
+        "n_tasks n_refused expert_share multi_turn_share with_negative_share n_with_references", "Tasks", n_tasks="All"
+    ),
+    *columns("n_criteria", "Criteria", n_criteria="All"),
+    *columns(
+        "criteria_min criteria_25 criteria_50 criteria_75 criteria_max turns_min turns_25 turns_50 turns_75 turns_max"
+    ),
 )
 
 
@@ -104,14 +95,8 @@ def _all_between(numbers: Sequence[float]) -> list[int]:
 def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows], list[Plot]], says: str) -> Figure:
     """A distribution over tasks or criteria."""
     what = "criteria" if breakdown.of_criteria else "tasks"
-    columns = (
-        Column("split", "Split"),
-        Column("label", label),
-        Column(f"n_{what}", what.capitalize(), "count"),
-        Column("share", "Share", "share"),
-    )
     return Figure(
-        name, breakdown.title, says, columns, plots,
+        name, breakdown.title, says, columns(f"split label n_{what} share", label=label), plots,
         query="data/criterion_counts" if breakdown.of_criteria else "data/task_counts",
         given={"breakdown": breakdown.kind}, breakdown="" if breakdown.kind == _N_CRITERIA else breakdown.kind,
         empty="No task has been ingested yet.",
@@ -178,12 +163,7 @@ DATA = Page(
             "Weights",
             "The share of criteria with each weight: left of 0 are mistakes that cost points, right of it what earns "
             "them.",
-            (
-                Column("split", "Split"),
-                Column("weight", "Weight", "number"),
-                Column("n_criteria", "Criteria", "count"),
-                Column("share", "Share", "share"),
-            ),
+            columns("split weight n_criteria share"),
             over_numbers("weight", "Weight", "Share of the criteria"),
             empty="No task has been ingested yet.",
             query="data/weights",

@@ -1,6 +1,7 @@
 """The hard subset: which tasks the models find hardest, how surely, and how the models do on them."""
 
-from tasks.report.figures import INTERVAL, Column, Figure, Page
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Figure, Page
 from tasks.report.pages.hard_plots import (
     around_border,
     border,
@@ -16,17 +17,9 @@ _NONE = (
     "No hard subset of these tasks has been selected. prbench select-hard selects one, and so does prbench run; a "
     "report of some splits shows a selection if all tasks that it took or chose from are in them."
 )
-_TASK = (
-    Column("field", "Field"),
-    Column("rank", "Rank", "count"),
-    Column("task_id", "Task", "task"),
-    Column("topic", "Topic"),
-    Column("mean_score", "Mean score", "score"),
-    Column("from_border", "From the border", "signed"),
-    Column("is_selected", "Selected", "yes"),
-    Column("inclusion_probability", "Selected by", "share"),
-    Column("is_border", "Chance decides", "yes"),
-    Column("is_official", "In the official split", "yes"),
+_TASK = columns(
+    "field rank task_id topic mean_score from_border is_selected inclusion_probability is_border is_official",
+    mean_score="Mean score",
 )
 
 _SELECTIONS = Figure(
@@ -37,18 +30,9 @@ _SELECTIONS = Figure(
     "border lies between the easiest task inside and the hardest outside; chance decides where between 5 and 95 % of "
     "resampled panels select a task.",
     (
-        Column("field", "Field"),
-        Column("n_selected", "Tasks", "count", "Selected"),
-        Column("n_chosen_from", "of", "count", "Selected"),
-        Column("n_tasks", "admitted", "count", "Selected"),
-        Column("highest_inside", "inside", "score", "Mean score at the border"),
-        Column("lowest_outside", "outside", "score", "Mean score at the border"),
-        Column("gap", "gap", "score", "Mean score at the border"),
-        Column("n_border_inside", "inside", "count", "Chance decides"),
-        Column("n_border", "in all", "count", "Chance decides"),
-        Column("mean_inclusion", "Mean certainty inside", "share"),
-        Column("n_models", "Models", "count"),
-        Column("selected_at", "Selected at (UTC)", "time"),
+        *columns("field"),
+        *columns("n_selected n_chosen_from n_tasks", "Selected", n_tasks="admitted"),
+        *columns("highest_inside lowest_outside gap n_border_inside n_border mean_inclusion n_models selected_at"),
     ),
     empty=_NONE,
     is_table=True,
@@ -61,22 +45,9 @@ _LEADERBOARD = Figure(
     "Mean $score on the tasks of the selection with the 95 % interval for other tasks of the same kind. "
     "The models of the panel chose these tasks by failing on them, so beside them a model that was not on the panel "
     "looks better than it is.",
-    (
-        Column("judging", "Judge"),
-        Column("split", "Split"),
-        Column("rank", "Rank", "count"),
-        Column("model", "Model"),
-        Column("mean_score", "Score", "score"),
-        *INTERVAL,
-        Column("rank_low", "from", "count", "Possible ranks"),
-        Column("rank_high", "to", "count", "Possible ranks"),
-        Column("mean_lower", "at least", "score", "Possible range"),
-        Column("mean_upper", "at most", "score", "Possible range"),
-        Column("is_small", "Few", "yes"),
-        Column("n_tasks", "Tasks", "count"),
-        Column("n_tasks_wanted", "Wanted", "count"),
-        Column("coverage", "Coverage", "share"),
-        Column("met_share", "Criteria met", "share"),
+    columns(
+        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "rank_low rank_high mean_lower mean_upper is_small n_tasks n_tasks_wanted coverage met_share"
     ),
     leaderboard,
     empty=_NONE,
@@ -111,14 +82,7 @@ _TOPICS = Figure(
     "Which topics are hard",
     "Of each topic the share of its tasks, among those to choose from, that the selection took. Small topics vary a "
     "lot.",
-    (
-        Column("field", "Field"),
-        Column("topic", "Topic"),
-        Column("selected_share", "Selected", "share"),
-        Column("n_selected", "Tasks", "count"),
-        Column("n_chosen_from", "of", "count"),
-        Column("mean_score", "Mean score", "score"),
-    ),
+    columns("field topic selected_share n_selected n_chosen_from mean_score", mean_score="Mean score"),
     topics,
     breakdown="topic",
     empty="There is no hard subset, or it is not stored what it was chosen from.",
@@ -131,14 +95,9 @@ _OVERLAPS = Figure(
     "that could have been selected), earlier selections, and the selection that the panel without one model would "
     "have made. If leaving out one model changes much, the subset says more about that model than about the tasks.",
     (
-        Column("field", "Field"),
-        Column("kind", "Kind"),
-        Column("compared_with", "Compared with"),
-        Column("shared_share", "Shared", "share"),
-        Column("n_shared", "in both", "count", "Tasks"),
-        Column("n_selected", "here", "count", "Tasks"),
-        Column("n_compared", "there", "count", "Tasks"),
-        Column("jaccard", "Jaccard", "number"),
+        *columns("field kind compared_with shared_share"),
+        *columns("n_shared n_selected n_compared", "Tasks", n_selected="here"),
+        *columns("jaccard"),
     ),
     overlaps,
     empty="There are no two selections to compare.",

@@ -1,20 +1,18 @@
 """The charts of the hard subset's page, and which tasks its tables list."""
 
+from typing import Any
+
 import altair as alt
 
+from tasks.report.content.figures import Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.chart_parts import chart_of, hue, number_tips, sign
-from tasks.report.drawing.plots import names_in_order, range_of
-from tasks.report.figures import Plot, Rows
+from tasks.report.drawing.plots import by_judge_and_split, by_value, names_in_order, range_of
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""
 _PLACES = ("inside", "outside")
 _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
-
-
-def _fields(rows: Rows) -> list[tuple[str, Rows]]:
-    return [(field, [row for row in rows if row["field"] == field]) for field in names_in_order(rows, "field")]
 
 
 def panels_of_models(rows: Rows) -> list[str]:
@@ -24,11 +22,7 @@ def panels_of_models(rows: Rows) -> list[str]:
 
 def certainty(rows: Rows) -> list[Plot]:
     """A dot for each task, a chart for each field: how hard it is, and how surely it is selected."""
-    return [Plot(field, _certainty(of_field)) for field, of_field in _fields(_known(rows))]
-
-
-def _known(rows: Rows) -> Rows:
-    return [row for row in rows if row["inclusion_probability"] is not None]
+    return by_value([row for row in rows if row["inclusion_probability"] is not None], "field", _certainty)
 
 
 def _certainty(rows: Rows) -> alt.TopLevelMixin:
@@ -58,68 +52,49 @@ def members_and_border(rows: Rows) -> Rows:
 def around_border(rows: Rows) -> Rows:
     """The last tasks inside and the first ones outside."""
     found = []
-    for _, of_field in _fields(rows):
-        inside = [row for row in of_field if row["is_selected"]]
-        outside = [row for row in of_field if not row["is_selected"]]
+    for field in names_in_order(rows, "field"):
+        inside = [row for row in rows if row["field"] == field and row["is_selected"]]
+        outside = [row for row in rows if row["field"] == field and not row["is_selected"]]
         found += [*inside[-_MOST_AROUND:], *outside[:_MOST_AROUND]]
     return found
 
 
 def border(rows: Rows) -> list[Plot]:
     """A bar for each task around the border, to the left where it is inside."""
-    near = [row for row in around_border(rows) if row["from_border"] is not None]
-    return [
-        Plot(
-            field,
-            charts.bars(
-                [{**row, "place": _PLACES[not row["is_selected"]]} for row in of_field], name="task_id",
-                value="from_border", title="Mean score above the border", colour="place",
-                order=names_in_order(of_field, "task_id"),
-            ),
-        )
-        for field, of_field in _fields(near)
-    ]  # fmt: skip
+    near = [
+        {**row, "place": _PLACES[not row["is_selected"]]}
+        for row in around_border(rows)
+        if row["from_border"] is not None
+    ]
+    return _bars(near, "task_id", "from_border", "Mean score above the border", colour="place")
 
 
 def topics(rows: Rows) -> list[Plot]:
     """A bar for each topic, a chart for each field."""
-    return [
-        Plot(
-            field,
-            charts.bars(
-                of_field, name="topic", value="selected_share", title="Share that is hard",
-                percent=True, wrapped=True, order=names_in_order(of_field, "topic"),
-            ),
-        )
-        for field, of_field in _fields(rows)
-    ]  # fmt: skip
+    return _bars(rows, "topic", "selected_share", "Share that is hard", percent=True, wrapped=True)
 
 
 def overlaps(rows: Rows) -> list[Plot]:
     """A bar for each other selection, a chart for each field."""
     named = [{**row, "other": f"{_OTHERS[row['kind']]}{row['compared_with']}"} for row in rows]
-    return [
-        Plot(
-            field,
-            charts.bars(
-                of_field, name="other", value="shared_share", title="Share in both",
-                percent=True, order=names_in_order(of_field, "other"),
-            ),
-        )
-        for field, of_field in _fields(named)
-    ]  # fmt: skip
+    return _bars(named, "other", "shared_share", "Share in both", percent=True)
+
+
+def _bars(rows: Rows, name: str, value: str, title: str, **how: Any) -> list[Plot]:
+    """A bar for each name, a chart for each field."""
+
+    def draw(of_field: Rows) -> alt.TopLevelMixin:
+        return charts.bars(of_field, name=name, value=value, title=title, order=names_in_order(of_field, name), **how)
+
+    return by_value(rows, "field", draw)
 
 
 def leaderboard(rows: Rows) -> list[Plot]:
     """Models with their intervals, a chart for each field and judge."""
-    groups = dict.fromkeys((row["judging"], row["split"]) for row in rows)
-    several = len({judging for judging, _ in groups}) > 1
-    plots = []
-    for judging, split in groups:
-        of_judge = [row for row in rows if row["judging"] == judging]
-        drawn = [row for row in of_judge if row["split"] == split]
-        chart = charts.intervals(
-            drawn, sort=names_in_order(drawn, "model"), domain=range_of(of_judge, "ci_low", "ci_high", "mean_score")
-        )
-        plots.append(Plot(f"{split}, judged by {judging}" if several else split, chart))
-    return plots
+
+    def draw(drawn: Rows) -> alt.TopLevelMixin:
+        of_judge = [row for row in rows if row["judging"] == drawn[0]["judging"]]
+        domain = range_of(of_judge, "ci_low", "ci_high", "mean_score")
+        return charts.intervals(drawn, sort=names_in_order(drawn, "model"), domain=domain)
+
+    return by_judge_and_split(rows, draw)

@@ -2,16 +2,19 @@
 
 from typing import Any
 
+import altair as alt
+
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
+from tasks.report.drawing.plots import by_judge_and_split, picked
 from tasks.report.drawing.time_charts import over_time
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Rows
 
 _MOST_POINTS = 10
 """Samplings of a model that the table lists; the CSV has all."""
 _MOST_RUNS = 200
 _DRAWN = (
     "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed", "is_drifted", "line",
-    "model", "judging",
 )  # fmt: skip
 _PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
 
@@ -19,19 +22,11 @@ _PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
 def going_on(rows: Rows) -> list[Plot]:
     """A chart for each split and judge, with the models that were sampled, or judged, more than once."""
     moved = [row for row in rows if row["n_points"] > 1]
-    groups = dict.fromkeys((row["judged_by"], row["split"]) for row in moved)
-    several = len({judge for judge, _ in groups}) > 1
-    return [
-        Plot(
-            f"{split}, judged by {judge}" if several else split,
-            over_time([
-                {name: row[name] for name in _DRAWN}
-                for row in moved
-                if (row["judged_by"], row["split"]) == (judge, split)
-            ]),
-        )
-        for judge, split in groups
-    ]  # fmt: skip
+
+    def draw(of_group: Rows) -> alt.TopLevelMixin:
+        return over_time(picked(of_group, *_DRAWN))
+
+    return by_judge_and_split(moved, draw, judge="judged_by")
 
 
 def latest_points(rows: Rows) -> Rows:
@@ -55,11 +50,6 @@ def by_night(rows: Rows) -> list[Plot]:
     return [Plot("", chart)] if priced else []
 
 
-def latest_runs(rows: Rows) -> Rows:
-    """The latest runs."""
-    return rows[:_MOST_RUNS]
-
-
 _HISTORY = Figure(
     "history",
     "Score over time",
@@ -69,25 +59,12 @@ _HISTORY = Figure(
     "triangle is a night in which the judge was out of control (page Judges). A model that was sampled and judged "
     "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
     "significant is on the overview.",
-    (
-        Column("judged_by", "Judge"),
-        Column("split", "Split"),
-        Column("label", "Model"),
-        Column("answered_at", "Answered (UTC)", "time"),
-        Column("vintage", "Sampling"),
-        Column("mean_score", "Score", "score"),
-        *INTERVAL,
-        Column("change", "Change", "signed"),
-        Column("changed", "Changed before it"),
-        Column("is_drifted", "Judge out of control", "yes"),
-        Column("n_tasks", "Tasks", "count"),
-        Column("n_tasks_wanted", "Wanted", "count"),
-        Column("coverage", "Coverage", "share"),
-        Column("revision", "Data set"),
-        Column("configuration", "Model configuration"),
-        Column("judge_configuration", "Judge configuration"),
-        Column("template", "Template"),
-        Column("grading", "Grading"),
+    columns(
+        "judged_by split label answered_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
+        "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
+        "judge_configuration template grading",
+        judged_by="Judge",
+        label="Model",
     ),
     going_on,
     empty="No model has a scored answer yet.",
@@ -101,15 +78,10 @@ _COSTS = Figure(
     "verdicts on them, and the verdicts on the control set that watch the judges. Calls whose price nobody knows are "
     "not in it; the table counts them.",
     (
-        Column("night", "Night"),
-        Column("purpose", "For"),
-        Column("cost_usd", "Cost", "usd"),
-        Column("calls", "Calls", "count"),
-        Column("failed_calls", "Failed", "count"),
-        Column("unpriced_calls", "Without a price", "count"),
-        Column("prompt_tokens", "in", "count", "Tokens"),
-        Column("cached_tokens", "cached", "count", "Tokens"),
-        Column("completion_tokens", "out", "count", "Tokens"),
+        *columns("night purpose cost_usd calls failed_calls unpriced_calls"),
+        *columns(
+            "prompt_tokens cached_tokens completion_tokens", "Tokens", prompt_tokens="in", completion_tokens="out"
+        ),
     ),
     by_night,
     empty="No night has made a call yet. prbench nightly and prbench serve run nights.",
@@ -121,22 +93,10 @@ _RUNS = Figure(
     "Runs",
     "What was run, the latest first, and how it ended: below_bar is done with data quality or coverage under the "
     "configured bar. A cost is that of all calls, discarded attempts included, without those of unknown price.",
-    (
-        Column("started_at", "Started (UTC)", "time"),
-        Column("night", "Night"),
-        Column("command", "Command"),
-        Column("outcome", "Outcome"),
-        Column("responses", "Answers", "count", "Made"),
-        Column("verdicts", "Verdicts", "count", "Made"),
-        Column("calls", "Calls", "count"),
-        Column("cost_usd", "Cost", "usd"),
-        Column("unpriced_calls", "Without a price", "count"),
-        Column("minutes", "Minutes", "count"),
-        Column("run_id", "Run"),
-    ),
+    columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
     empty="No run is written down.",
     is_table=True,
-    listed=latest_runs,
+    listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",
     query="history/runs",
 )

@@ -1,16 +1,12 @@
 """The charts of the judges' page."""
 
-from collections.abc import Callable
-from itertools import groupby
-from typing import Any
-
 import altair as alt
 
+from tasks.report.content.figures import Plot, Row, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
-from tasks.report.drawing.plots import names_in_order, range_of
+from tasks.report.drawing.plots import by_value, names_in_order, range_of
 from tasks.report.drawing.time_charts import control
-from tasks.report.figures import Plot, Row, Rows
 
 _MOST_PAIRS = 3
 """Pairs of graders that are drawn where all of them would be too many to distinguish."""
@@ -140,7 +136,7 @@ def favouring(rows: Rows) -> list[Plot]:
 
 def drifting(rows: Rows) -> list[Plot]:
     """A control chart for each judge."""
-    return [Plot(grader, control(list(of_grader))) for grader, of_grader in groupby(rows, _by("grader"))]
+    return by_value(rows, "grader", control)
 
 
 def failing(rows: Rows) -> list[Plot]:
@@ -155,7 +151,3 @@ def failing(rows: Rows) -> list[Plot]:
 
 def _pair(row: Row) -> str:
     return f"{row['grader_a']} – {row['grader_b']}"
-
-
-def _by(name: str) -> Callable[[Row], Any]:
-    return lambda row: row[name]

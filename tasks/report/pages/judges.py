@@ -1,6 +1,7 @@
 """Judges: how far they agree with people, with each other and with themselves, and whether they stay as they are."""
 
-from tasks.report.figures import Column, Figure, Page
+from tasks.report.content.columns import Column, columns
+from tasks.report.content.figures import Figure, Page
 from tasks.report.pages.judge_plots import (
     agreeing,
     by_label,
@@ -13,21 +14,12 @@ from tasks.report.pages.judge_plots import (
     reliable,
 )
 
-_PAIR = (Column("grader_a", "Grader"), Column("grader_b", "Other grader"))
+_PAIR = columns("grader_a grader_b")
 _MEASURES = (
-    Column("macro_f1", "Value", "score", "Macro-F1"),
-    Column("macro_f1_ci_low", "from", "score", "Macro-F1"),
-    Column("macro_f1_ci_high", "to", "score", "Macro-F1"),
-    Column("kappa", "Value", "score", "Kappa"),
-    Column("kappa_ci_low", "from", "score", "Kappa"),
-    Column("kappa_ci_high", "to", "score", "Kappa"),
-    Column("agreement", "Share", "share", "Same decision"),
-    Column("agreement_ci_low", "from", "share", "Same decision"),
-    Column("agreement_ci_high", "to", "share", "Same decision"),
-    Column("met_share_a", "by the one", "share", "Called met"),
-    Column("met_share_b", "by the other", "share", "Called met"),
-    Column("n", "Criteria", "count"),
-    Column("n_tasks", "Tasks", "count"),
+    *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1", macro_f1="Value"),
+    *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
+    *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
+    *columns("met_share_a met_share_b n n_tasks"),
 )
 
 _AGREEMENT = Figure(
@@ -37,7 +29,11 @@ _AGREEMENT = Figure(
     "kappa of 0 is what chance would give. Lines are 95 % intervals for other tasks of the same kind. What is met in "
     "part is a decision of its own, unless it is read as binary; in the shares called met it counts half. A majority "
     "beside one of its own voters agrees by making: such pairs are in the table only.",
-    (*_PAIR, *_MEASURES, Column("is_member", "By making", "yes")),
+    (
+        *_PAIR,
+        *_MEASURES,
+        *columns("is_member"),
+    ),
     agreeing,
     empty="No two graders have decided on the same criteria. Configure a second judge, judge again, or import the "
     "labels of people.",
@@ -53,19 +49,11 @@ _VARIANTS = Figure(
     "steps are harder to agree on than two, so gradings are not compared with each other. A dot that is not filled "
     "rests on fewer than 50 criteria.",
     (
-        Column("rubric", "Rubric"),
-        Column("grading", "Grading"),
-        Column("grader", "Grader"),
-        Column("reference", "Held against"),
-        Column("macro_f1", "Value", "score", "Macro-F1, all criteria"),
-        Column("macro_f1_ci_low", "from", "score", "Macro-F1, all criteria"),
-        Column("macro_f1_ci_high", "to", "score", "Macro-F1, all criteria"),
-        Column("macro_f1_task_mean", "that occur", "score", "Mean of the tasks' own, with decisions"),
-        Column("macro_f1_task_mean_absent_as_0", "absent as 0", "score", "Mean of the tasks' own, with decisions"),
-        Column("kappa", "Kappa", "score"),
-        Column("agreement", "Same decision", "share"),
-        Column("n", "Criteria", "count"),
-        Column("n_tasks", "Tasks", "count"),
+        *columns("rubric grading grader reference"),
+        *columns("macro_f1 macro_f1_ci_low macro_f1_ci_high", "Macro-F1, all criteria", macro_f1="Value"),
+        *columns(
+            "macro_f1_task_mean macro_f1_task_mean_absent_as_0 kappa agreement n n_tasks", agreement="Same decision"
+        ),
     ),
     by_variant,
     is_optional=True,
@@ -79,10 +67,7 @@ _CONFUSION = Figure(
     "says met where the other does not. Pairs with people come first.",
     (
         *_PAIR,
-        Column("says_a", "says", group="Grader"),
-        Column("says_b", "says", group="Other grader"),
-        Column("n", "Criteria", "count"),
-        Column("share", "Share", "share"),
+        *columns("says_a says_b n share"),
     ),
     confusing,
     empty="No two graders have decided on the same criteria.",
@@ -95,7 +80,11 @@ _BREAKDOWNS = Figure(
     "Kappa of the same graders under one label at a time, with 95 % intervals. A dot that is not filled rests on "
     "fewer than 50 criteria. The charts show the pairs with people first, then those with most criteria; the table "
     "has all.",
-    (*_PAIR, Column("breakdown", "By"), Column("label", "Label"), *_MEASURES),
+    (
+        *_PAIR,
+        *columns("breakdown label"),
+        *_MEASURES,
+    ),
     by_label,
     empty="No two graders have decided on the same criteria.",
     reach="pooled",
@@ -106,16 +95,7 @@ _RELIABILITY = Figure(
     "Reliability",
     "Krippendorff's alpha of all graders together, and of each judge with itself where it judged the same again: how "
     "much they agree beyond chance. 1 is perfect, 0 is chance.",
-    (
-        Column("grader_set", "Graders"),
-        Column("n_graders", "Number", "count"),
-        Column("alpha", "Alpha", "score"),
-        Column("alpha_ci_low", "from", "score", "95 % interval"),
-        Column("alpha_ci_high", "to", "score", "95 % interval"),
-        Column("unanimous_share", "All alike", "share"),
-        Column("n", "Criteria", "count"),
-        Column("n_tasks", "Tasks", "count"),
-    ),
+    columns("grader_set n_graders alpha alpha_ci_low alpha_ci_high unanimous_share n n_tasks"),
     reliable,
     empty="No criterion has been decided twice.",
     reach="pooled",
@@ -128,12 +108,9 @@ _LENIENCY = Figure(
     "right it is more lenient than they are, to the left more severe. Undesired things that an answer does count as "
     "met too.",
     (
-        Column("grader", "Grader"),
-        Column("kind", "Kind"),
-        Column("leniency", "Difference", "signed"),
-        Column("met_share", "by it", "share", "Called met"),
-        Column("others_met_share", "by the others", "share", "Called met"),
-        Column("n", "Criteria", "count"),
+        *columns("grader kind leniency"),
+        *columns("met_share others_met_share", "Called met", met_share="by it"),
+        *columns("n"),
     ),
     lenient,
     empty="No two graders have decided on the same criteria.",
@@ -148,15 +125,9 @@ _FAVOURS = Figure(
     "that are decided in full by both sides; the latest sampling of each model. An asterisk marks fewer than 50 tasks. "
     "Watch a judge that is of a model's own family.",
     (
-        Column("grader", "Grader"),
-        Column("model", "Model"),
-        Column("favour", "Favour", "signed"),
-        Column("difference", "Difference", "signed"),
-        Column("own_mean", "by it", "score", "Mean score"),
-        Column("others_mean", "by the others", "score", "Mean score"),
-        Column("n_tasks", "Tasks", "count"),
-        Column("is_small", "Few", "yes"),
-        Column("n_responses", "Answers", "count"),
+        *columns("grader model favour difference"),
+        *columns("own_mean others_mean", "Mean score"),
+        *columns("n_tasks is_small n_responses"),
     ),
     favouring,
     empty="No answer has been decided in full by two graders.",
@@ -169,20 +140,9 @@ _DRIFT = Figure(
     "control limit, which follows from the earlier nights, or below the configured bar it no longer is the judge that "
     "it was (red), and the scores of that night are not comparable.",
     (
-        Column("grader", "Grader"),
-        Column("night", "Night"),
-        Column("agreement", "Agreement", "share"),
-        Column("centre", "Expected", "share"),
-        Column("lower_limit", "Limit", "share"),
-        Column("min_agreement", "Bar", "share"),
-        Column("cause", "Below"),
-        Column("kappa", "Kappa", "score"),
-        Column("first_met_share", "at first", "share", "Called met"),
-        Column("met_share", "now", "share", "Called met"),
-        Column("n_members", "Members", "count"),
-        Column("n_decided", "Decided", "count"),
-        Column("n_failed", "Failed", "count"),
-        Column("n_lost", "Lost", "count"),
+        *columns("grader night agreement centre lower_limit min_agreement cause kappa", agreement="Agreement"),
+        *columns("first_met_share met_share", "Called met", met_share="now"),
+        *columns("n_members n_decided n_failed n_lost"),
     ),
     drifting,
     empty="No night has judged a control set again. prbench nightly does.",
@@ -195,12 +155,7 @@ _FAILURES = Figure(
     "Verdicts that brought no decision, by cause, of those on the answers that this report shows. A failed verdict is "
     "undecided: it is never counted as unmet, and its answer has no score.",
     (
-        Column("grader", "Grader"),
-        Column("status", "Outcome"),
-        Column("is_failure", "Failed", "yes"),
-        Column("n", "Verdicts", "count"),
-        Column("share", "Share", "share"),
-        Column("n_verdicts", "of", "count"),
+        *columns("grader status is_failure n share n_verdicts", n="Verdicts", n_verdicts="of"),
         Column("attempts", "Requests", "count"),
     ),
     failing,

@@ -2,33 +2,18 @@
 
 import altair as alt
 
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Figure, Page, Plot, Rows
 from tasks.report.pages.costs import COSTS, JUDGE_COSTS, SPEND, TOKENS
 
-_SCORE = (
-    Column("judging", "Judge"),
-    Column("split", "Split"),
-    Column("model", "Model"),
-    Column("mean_chars_alnum", "Letters and digits", "count"),
-    Column("mean_completion_tokens", "Tokens", "count"),
-    Column("mean_score", "Score", "score"),
-    Column("ci_low", "from", "score", "95 % interval"),
-    Column("ci_high", "to", "score", "95 % interval"),
-    Column("is_small", "Few", "yes"),
-    Column("n_tasks", "Tasks", "count"),
-    Column("n_tasks_wanted", "Wanted", "count"),
-    Column("coverage", "Coverage", "share"),
+_SCORE = columns(
+    "judging split model mean_chars_alnum mean_completion_tokens mean_score ci_low ci_high is_small "
+    "n_tasks n_tasks_wanted coverage"
 )
-_CORRELATIONS = (
-    Column("chars_correlation", "with letters and digits", "signed", "Rank correlation of the score"),
-    Column("chars_ci_low", "from", "signed", "95 % interval"),
-    Column("chars_ci_high", "to", "signed", "95 % interval"),
-    Column("tokens_correlation", "with tokens", "signed", "Rank correlation of the score"),
-    Column("tokens_ci_low", "from", "signed", "95 % interval"),
-    Column("tokens_ci_high", "to", "signed", "95 % interval"),
-    Column("is_small", "Few", "yes"),
+_CORRELATIONS = columns(
+    "chars_correlation chars_ci_low chars_ci_high tokens_correlation tokens_ci_low tokens_ci_high is_small"
 )
 
 
@@ -99,10 +84,7 @@ LENGTHS = Page(
             "order by length is the order by score, 0 where one says nothing about the other. Over fewer than 10 "
             "models it is a hint at most and has no interval.",
             (
-                Column("judging", "Judge"),
-                Column("split", "Split"),
-                Column("vintage", "Sampling"),
-                Column("n_chars", "Models", "count"),
+                *columns("judging split vintage n_chars"),
                 *_CORRELATIONS,
             ),
             empty="It takes at least three models of one sampling to compare.",
@@ -116,10 +98,7 @@ LENGTHS = Page(
             "itself. Tasks differ too: a question that takes a long answer may be easier or harder than others. The "
             "table has 95 % intervals; below 10 tasks there is none.",
             (
-                Column("judging", "Judge"),
-                Column("split", "Split"),
-                Column("model", "Model"),
-                Column("n_chars", "Tasks", "count"),
+                *columns("judging split model n_chars", n_chars="Tasks"),
                 *_CORRELATIONS,
             ),
             correlations,
@@ -132,18 +111,10 @@ LENGTHS = Page(
             "Each model's answers in five parts of equal size, from its shortest to its longest: by how much the mean "
             "$score of a part differs from the mean over all of them. Where a line goes from orange to "
             "blue, longer answers score higher. An asterisk marks a part with answers to fewer than 50 tasks.",
-            (
-                Column("judging", "Judge"),
-                Column("split", "Split"),
-                Column("model", "Model"),
-                Column("fifth", "Fifth", "count"),
-                Column("min_chars_alnum", "from", "count", "Letters and digits"),
-                Column("max_chars_alnum", "to", "count", "Letters and digits"),
-                Column("mean_value", "Score", "score"),
-                Column("own_mean", "Over all", "score"),
-                Column("difference", "Difference", "signed"),
-                Column("n_answers", "Answers", "count"),
-                Column("n_tasks", "Tasks", "count"),
+            columns(
+                "judging split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
+                "n_answers n_tasks",
+                own_mean="Over all",
             ),
             by_fifth,
             listed=on_full_splits,

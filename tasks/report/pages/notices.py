@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasks.llm import is_embedded
-from tasks.report.edition import Edition
+from tasks.report.content.edition import Edition
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 _NAMED = 4

@@ -1,32 +1,22 @@
 """The overview: who leads, how surely, and what one should know before one quotes it."""
 
+from functools import partial
 from typing import Any
 
-from tasks.report.addresses import task_address
+from tasks.report.content.addresses import task_address
+from tasks.report.content.columns import Column, columns
+from tasks.report.content.edition import Edition
+from tasks.report.content.figures import Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
-from tasks.report.drawing.plots import names_in_order
-from tasks.report.edition import Edition
-from tasks.report.figures import INTERVAL, Column, Figure, Page, Plot, Row, Rows
+from tasks.report.drawing.plots import by_value, names_in_order, range_of
 
 _LEADERBOARD = (
-    Column("judging", "Judge"),
-    Column("split", "Split"),
-    Column("rank", "Rank", "count"),
-    Column("model", "Model"),
-    Column("mean_score", "Score", "score"),
-    *INTERVAL,
-    Column("rank_low", "from", "count", "Possible ranks"),
-    Column("rank_high", "to", "count", "Possible ranks"),
-    Column("mean_lower", "at least", "score", "Possible range"),
-    Column("mean_upper", "at most", "score", "Possible range"),
-    Column("n_tasks", "Tasks", "count"),
-    Column("n_tasks_full", "In all trials", "count"),
-    Column("n_tasks_wanted", "Wanted", "count"),
-    Column("coverage", "Coverage", "share"),
-    Column("n_trials", "Trials", "count"),
-    Column("met_share", "Criteria met", "share"),
-    Column("mean_chars_alnum", "Characters", "count"),
-    Column("answers_usd", "of its answers", "usd", "Cost"),
+    *columns(
+        "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
+        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted coverage n_trials "
+        "met_share mean_chars_alnum answers_usd",
+        mean_chars_alnum="Characters",
+    ),
     Column("judging_usd", "of judging them", "usd", "Cost"),
 )
 
@@ -34,8 +24,7 @@ _LEADERBOARD = (
 def by_split(rows: Rows) -> list[Plot]:
     """A chart of models with intervals for each split, the own hard selections last."""
     splits = dict.fromkeys((row["split"], row["is_own_hard"]) for row in rows)
-    values = [row[bound] for row in rows for bound in ("ci_low", "ci_high", "mean_score") if row[bound] is not None]
-    domain = (min(values), max(values)) if values else None
+    domain = range_of(rows, "ci_low", "ci_high", "mean_score")
     plots = []
     for split, is_own_hard in splits:  # an own selection says in its name that it is one
         drawn = [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)]
@@ -44,47 +33,20 @@ def by_split(rows: Rows) -> list[Plot]:
 
 
 _CHANGES = (
-    Column("judging", "Judge"),
-    Column("model", "Model"),
-    Column("split", "Split"),
-    Column("earlier", "Since"),
-    Column("later", "Now"),
-    Column("earlier_mean", "then", "score", "Score"),
-    Column("later_mean", "now", "score", "Score"),
-    Column("difference", "Difference", "signed"),
+    *columns("judging model split earlier later earlier_mean later_mean difference"),
     Column("ci_low", "from", "signed", "95 % interval"),
     Column("ci_high", "to", "signed", "95 % interval"),
-    Column("p_adjusted", "Corrected p", "p"),
-    Column("is_significant", "Significant", "yes"),
-    Column("n_tasks", "Tasks", "count"),
+    *columns("p_adjusted is_significant n_tasks"),
 )
 
 
 def changed(rows: Rows) -> list[Plot]:
     """The differences with their intervals, a chart for each split."""
-    splits = dict.fromkeys(row["split"] for row in rows)
-    return [
-        Plot(
-            split,
-            charts.intervals(
-                [row for row in rows if row["split"] == split], value="difference", title="Difference", zero=True
-            ),
-        )
-        for split in splits
-    ]
+    draw = partial(charts.intervals, value="difference", title="Difference", zero=True)
+    return by_value(rows, "split", draw)
 
 
-_CHANGED_TASKS = (
-    Column("judging", "Judge"),
-    Column("model", "Model"),
-    Column("task_id", "Task", "task"),
-    Column("topic", "Topic"),
-    Column("earlier", "Since"),
-    Column("later", "Now"),
-    Column("earlier_score", "then", "score", "Score"),
-    Column("later_score", "now", "score", "Score"),
-    Column("difference", "Difference", "signed"),
-)
+_CHANGED_TASKS = columns("judging model task_id topic earlier later earlier_score later_score difference")
 
 
 def side_by_side(rows: Rows) -> list[dict[str, Any]]:

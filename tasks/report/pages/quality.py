@@ -2,14 +2,11 @@
 
 from datetime import UTC
 
-from tasks.report.figures import Column, Figure, Rows
+from tasks.report.content.columns import Column, columns
+from tasks.report.content.figures import Figure, Rows
 
 _MOST_REFUSALS = 200
 """Rows in the table; where there are more they have one cause, which these show."""
-
-
-def _first(rows: Rows) -> Rows:
-    return rows[:_MOST_REFUSALS]
 
 
 def _summary(rows: Rows) -> list[str]:
@@ -33,16 +30,9 @@ QUALITY = Figure(
     "Every expectation of the last run of each suite of checks. The policy says what happens when one fails: "
     "quarantine refuses the task, warn only reports it, fail stops the run.",
     (
-        Column("outcome", "Outcome"),
-        Column("policy", "Policy"),
-        Column("check_name", "Check"),
-        Column("meaning", "What is expected"),
-        Column("table_name", "Rows of"),
-        Column("n_evaluated", "Checked", "count", "Rows"),
-        Column("n_failed", "Failed", "count", "Rows"),
-        Column("some_keys", "Some keys", "text", "Failing rows"),
-        Column("n_more", "More", "count", "Failing rows"),
-        Column("suite", "Suite"),
+        *columns("outcome policy check_name meaning table_name"),
+        *columns("n_evaluated n_failed", "Rows"),
+        *columns("some_keys n_more suite"),
     ),
     empty="No check has been run yet; `prbench check` runs them.",
     is_table=True,
@@ -55,15 +45,13 @@ REFUSALS = Figure(
     "Refused tasks",
     "Tasks that failed a check with the policy quarantine or fail. They are not sampled, and count in no score.",
     (
-        Column("check_name", "Check"),
+        *columns("check_name"),
         Column("task_id", "Task"),
-        Column("splits", "Splits"),
-        Column("policy", "Policy"),
-        Column("detail", "What was found"),
+        *columns("splits policy detail"),
     ),
     empty="No task was refused.",
     is_table=True,
-    listed=_first,
+    listed=lambda rows: rows[:_MOST_REFUSALS],
     notes=_reasons,
     query="quality/refusals",
 )

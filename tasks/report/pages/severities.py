@@ -2,47 +2,25 @@
 
 import altair as alt
 
+from tasks.report.content.columns import columns
+from tasks.report.content.figures import Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
-from tasks.report.figures import Column, Figure, Plot, Rows
 
-_CRITICAL_COLUMNS = (
-    Column("judging", "Judge"),
-    Column("split", "Split"),
-    Column("model", "Model"),
-    Column("missed_share", "Missed", "share", "Critical criteria"),
-    Column("missed_ci_low", "from", "share", "Critical criteria"),
-    Column("missed_ci_high", "to", "share", "Critical criteria"),
-    Column("is_critical_small", "Few", "yes", "Critical criteria"),
-    Column("n_critical", "Decided", "count", "Critical criteria"),
-    Column("critical_coverage", "Coverage", "share", "Critical criteria"),
-    Column("mistake_share", "Made", "share", "Critical mistakes"),
-    Column("mistake_ci_low", "from", "share", "Critical mistakes"),
-    Column("mistake_ci_high", "to", "share", "Critical mistakes"),
-    Column("is_mistake_small", "Few", "yes", "Critical mistakes"),
-    Column("n_mistakes_possible", "Decided", "count", "Critical mistakes"),
-    Column("mistake_coverage", "Coverage", "share", "Critical mistakes"),
-    Column("responses_with_mistake_share", "With a mistake", "share", "Answers that could make one"),
-    Column("n_responses_at_risk", "Answers", "count", "Answers that could make one"),
+_CRITICAL_COLUMNS = columns(
+    "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "
+    "critical_coverage mistake_share mistake_ci_low mistake_ci_high is_mistake_small "
+    "n_mistakes_possible mistake_coverage responses_with_mistake_share n_responses_at_risk"
 )
 _SIDES = (
     ("Critical criteria missed", "missed_share", "missed_ci_low", "missed_ci_high", "is_critical_small"),
     ("Critical mistakes made", "mistake_share", "mistake_ci_low", "mistake_ci_high", "is_mistake_small"),
 )
-_SEVERITY_COLUMNS = (
-    Column("judging", "Judge"),
-    Column("split", "Split"),
-    Column("severity", "Severity"),
-    Column("model", "Model"),
-    Column("met_share", "Met", "share"),
-    Column("met_ci_low", "from", "share", "95 % interval"),
-    Column("met_ci_high", "to", "share", "95 % interval"),
-    Column("is_met_small", "Few", "yes"),
-    Column("n_judged", "Decided criteria", "count"),
-    Column("n_tasks", "Tasks", "count"),
-    Column("n_tasks_wanted", "Wanted", "count"),
-    Column("coverage", "Coverage", "share"),
+_SEVERITY_COLUMNS = columns(
+    "judging split severity model met_share met_ci_low met_ci_high is_met_small n_judged n_tasks "
+    "n_tasks_wanted coverage",
+    met_share="Met",
 )
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import duckdb
 
 from tasks.config.settings import DataRevision
-from tasks.report.edition import Edition, open_edition
-from tasks.report.figures import Figure
-from tasks.report.rendering import as_csv, drawn
-from tasks.report.site import Site
+from tasks.report.content.edition import Edition, open_edition
+from tasks.report.content.figures import Figure
+from tasks.report.rendering.csv_files import as_csv
+from tasks.report.rendering.drawn import drawn
+from tasks.report.rendering.site import Site
 from tests.builders import REVISION, job_on
 from warehouse import Reader, Warehouse
 

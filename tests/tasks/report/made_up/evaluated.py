@@ -9,7 +9,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from tasks.report.edition import Edition
+from tasks.report.content.edition import Edition
 
 Row = dict[str, Any]
 _JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")

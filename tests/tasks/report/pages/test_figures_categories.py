@@ -9,8 +9,8 @@ import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.config.settings import Job
-from tasks.report.drawing.charts import specification
-from tasks.report.edition import Edition, open_edition
+from tasks.report.content.edition import Edition, open_edition
+from tasks.report.drawing.specification import specification
 from tasks.report.pages.categories import CATEGORIES as PAGE
 from tests.builders import admitted, at, criterion, response, verdict
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows

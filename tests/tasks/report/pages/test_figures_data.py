@@ -13,11 +13,12 @@ import pytest
 from tasks.benchmarks.prbench import SEVERITIES
 from tasks.config.settings import Job
 from tasks.ingest.ingest import ingest
-from tasks.report.drawing.charts import specification
-from tasks.report.edition import Edition, open_edition
+from tasks.report.content.edition import Edition, open_edition
+from tasks.report.drawing.specification import specification
 from tasks.report.pages.data import DATA as PAGE
-from tasks.report.rendering import drawn, render
-from tasks.report.site import Site
+from tasks.report.rendering.drawn import drawn
+from tasks.report.rendering.html import render
+from tasks.report.rendering.site import Site
 from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, row
 from tests.tasks.aggregate.breakdowns_oracle import severity_rows
 from tests.tasks.report.made_up.attacks import ATTACKS

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job
-from tasks.report.drawing.charts import specification
-from tasks.report.edition import Edition, open_edition
-from tasks.report.figures import Plot
+from tasks.report.content.edition import Edition, open_edition
+from tasks.report.content.figures import Plot
+from tasks.report.drawing.specification import specification
 from tasks.report.pages.history import HISTORY as PAGE
 from tests.builders import at, row
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.report.edition import Edition
+from tasks.report.content.edition import Edition
 from tasks.report.pages.judges import JUDGES as PAGE
 from tests.builders import admitted, criterion, response, row, verdict
 from tests.tasks.report.made_up.editions import edition_of, rows_of

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from tasks.config.settings import Job
-from tasks.report.drawing.charts import specification
-from tasks.report.edition import Edition, open_edition
+from tasks.report.content.edition import Edition, open_edition
+from tasks.report.drawing.specification import specification
 from tasks.report.pages.lengths import LENGTHS as PAGE
 from tests.builders import admitted, at, criterion, response, row, verdict
 from tests.tasks.report.made_up.contenders import CONTENDERS, IMPORTED_MODEL, JUDGES, PEOPLE

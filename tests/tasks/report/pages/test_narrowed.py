@@ -10,7 +10,7 @@ import pytest
 
 from flows.report import write_report
 from tasks.config.settings import Job
-from tasks.report.edition import Edition, open_edition
+from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import facts

@@ -20,13 +20,12 @@ def formula(score: ScoreDefinition) -> str:
 def _sum(*terms: tuple[float, str]) -> str:
     """Terms that are not 0, each with its sign, in parentheses where they are several."""
     shown = [(factor, name) for factor, name in terms if factor]
-    parts = [f"{'−' if factor < 0 else '+'} {_times(abs(factor))}{name}" for factor, name in shown]
+    parts = [
+        f"{'−' if factor < 0 else '+'} {'' if abs(factor) == 1 else f'{abs(factor):g} × '}{name}"
+        for factor, name in shown
+    ]
     text = " ".join(parts).removeprefix("+ ")
     return f"({text})" if len(shown) > 1 else text
-
-
-def _times(factor: float) -> str:
-    return "" if factor == 1 else f"{factor:g} × "
 
 
 def words(benchmark: Benchmark) -> dict[str, str]:

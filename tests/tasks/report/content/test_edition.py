@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from flows.report import write_report
 from tasks.config.settings import Job
-from tasks.report.edition import _labelled, open_edition
+from tasks.report.content.edition import _labelled, open_edition
 from tests.tasks.report.made_up.contenders import NIGHTS
 from warehouse import Warehouse
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.report.site import LIST, Site
+from tasks.report.rendering.site import LIST, Site
 from tasks.rules.errors import UsageError
 
 OWN = {"report.json", LIST}
@@ -127,7 +127,7 @@ def test_a_file_is_in_the_list_before_it_is_there(tmp_path: Path, monkeypatch: p
     def die(path: Path, _: bytes) -> None:
         raise KeyboardInterrupt(path.name)
 
-    monkeypatch.setattr("tasks.report.site.write_atomically", die)
+    monkeypatch.setattr("tasks.report.rendering.site.write_atomically", die)
     with pytest.raises(KeyboardInterrupt):
         site.write("page.html", "text")
 

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from tasks.report.site import Site
+from tasks.report.rendering.site import Site
 from tasks.rules.errors import PipelineError
 
 CHARTS_SCRIPT = "assets/vega.js"
 """Vega, Vega-Lite and Vega-Embed in a report; building the package made the file (`.ci/charts.py`)."""
-_FOLDER = Path(__file__).parent / "assets"
+_FOLDER = Path(__file__).parents[1] / "assets"
 
 
 def copy_assets(site: Site) -> None:

@@ -1,33 +1,20 @@
-"""Pages from templates; whatever comes from data is escaped."""
+"""A figure as a page shows it: its numbers asked for, written beside the pages, and drawn."""
 
-import csv
-import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from string import Template
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tasks.benchmarks.base import Benchmark
-from tasks.report.drawing.charts import shows_anything, specification
-from tasks.report.edition import Edition
-from tasks.report.figures import Figure, Page, Rows
-from tasks.report.site import Site
-from tasks.report.tables import table
-from tasks.report.wording import words
-from tasks.rules.text.cells import defused
-
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'none'; "
-    "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
-)
-"""The pages' content-security policy: nothing from elsewhere, no inline script or style, no evaluation of text."""
+from tasks.report.content.edition import Edition
+from tasks.report.content.figures import Figure, Page, Rows
+from tasks.report.content.wording import words
+from tasks.report.drawing.specification import shows_anything, specification
+from tasks.report.rendering.csv_files import as_csv, is_marked
+from tasks.report.rendering.html import as_json
+from tasks.report.rendering.site import Site
+from tasks.report.rendering.tables import table
 
 
 @dataclass(frozen=True)
@@ -46,30 +33,6 @@ class Drawn:
     n_listed: int
     table: Markup
     is_marked: bool = False
-
-
-@cache
-def templates() -> Environment:
-    """The templates, with escaping for everything that is not marked as HTML."""
-    folder = Path(__file__).parent / "templates"
-    return Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def render(template: str, **values: Any) -> str:
-    """A page."""
-    return templates().get_template(template).render(policy=POLICY, **values)
-
-
-def as_json(value: Any) -> Markup:
-    """JSON that can stand in a page's data block and in a script: nothing in it ends the element it stands in."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), sort_keys=True, default=str)
-    return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
 def figures_of(page: Page, edition: Edition, site: Site) -> list[Drawn]:
@@ -110,7 +73,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     return Drawn(
         figure, _says(figure, edition.benchmark), query, len(rows), plots, notes, len(listed),
         table(figure.name, figure.columns, listed) if rows else Markup(""),
-        any(_is_marked(value) for row in rows for value in row.values()),
+        any(is_marked(value) for row in rows for value in row.values()),
     )  # fmt: skip
 
 
@@ -136,31 +99,3 @@ def _says(figure: Figure, benchmark: Benchmark) -> str:
     """How a figure is to be read, in the benchmark's words."""
     source = benchmark.figure_sources.get(figure.name)
     return Template(figure.says).substitute(words(benchmark)) + (f" See {source}." if source else "")
-
-
-def as_csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as CSV, with full precision; a list is JSON, a moment is UTC in ISO 8601.
-
-    Text that a spreadsheet would run or rewrite has an apostrophe in front (`tasks.rules.text.cells`).
-    """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_plain(value) for value in row.values()] for row in rows)
-    return file.getvalue()
-
-
-def _is_marked(value: Any) -> bool:
-    return isinstance(value, str) and defused(value) != value
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case str():
-            return defused(value)
-        case list():
-            return json.dumps(value, ensure_ascii=False)
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case _:
-            return value

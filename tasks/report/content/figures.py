@@ -6,39 +6,13 @@ from typing import Any, Literal
 
 import altair as alt
 
+from tasks.report.content.columns import Column
+
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-Kind = Literal["text", "count", "number", "score", "signed", "share", "usd", "price", "p", "time", "yes", "task"]
-"""How a column's values are written: a score with three decimals, a share in percent, `yes` for what is true.
-
-`usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page,
-or to the row's `address`, where it has one.
-"""
-
-
 Reach = Literal["tasks", "pooled", "warehouse"]
 """What a figure is of: the tasks of the report; pooled over all tasks, so that a report of some splits leaves it out;
 or the whole warehouse, whatever the splits (runs, checks, judges on their control sets), which it says then."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a figure's table: its name in the rows, its heading, how it is written, and its group's heading."""
-
-    name: str
-    title: str
-    kind: Kind = "text"
-    group: str = ""
-
-
-INTERVAL = (
-    Column("ci_low", "from", "score", "95 % interval"),
-    Column("ci_high", "to", "score", "95 % interval"),
-    Column("raw_mean_score", "mean", "score", "Before clipping"),
-    Column("raw_ci_low", "from", "score", "Before clipping"),
-    Column("raw_ci_high", "to", "score", "Before clipping"),
-)
-"""What stands beside a mean score: its interval, and both without the clipping where that hides something."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from expectations import all_expectations
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
-from tasks.report.figures import Breakdown
-from tasks.report.queries import Rows, filled
+from tasks.report.content.figures import Breakdown
+from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run import judgings
 from warehouse import Reader
@@ -135,7 +135,11 @@ def open_edition(
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judgings = [{**row, "named": _named(row)} for row in reader.rows(filled("edition/judgings", given))]
+    judgings = [
+        # Verdicts that are read in another way than they were given go by a name that says so.
+        {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
+        for row in reader.rows(filled("edition/judgings", given))
+    ]
     entries = reader.rows(filled("edition/entries", given))
     return Edition(
         job=job,
@@ -149,11 +153,6 @@ def open_edition(
             ("judge_config_hash", "configuration {:.8}"),
         ))),
     )  # fmt: skip
-
-
-def _named(judging: Mapping[str, Any]) -> str:
-    """The name of a judge; where its verdicts are read in another way than they were given, that too."""
-    return f"{judging['judge']} (as binary)" if judging["grading"] == TERNARY_AS_BINARY else str(judging["judge"])
 
 
 def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tasks.report.addresses import task_address
-from tasks.report.figures import Column, Row, Rows
+from tasks.report.content.addresses import task_address
+from tasks.report.content.columns import Column
+from tasks.report.content.figures import Row, Rows
 
 _MISSING = "–"
 _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1}

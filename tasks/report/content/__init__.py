@@ -1,0 +1,1 @@
+"""What a report shows: whose data, which figures, by which queries, under which names."""
