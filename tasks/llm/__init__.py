@@ -7,7 +7,7 @@ from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.ledger.files import mend
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.paths import files_to_read
+from tasks.llm.ledger.paths import read_all_files
 from tasks.llm.ledger.pruning import Pruned, forget, prune
 from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
@@ -56,7 +56,6 @@ __all__ = [
     "context_window_of",
     "cost_usd",
     "count_tokens",
-    "files_to_read",
     "filled_in",
     "filled_in_secrets",
     "forget",
@@ -67,6 +66,7 @@ __all__ = [
     "most_answer_tokens",
     "prices_of",
     "prune",
+    "read_all_files",
     "redacted",
     "safe",
     "spend_in",

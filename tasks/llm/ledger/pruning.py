@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.llm.batches.records import ENDED
+from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.files import alone, writer_of
-from tasks.llm.ledger.schema import DAMAGE
-from tasks.rules.errors import PipelineError
-from tasks.rules.text import one_line
 
 _AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
@@ -89,8 +87,7 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
                 connection.executescript("pragma incremental_vacuum")
                 connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         except DAMAGE as error:
-            cause = one_line(str(error))
-            raise PipelineError(f"{path}: cannot be pruned ({cause}); make room for it and try again") from error
+            raise refused(path, "pruned", error, "make room for it and try again") from error
         return Pruned(n_removed, before_bytes - path.stat().st_size)
 
 
