@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.records import Submissions, SubmittedCall
 from tasks.llm.ledger import files, repair
 from tasks.llm.ledger.entries import COLUMNS, Entry
 from tasks.llm.ledger.ledger import Ledger, Statement
 from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.submissions import Submissions, SubmittedCall
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError

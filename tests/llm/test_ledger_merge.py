@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.records import Submissions
 from tasks.llm.ledger import merge
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.schema import new_file
 from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.submissions import Submissions
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer

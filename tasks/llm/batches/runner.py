@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from tasks.llm.batches.api import BatchApi, BatchState, Result
-from tasks.llm.batches.records import Submission, Submissions, SubmittedCall
 from tasks.llm.batches.results import read_result, shortfall
 from tasks.llm.failures import failure_of, is_final
 from tasks.llm.ledger.entries import Entry, as_text
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.submissions import Submission, Submissions, SubmittedCall
 from tasks.llm.limits.admission import Outcome
 from tasks.llm.limits.budget import Budget, Usage
 from tasks.llm.limits.set_aside import SetAside, happens

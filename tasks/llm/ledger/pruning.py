@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.llm.batches.records import ENDED
 from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.files import alone, writer_of
+from tasks.llm.ledger.submissions import ENDED
 
 _AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]

@@ -14,10 +14,10 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import NotCalled
 from tasks.llm.limits.limiter import Limiter
+from tasks.llm.live.sending import Sender, send
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.llm.sending import Sender, send
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
