@@ -226,7 +226,7 @@ def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(
 
     async def run() -> None:
         opening = asyncio.create_task(opened())
-        while not (tmp_path / LEDGER / "calls.lock").exists():
+        for _ in iter((tmp_path / LEDGER / "calls.lock").exists, True):
             await asyncio.sleep(0)
         opening.cancel()
         with contextlib.suppress(asyncio.CancelledError):

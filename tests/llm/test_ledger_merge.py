@@ -205,7 +205,7 @@ def test_what_an_older_program_writes_after_a_killed_merge_is_merged_too(
 
 
 def written_by_version_1(folder: Path, number: int, source: Path) -> None:
-    """Write the calls of a source as a process of version 1 does: to the file of its number, which it makes if needed."""
+    """Write the calls of a source as a process of version 1 does: to the file of its number."""
     is_new = not (folder / f"calls-{number}.sqlite").exists()
     with closing(old_file(folder, number) if is_new else sqlite3.connect(folder / f"calls-{number}.sqlite")) as old:
         old.execute("attach ? as source", (str(source),))
@@ -347,13 +347,13 @@ def test_a_process_that_waited_for_one_that_was_killed_merges_the_files_itself(
 def test_spend_is_exact_while_another_process_merges(
     n_files_read: int, has_ledger: bool, world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calling, server, calls = world
+    calling, server, _ = world
     if has_ledger:
         later = Calling(calling.folder.parent / "later")
         later(call_to(server, "a later one"))
         (later.folder / "calls.sqlite").rename(calling.folder / "calls.sqlite")
     before = spend_in(calling.folder)
-    connect = sqlite3.connect
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
     left = [n_files_read]
 
     def connected(*given: Any, **options: Any) -> sqlite3.Connection:

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tasks.llm.batches.runner import Batching, BatchOutcome
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
-from tasks.llm.limits.budget import Budget, NotCalled, Usage
+from tasks.llm.limits.budget import Budget, NotCalled
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.limits.set_aside import SetAside
 from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.usage import Usage
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.llm.conftest import call_to

@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.llm.arguments import chat_arguments
 from tasks.llm.litellm_setup import litellm
-from tasks.llm.live.sending import chat_arguments
 from tasks.llm.redaction import filled_in, safe
 from tasks.llm.request import Messages, Target
 from tasks.llm.transport.watching import watched

@@ -14,11 +14,12 @@ from tasks.llm.ledger.entries import Entry, as_text
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.submissions import Submission, Submissions, SubmittedCall
 from tasks.llm.limits.admission import Outcome
-from tasks.llm.limits.budget import Budget, Usage
+from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.set_aside import SetAside, happens
 from tasks.llm.prices import most_of
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
+from tasks.llm.usage import Usage
 from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.files import alone, writer_of
-from tasks.llm.ledger.submissions import ENDED
+from tasks.llm.ledger.schema import ENDED
 
 _AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]

@@ -27,6 +27,8 @@ _TABLES = (
     )""",
     "create table if not exists submission_states (submission text, state text, batch_id text, at_s real)",
 )
+SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
+"""The states of a batch as they are stored, also in ledgers of version 1."""
 INSERTED = (*COLUMNS, _CHECKSUM)
 INSERT = f"insert or replace into calls ({', '.join(INSERTED)}) values ({', '.join('?' * len(INSERTED))})"
 """Takes what `with_checksum` gives."""

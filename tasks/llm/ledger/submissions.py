@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, recorded
+from tasks.llm.ledger.schema import ENDED, SUBMITTED, SUBMITTING
 
-SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
-"""As they are stored, also in ledgers of version 1."""
 _ORDER = (SUBMITTING, SUBMITTED, ENDED)
 
 

@@ -3,8 +3,8 @@
 from dataclasses import astuple, dataclass
 
 from tasks.llm.failures import Failure
-from tasks.llm.limits.budget import UNKNOWN, Usage
 from tasks.llm.replies import Reply
+from tasks.llm.usage import NOTHING, UNKNOWN, Usage
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Outcome:
     def used(self) -> Usage:
         """What the call used; None where nobody knows."""
         if self.is_free:
-            return Usage(0.0, 0)
+            return NOTHING
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         return Usage(self.cost_usd, (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None)
 
