@@ -51,7 +51,7 @@ def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() ->
         told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
         assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
         assert limiter.too_late == 3
-        limiter.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
+        limiter.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
         with pytest.raises(TimeIsUp):
             await limiter.acquire(AdmissionRequest("a", "late"))
         assert (limiter.totals.calls, limiter.too_late) == (1, 4)

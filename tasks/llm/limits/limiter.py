@@ -88,14 +88,15 @@ class Limiter:
             self._requests.take(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.take(outcome.used.tokens - admission.tokens, now_s)
-        if outcome.is_answered and outcome.used.tokens:
+        reply, failure = outcome.reply, outcome.failure
+        if failure is None and outcome.used.tokens:
             self._tokens_guessed += request.likely_tokens
             self._tokens_used += outcome.used.tokens
         self.totals.add(outcome)
-        if outcome.failure is not None:
-            endpoint.failed(outcome.failure, now_s, outcome.latency_s)
-        elif outcome.is_answered:
-            endpoint.succeeded(now_s, outcome.served)
+        if reply is not None and failure is not None:
+            endpoint.failed(failure, now_s, reply.latency_s or 0.0)
+        elif reply is not None:
+            endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
         for waiting in self._keys.pop(request.key):
             endpoint.push(waiting.request.priority, waiting)
         self.budget.settle(request.most, outcome.used)

@@ -157,14 +157,14 @@ class Gateway:
                 if (found := history.answer_for(call.cell)) is not None:
                     return found, None
                 outcome = Outcome(is_lost=True)  # unless it comes back
-                reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
-                return reply, failure
+                outcome = Outcome(*(made := await self._made(call, parameters, key, history.next_attempt)))
+                return made
         finally:
             self._limiter.release(admission, outcome)
 
     async def _made(
         self, call: Call, parameters: Mapping[str, Any], key: str, number: int
-    ) -> tuple[Reply, Failure | None, Outcome]:
+    ) -> tuple[Reply, Failure | None]:
         """Send the request and write down what came of it."""
         reply, failure = await self._send(call, parameters)
         entry = Entry(
@@ -172,7 +172,7 @@ class Gateway:
             is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,
         )  # fmt: skip
         await self._ledger.record(entry)
-        return replace(reply, paid=((key, number),)), failure, Outcome.of(reply, failure)
+        return replace(reply, paid=((key, number),)), failure
 
     def _is_too_late(self, started_s: float, wait_s: float) -> bool:
         deadline_s, stop_at_s = self._tries.deadline_s, self._tries.stop_at_s
