@@ -32,10 +32,8 @@ Statement = tuple[str, Sequence[tuple[Any, ...]]]
 
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, Statement]:
     """What writes finished calls down, with what they cost."""
-    return (INSERT, [with_checksum(entry.values) for entry in entries]), (
-        ADD_SPEND,
-        [spend_of(entry) for entry in entries],
-    )
+    calls = [with_checksum(entry.values) for entry in entries]
+    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries])
 
 
 @dataclass(frozen=True)

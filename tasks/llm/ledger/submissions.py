@@ -80,10 +80,8 @@ class Submissions:
         await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
 
     def _calls(self, name: str) -> tuple[SubmittedCall, ...]:
-        rows = self._ledger.rows(
-            "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid", name
-        )
-        return tuple(SubmittedCall(*row) for row in rows)
+        query = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
+        return tuple(SubmittedCall(*row) for row in self._ledger.rows(query, name))
 
 
 def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple[str, str, str | None, float]]]:
