@@ -23,7 +23,6 @@ class Admission:
     """Permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
 
     request: AdmissionRequest
-    number: int
     tokens: int = 0
 
 

@@ -51,7 +51,7 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._in_hand = self._n_admitted = 0
+        self._in_hand = 0
         self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
@@ -159,10 +159,9 @@ class Limiter:
         self._requests.take(1, now_s)
         self._tokens.take(tokens, now_s)
         self._in_hand += 1
-        self._n_admitted += 1
         self._keys[request.key] = []
         endpoint.began()
-        waiting.granted.set_result(Admission(request, self._n_admitted, tokens))
+        waiting.granted.set_result(Admission(request, tokens))
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:

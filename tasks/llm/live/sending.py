@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,14 +16,9 @@ from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.transport.watching import watched
 
-Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
-"""Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
-call that failed. `send` does so in this process; limits, budget, ledger and retries stay with the gateway.
-"""
-
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
-    """Make one attempt. A failure is a reply too, with its status and cause."""
+    """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
     target = call.target
     started_s = time.monotonic()
     with watched() as exchange:
