@@ -32,7 +32,7 @@ async def judge_by_provider_batches(
     outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
     limiter.too_late += outcome.too_late
     for reply in outcome.replies:
-        limiter.totals.add(Outcome.of(reply))
+        limiter.totals.add(Outcome(reply))
     report = StageReport("judge", warnings=outcome.notes)
     if outcome.n_submitted:
         report.notes.append(f"{outcome.n_submitted} calls submitted as batches")

@@ -3,11 +3,10 @@
 from tasks.llm.batches.runner import Batching
 from tasks.llm.context_window import ContextWindow, context_window_of
 from tasks.llm.embedded import MODEL, is_embedded, weights_hash, weights_path
-from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.ledger.files import mend
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.paths import files_to_read
+from tasks.llm.ledger.paths import read_all_files
 from tasks.llm.ledger.pruning import Pruned, forget, prune
 from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
@@ -15,6 +14,7 @@ from tasks.llm.limits.admission import Outcome, Totals
 from tasks.llm.limits.budget import Budget, NotCalled
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.litellm_setup import collect_seldom, warm_up
+from tasks.llm.live.gateway import Gateway, Tries
 from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, most_answer_tokens, prices_of
 from tasks.llm.redaction import filled_in, filled_in_secrets, guard_logs, redacted, safe
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
@@ -56,7 +56,6 @@ __all__ = [
     "context_window_of",
     "cost_usd",
     "count_tokens",
-    "files_to_read",
     "filled_in",
     "filled_in_secrets",
     "forget",
@@ -67,6 +66,7 @@ __all__ = [
     "most_answer_tokens",
     "prices_of",
     "prune",
+    "read_all_files",
     "redacted",
     "safe",
     "spend_in",

@@ -103,8 +103,8 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
     if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
         return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True)
-    if not isinstance(status, int) or status < 400 or _has_no_answer(error):
-        return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_is_refused(error))
+    if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_ANSWER, error):
+        return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
     return Failure(*_by_status(status, _evidence(error)), text, _retry_after_s(error), is_unpaid=True)
 
 
@@ -136,14 +136,9 @@ def _evidence(error: BaseException) -> str:
     return " ".join([*map(str, _chain(error)), *map(str, said)])
 
 
-def _has_no_answer(error: BaseException) -> bool:
-    """Whether an exception goes back to a connection that was refused, lost or cut."""
-    return any(kind.__name__ in _NO_ANSWER for cause in _chain(error) for kind in type(cause).__mro__)
-
-
-def _is_refused(error: BaseException) -> bool:
-    """Whether there was no connection at all."""
-    return any(kind.__name__ in _NO_CONNECTION for cause in _chain(error) for kind in type(cause).__mro__)
+def _goes_back_to(names: frozenset[str], error: BaseException) -> bool:
+    """Whether an exception or one of its causes is of a class with one of these names."""
+    return any(kind.__name__ in names for cause in _chain(error) for kind in type(cause).__mro__)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.limits.budget import Usage
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
+from tasks.llm.usage import Usage
 
 _MTOK = 1_000_000
 _OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")

@@ -62,10 +62,11 @@ class Target:
     @property
     def config_hash(self) -> str:
         """Identity of the model with its endpoint and parameters."""
-        return config_hash(self.name, self.endpoint, {**self.parameters, **self._sent_along, **self.identity})
+        return config_hash(self.name, self.endpoint, {**self.parameters, **self.sent_along, **self.identity})
 
     @property
-    def _sent_along(self) -> dict[str, Any]:
+    def sent_along(self) -> dict[str, Any]:
+        """What is sent with every call beside the model's parameters."""
         return {"headers": dict(self.headers)} if self.headers else {}
 
     @property
@@ -101,11 +102,8 @@ class Call:
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:
         """All that is sent beside the messages, given the model's parameters."""
         shape = {"response_format": dict(self.response_format)} if self.response_format else {}
-        headers = {"headers": dict(self.target.headers)} if self.target.headers else {}
-        return {**own, **shape, **headers}
+        return {**own, **shape, **self.target.sent_along}
 
     def key(self, parameters: Mapping[str, Any]) -> str:
         """Identity of the request under the parameters that are really used."""
-        return call_key(
-            self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage
-        )  # fmt: skip
+        return call_key(self.target.name, self.target.endpoint, parameters, self.messages, self.trial, self.vintage)

@@ -48,10 +48,10 @@ class RunContext:
                 concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
             )
         self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
+        self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
         self._gateways = {role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role) for role in ROLES}
-        self._held = _held_back(job)
         self._stop_at = job.stop_at
         self._noticed: set[str] = set()
 
@@ -144,7 +144,7 @@ async def open_run_context(job: Job) -> AsyncIterator[RunContext]:
         yield run_context_of(job)
         return
     await asyncio.to_thread(refuse_unready, job)
-    context = register(job, RunContext(job))
+    context = register(job, await _opened(job))
     try:
         yield context
     finally:
@@ -152,6 +152,17 @@ async def open_run_context(job: Job) -> AsyncIterator[RunContext]:
         limiters = (context.limiters[role] for role in ("sample", "judge"))
         _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
         context.close()
+
+
+async def _opened(job: Job) -> RunContext:
+    """A new context; the loop goes on while its ledger is checked, or another process at work on it is waited for."""
+    opening = asyncio.create_task(asyncio.to_thread(RunContext, job))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        # A thread cannot be cancelled, and what it opens must be closed.
+        (await opening).close()
+        raise
 
 
 def refuse_unready(job: Job) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.llm.arguments import chat_arguments
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.redaction import filled_in, safe
 from tasks.llm.request import Messages, Target
-from tasks.llm.sending import chat_arguments
 from tasks.llm.transport.watching import watched
 from tasks.llm.transport.wire import MOST_BYTES, Exchange
 from tasks.rules.errors import PipelineError

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from tasks.llm.batches.api import BatchState, Result
-from tasks.llm.batches.records import Submission
 from tasks.llm.failures import Failure, failure_of, failure_of_status
 from tasks.llm.ledger.entries import as_text
+from tasks.llm.ledger.submissions import Submission
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.prices import batch_prices_of, cost_usd
 from tasks.llm.replies import Reply, from_chat

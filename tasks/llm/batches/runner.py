@@ -3,22 +3,20 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from tasks.llm.batches.api import BatchApi, BatchState, Result
-from tasks.llm.batches.records import Submission, Submissions, SubmittedCall
-from tasks.llm.batches.results import read_result, shortfall
-from tasks.llm.failures import failure_of, is_final
-from tasks.llm.ledger.entries import Entry, as_text
+from tasks.llm.batches.api import BatchApi
+from tasks.llm.batches.collecting import BatchOutcome, Collector
+from tasks.llm.failures import failure_of
+from tasks.llm.ledger.entries import as_text
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.limits.admission import Outcome
-from tasks.llm.limits.budget import Budget, Usage
+from tasks.llm.ledger.submissions import Submissions, SubmittedCall
+from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.set_aside import SetAside, happens
 from tasks.llm.prices import most_of
-from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
+from tasks.llm.usage import Usage
 from tasks.rules.errors import PipelineError
 
 _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
@@ -26,25 +24,11 @@ _MOST_REQUESTS, _MOST_BYTES = 20_000, 100 << 20
 _FIRST_POLL_S, _LONGEST_POLL_S = 0.5, 60.0
 
 
-@dataclass
-class BatchOutcome:
-    """What submitting and collecting batches brought: the replies, counts of calls, and notes.
-
-    `waiting` are still with the provider, `too_late` were not submitted since the time was up.
-    """
-
-    replies: list[Reply] = field(default_factory=list)
-    waiting: int = 0
-    n_submitted: int = 0
-    too_late: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
 class Batching:
     """The batches of one target.
 
-    Of all processes at work on the warehouse, one at a time submits what is not submitted yet, and one writes down the
-    results of a batch. Nothing is submitted after `stop_at_s` (wall-clock time), nor waited for.
+    Of all processes at work on the warehouse, one at a time submits what is not submitted yet. Nothing is submitted
+    after `stop_at_s` (wall-clock time), nor waited for.
     """
 
     def __init__(
@@ -56,11 +40,11 @@ class Batching:
         purpose: str = "judge",
         stop_at_s: float | None = None,
     ) -> None:
-        self._target, self._ledger, self._budget, self._run_id = target, ledger, budget, run_id
-        self._purpose, self._stop_at_s = purpose, stop_at_s
+        self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
         self._set_aside = SetAside(budget)
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
+        self._collector = Collector(target, ledger, self._api, self._set_aside, run_id, purpose)
 
     async def submit_and_collect(self, calls: Sequence[Call], wait_s: float) -> BatchOutcome:
         """Submit the calls that have neither an answer nor a batch, and wait for batches to end.
@@ -162,7 +146,7 @@ class Batching:
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
             open_ = self._submissions.open(self._target.endpoint_name)
-            running = [each for each in open_ if not await self._merge(each, outcome)]
+            running = [each for each in open_ if not await self._collector.take_in(each, outcome)]
             outcome.waiting = sum(len(each.calls) for each in running)
             left_s = until_s - time.monotonic()
             if not running:
@@ -175,46 +159,6 @@ class Batching:
 
     def _left_s(self, wait_s: float) -> float:
         return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())
-
-    async def _merge(self, submission: Submission, outcome: BatchOutcome) -> bool:
-        """Write down the results of a batch that has ended; False while it goes on."""
-        assert submission.batch_id is not None
-        state = await self._api.state(submission.batch_id)
-        if state.is_running:
-            return False
-        with self._ledger.call_locks.holding(f"results of {submission.name}") as is_ours:
-            if not is_ours:
-                return False  # another process takes them in just now
-            if self._submissions.has_ended(submission):
-                return True
-            await self._take_in(submission, state, outcome)
-        return True
-
-    async def _take_in(self, submission: Submission, state: BatchState, outcome: BatchOutcome) -> None:
-        by_key = {call.call_key: call for call in submission.calls}
-        taken: list[tuple[Entry, Usage]] = []
-        for file_id in state.result_files:
-            for result in await self._api.results(file_id, by_key):
-                if result.custom_id in by_key and not result.is_unprocessed:
-                    taken.append(self._entry(by_key.pop(result.custom_id), result))
-        await self._submissions.ended(submission, [entry for entry, _ in taken])
-        for entry, used in taken:
-            self._set_aside.settle(entry.call_key, used)
-        if state.status != "completed":  # it was cut short and did not come to the others
-            self._set_aside.give_back(by_key)
-        outcome.replies += [entry.reply for entry, _ in taken]
-        if by_key or state.status != "completed":
-            outcome.notes.append(shortfall(submission, state, len(by_key)))
-
-    def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
-        """A result as it stands in the ledger, and what it used."""
-        reply, failure = read_result(self._target, result)
-        outcome = Outcome.of(reply, failure)
-        return Entry(
-            call.call_key, self._ledger.history(call.call_key).next_attempt, call.cell, self._run_id,
-            self._target.name, self._target.endpoint, call.parameters, reply, is_final(reply.status, failure),
-            purpose=self._purpose, is_unpaid=outcome.is_free,
-        ), outcome.used  # fmt: skip
 
 
 def _chunk(rest: Any) -> list[tuple[SubmittedCall, str]]:

@@ -2,29 +2,27 @@
 
 import contextlib
 import fcntl
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from tasks.console import notice
+from tasks.llm.ledger.damage import DAMAGE, refused, says_damaged, suspected
 from tasks.llm.ledger.merge import merge_old_files
-from tasks.llm.ledger.paths import beside, ledger_path, merged, old_files, repaired
+from tasks.llm.ledger.paths import beside, ledger_path, merged, old_files, repaired, taken_files
 from tasks.llm.ledger.raw_pages import is_log_damaged
 from tasks.llm.ledger.repair import finish_repair, repair
-from tasks.llm.ledger.schema import DAMAGE, bring_up, connected, new_file, refuse_newer
+from tasks.llm.ledger.schema import bring_up, connected, new_file, refuse_newer
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
 _LOCK = "calls.lock"
-_POLL_S = 0.05
+_POLL_S, _UNNOTICED_S = 0.05, 1.0
+_REMEDY = "make room for it and run again"
 _MOST_CHECKED_BYTES = 256 << 20
 """A file up to this size is checked for damage when it is opened; larger ones after reading them has failed."""
-_NOT_OF_THE_FILE = frozenset({
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_LOCKED,
-    sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY,
-})  # fmt: skip
 
 
 def in_use(folder: Path) -> TextIO:
@@ -55,7 +53,7 @@ def alone(folder: Path) -> Iterator[Path | None]:
         PipelineError: the disk refuses, or a file is of a newer version.
     """
     with (folder / _LOCK).open("a+") as lock:
-        if not _is_alone(lock):
+        if not _takes(lock, fcntl.LOCK_EX):
             yield None
             return
         _prepare(ledger_path(folder))
@@ -87,7 +85,7 @@ def writer_of(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     except (*DAMAGE, OSError) as error:
-        raise _cannot_be_opened(path, error) from error
+        raise refused(path, "opened", error, _REMEDY) from error
     return connection
 
 
@@ -111,30 +109,38 @@ def reader_of(path: Path) -> sqlite3.Connection:
 
 def is_damage(error: Exception, path: Path) -> bool:
     """Whether an error that reading a file raised says that it is damaged; then its next opening checks all of it."""
-    if not _says_that_it_is_damaged(error, path):
+    if not says_damaged(error, path):
         return False
     with contextlib.suppress(OSError):  # a folder that cannot be written: the next opening reports that
-        _suspected(path).touch()
+        suspected(path).touch()
     return True
 
 
 def _is_shared(lock: TextIO, folder: Path) -> bool:
     """Take the lock, shared, on a ledger that is prepared; False if another process was to prepare it and failed."""
     ledger, had_to_wait = ledger_path(folder), False
-    if _is_alone(lock):
+    if _takes(lock, fcntl.LOCK_EX):
         _prepare(ledger)
-    else:
-        had_to_wait = not _takes(lock, fcntl.LOCK_SH)
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    is_whole = ledger.exists() and not merged(ledger).exists() and not repaired(ledger).exists()
-    if is_whole and not (had_to_wait and old_files(folder)):
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    elif not _takes(lock, fcntl.LOCK_SH):
+        had_to_wait = True
+        _wait(lock, ledger)
+    is_half_done = merged(ledger).exists() or repaired(ledger).exists() or taken_files(folder)
+    if ledger.exists() and not is_half_done and not (had_to_wait and old_files(folder)):
         return True
     fcntl.flock(lock, fcntl.LOCK_UN)
     return False
 
 
-def _is_alone(lock: TextIO) -> bool:
-    return _takes(lock, fcntl.LOCK_EX)
+def _wait(lock: TextIO, ledger: Path) -> None:
+    """Wait until the process that prepares the ledger has done so or was killed."""
+    until_s = time.monotonic() + _UNNOTICED_S
+    while not _takes(lock, fcntl.LOCK_SH):
+        if time.monotonic() > until_s:
+            notice(f"{ledger}: another process is checking it; waiting for that")
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            return
+        time.sleep(_POLL_S)
 
 
 def _takes(lock: TextIO, how: int) -> bool:
@@ -151,13 +157,14 @@ def _prepare(path: Path) -> None:
         merge_old_files(path, _checked_whole)
         _make_whole(path)
     except (sqlite3.Error, OSError) as error:  # a full disk or the like says nothing about the file
-        raise _cannot_be_opened(path, error) from error
+        raise refused(path, "opened", error, _REMEDY) from error
 
 
 def _checked_whole(path: Path) -> None:
     """Make a file whole after a check of all of it, however large it is."""
-    _suspected(path).touch()
+    suspected(path).touch()
     _make_whole(path)
+    suspected(path).unlink(missing_ok=True)
 
 
 def _make_whole(path: Path) -> None:
@@ -184,15 +191,15 @@ def _damage_inside(path: Path) -> str | None:
     """What is wrong with a file's structure or with the index of its calls; None where all is well."""
     try:
         with contextlib.closing(connected(path)) as connection:
-            if path.stat().st_size <= _MOST_CHECKED_BYTES or _suspected(path).exists():
+            if path.stat().st_size <= _MOST_CHECKED_BYTES or suspected(path).exists():
                 verdict: str = connection.execute("pragma integrity_check(1)").fetchone()[0]
                 if verdict != "ok":
                     return one_line(verdict)
                 _read_small_tables(connection)
-                _suspected(path).unlink(missing_ok=True)
+                suspected(path).unlink(missing_ok=True)
             bring_up(connection, path)
     except DAMAGE as error:
-        if not _says_that_it_is_damaged(error, path):
+        if not says_damaged(error, path):
             raise
         return one_line(str(error))
     return None
@@ -203,19 +210,3 @@ def _read_small_tables(connection: sqlite3.Connection) -> None:
     tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
     for name in tables - {"calls"}:
         connection.execute(f"select * from {name}").fetchall()
-
-
-def _says_that_it_is_damaged(error: Exception, path: Path) -> bool:
-    code = getattr(error, "sqlite_errorcode", None)
-    if code is not None and code & 0xFF == sqlite3.SQLITE_READONLY:
-        return os.access(path, os.W_OK)  # a damaged header may forbid to write
-    return code is None or code & 0xFF not in _NOT_OF_THE_FILE
-
-
-def _suspected(path: Path) -> Path:
-    """Is there when reading the file has failed."""
-    return path.with_suffix(".suspect")
-
-
-def _cannot_be_opened(path: Path, error: Exception) -> PipelineError:
-    return PipelineError(f"{path}: cannot be opened ({one_line(str(error))}); make room for it and run again")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.llm.ledger.call_locks import CallLocks
+from tasks.llm.ledger.damage import refused
 from tasks.llm.ledger.entries import Entry, History
 from tasks.llm.ledger.files import in_use, writer_of
 from tasks.llm.ledger.paths import ledger_path
@@ -31,10 +32,8 @@ Statement = tuple[str, Sequence[tuple[Any, ...]]]
 
 def recorded(entries: Sequence[Entry]) -> tuple[Statement, Statement]:
     """What writes finished calls down, with what they cost."""
-    return (INSERT, [with_checksum(entry.values) for entry in entries]), (
-        ADD_SPEND,
-        [spend_of(entry) for entry in entries],
-    )
+    calls = [with_checksum(entry.values) for entry in entries]
+    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries])
 
 
 @dataclass(frozen=True)
@@ -142,9 +141,7 @@ class Ledger:
                         for statement, values in write.statements:
                             self._connection.executemany(statement, values)
             except (sqlite3.Error, ValueError, OverflowError) as error:
-                self._broken = PipelineError(
-                    f"{self.path}: cannot be written ({error}); make room for it and run again"
-                )
+                self._broken = refused(self.path, "written", error, "make room for it and run again")
         return self._broken
 
 

@@ -1,17 +1,18 @@
 """Merging the ledger files of version 1, which had one for each process, into the one ledger.
 
-The merged file is whole before anything else is touched, and its name says so. A kill before loses only work that is
-done again; after a kill in what follows, the next opening goes on with it.
+The files first get names that no program of version 1 writes to: whatever has such a name is in the merged file, once
+there is one. That is whole before anything is deleted, and its name says so. A kill before loses only work that is done
+again; after a kill in what follows, the next opening goes on with it.
 """
 
 import contextlib
 import fcntl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tasks.console import notice
-from tasks.llm.ledger.paths import FILE_PARTS, beside, merged, old_files
-from tasks.llm.ledger.schema import INSERTED, new_file, sync
+from tasks.llm.ledger.paths import FILE_PARTS, beside, merged, old_files, taken, taken_files
+from tasks.llm.ledger.schema import INSERTED, empty_log, new_file, sync
 from tasks.llm.ledger.spend import SPEND_SUMMED
 from tasks.rules.errors import PipelineError
 
@@ -48,21 +49,26 @@ def merge_old_files(ledger: Path, make_whole: Callable[[Path], None]) -> None:
     Raises:
         PipelineError: a run of version 1 is at work, or a file cannot be read or written.
     """
-    if not merged(ledger).exists():
-        old = old_files(ledger.parent)
-        if not old:
-            return
-        _refuse_running(old)
-        sources = [ledger, *old] if ledger.exists() else old
-        for path in sources:
-            make_whole(path)
-        n_calls = _merge(ledger, sources)
-        notice(f"{ledger}: {n_calls} calls of {len(old)} ledger files were merged into this one")
-    _put_in_place(ledger)
+    folder = ledger.parent
+    while merged(ledger).exists() or taken_files(folder) or old_files(folder):
+        with _without_version_1(folder) as locks:
+            if not merged(ledger).exists():
+                _merge(ledger, make_whole)
+            in_merged = [beside(path, part) for path in [ledger, *taken_files(folder)] for part in FILE_PARTS]
+            for path in [*in_merged, *locks, folder / "claims.lock"]:
+                path.unlink(missing_ok=True)
+            merged(ledger).replace(ledger)
+            sync(folder)
 
 
-def _merge(ledger: Path, sources: Sequence[Path]) -> int:
-    """Make the merged file; how many calls it holds."""
+def _merge(ledger: Path, make_whole: Callable[[Path], None]) -> None:
+    """Make the merged file of the ledger and all files of version 1."""
+    for path in [ledger, *taken_files(ledger.parent), *old_files(ledger.parent)]:
+        make_whole(path)
+    for path in old_files(ledger.parent):
+        empty_log(path)
+        path.rename(taken(path))
+    sources = [ledger, *taken_files(ledger.parent)]
     with new_file(ledger, as_=merged(ledger)) as connection:
         for path in sources:
             connection.execute("attach ? as old", (str(path),))
@@ -72,25 +78,19 @@ def _merge(ledger: Path, sources: Sequence[Path]) -> int:
                     connection.execute(statement)
             connection.execute("detach old")
         (n_calls,) = connection.execute("select count(*) from calls").fetchone()
-    return int(n_calls)
+    notice(f"{ledger}: {n_calls} calls of {len(sources) - 1} ledger files were merged into this one")
 
 
-def _put_in_place(ledger: Path) -> None:
-    """Remove what is in the merged file by now, and give that its name."""
-    for path in [ledger, *old_files(ledger.parent)]:
-        for part in FILE_PARTS:
-            beside(path, part).unlink(missing_ok=True)
-    merged(ledger).replace(ledger)
-    for lock in [*ledger.parent.glob("calls-*.lock"), ledger.with_name("claims.lock")]:
-        lock.unlink(missing_ok=True)
-    sync(ledger.parent)
-
-
-def _refuse_running(old: Sequence[Path]) -> None:
-    """Refuse as long as a process of version 1 writes one of its files, which it holds a lock for."""
-    for path in old:
-        with contextlib.suppress(FileNotFoundError), path.with_suffix(".lock").open("r+") as lock:
+@contextlib.contextmanager
+def _without_version_1(folder: Path) -> Iterator[list[Path]]:
+    """Hold the locks by which processes of version 1 share out its files, and yield them."""
+    paths = sorted({*folder.glob("calls-*.lock"), *(path.with_suffix(".lock") for path in old_files(folder))})
+    with contextlib.ExitStack() as locks:
+        for path in paths:
+            lock = locks.enter_context(path.open("a+"))
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise PipelineError(f"{path}: a run of an older version is using it; wait for its end") from None
+                file = path.with_suffix(".sqlite")
+                raise PipelineError(f"{file}: a run of an older version is using it; wait for its end") from None
+        yield paths

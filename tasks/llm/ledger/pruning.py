@@ -7,15 +7,13 @@ answer) is then a call that is made and paid again. What was spent stays in the 
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.llm.batches.records import ENDED
+from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.files import alone, writer_of
-from tasks.llm.ledger.schema import DAMAGE
-from tasks.rules.errors import PipelineError
-from tasks.rules.text.characters import one_line
+from tasks.llm.ledger.schema import ENDED
 
 _AT_ONCE = 5_000
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
@@ -43,7 +41,7 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     """
 
     def work(connection: sqlite3.Connection) -> int:
-        n_removed = sum(_removed(connection, before_s, stored))
+        n_removed = _remove_old(connection, before_s, stored)
         connection.execute(
             "delete from submitted_calls where submission in "
             "(select submission from submission_states where state = ? and at_s < ?)",
@@ -89,30 +87,24 @@ def _shrunk(folder: Path, work: Callable[[sqlite3.Connection], int]) -> Pruned:
                 connection.executescript("pragma incremental_vacuum")
                 connection.execute("pragma wal_checkpoint(truncate)").fetchall()
         except DAMAGE as error:
-            cause = one_line(str(error))
-            raise PipelineError(f"{path}: cannot be pruned ({cause}); make room for it and try again") from error
+            raise refused(path, "pruned", error, "make room for it and try again") from error
         return Pruned(n_removed, before_bytes - path.stat().st_size)
 
 
-def _removed(connection: sqlite3.Connection, before_s: float, stored: Stored) -> Iterator[int]:
-    """How many entries each step removes."""
-    for entries in _old_entries(connection, before_s):
-        rows = stored(sorted({cell for _, _, cell in entries}))
-        gone = [(place,) for place, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
-        connection.execute("begin immediate")
-        with connection:
-            connection.executemany("delete from calls where rowid = ?", gone)
-        yield len(gone)
-
-
-def _old_entries(connection: sqlite3.Connection, before_s: float) -> Iterator[list[tuple[int, bool, str]]]:
-    """(place, whether it is spent, cell) of the entries from before a moment, some thousand at a time."""
+def _remove_old(connection: sqlite3.Connection, before_s: float, stored: Stored) -> int:
+    """Remove old entries that are not needed, some thousand in each transaction; how many they were."""
     query = """
         select calls.rowid, coalesce(calls.attempt <= spent.attempt, 0), cell
         from calls left join spent using (call_key)
         where calls.rowid > ? and finished_at_s < ? order by calls.rowid limit ?
     """
-    last = 0
+    last = n_removed = 0
     while entries := connection.execute(query, (last, before_s, _AT_ONCE)).fetchall():
-        yield entries
+        rows = stored(sorted({cell for _, _, cell in entries}))
+        gone = [(place,) for place, is_spent, cell in entries if cell in rows and (rows[cell] or is_spent)]
+        connection.execute("begin immediate")
+        with connection:
+            connection.executemany("delete from calls where rowid = ?", gone)
+        n_removed += len(gone)
         last = entries[-1][0]
+    return n_removed

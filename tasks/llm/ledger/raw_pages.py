@@ -44,7 +44,7 @@ class Record:
     is_of_whole_page: bool = True
 
 
-def frames_of(log: Buffer, page_bytes: int = PAGE_BYTES) -> list[Frame]:
+def frames_of(log: Buffer) -> list[Frame]:
     """The frames of a log since it was last started over, damaged ones among them; none after the last whole commit.
 
     Each frame is checked by the checksum of the one before it as it is stored, so a damaged one says nothing of others.
@@ -57,9 +57,9 @@ def frames_of(log: Buffer, page_bytes: int = PAGE_BYTES) -> list[Frame]:
     salts = log[16:24] if is_header_whole else log[_LOG_HEADER + 8 : _LOG_HEADER + 16]
     frames: list[Frame] = []
     n_kept = 0
-    for place in range(_LOG_HEADER, len(log) - _FRAME_HEADER - page_bytes + 1, _FRAME_HEADER + page_bytes):
+    for place in range(_LOG_HEADER, len(log) - _FRAME_HEADER - PAGE_BYTES + 1, _FRAME_HEADER + PAGE_BYTES):
         page, size_after = struct.unpack_from(">II", log, place)
-        data = bytes(log[place + _FRAME_HEADER : place + _FRAME_HEADER + page_bytes])
+        data = bytes(log[place + _FRAME_HEADER : place + _FRAME_HEADER + PAGE_BYTES])
         found = struct.unpack_from(">II", log, place + 16)
         is_current = log[place + 8 : place + 16] == salts
         is_whole = is_current and found == _checksum(data, order, _checksum(log[place : place + 8], order, before))
@@ -95,15 +95,15 @@ def _checksum(data: Buffer, order: str, before: tuple[int, int]) -> tuple[int, i
 class RawFile:
     """The pages of a database file and of its log."""
 
-    def __init__(self, data: Buffer, frames: Sequence[Frame] = (), page_bytes: int = PAGE_BYTES) -> None:
-        self._data, self._page_bytes = data, page_bytes
+    def __init__(self, data: Buffer, frames: Sequence[Frame]) -> None:
+        self._data = data
         self._logged: dict[int, list[Frame]] = defaultdict(list)
         for frame in frames:
             self._logged[frame.page].append(frame)
 
     def records(self) -> Iterator[Record]:
         """All rows of tables and indexes that can be read, some perhaps in an older version too."""
-        for number in range(1, len(self._data) // self._page_bytes + 2):
+        for number in range(1, len(self._data) // PAGE_BYTES + 2):
             if page := self._stored(number):
                 yield from self._records_of(page, _FILE_HEADER if number == 1 else 0, is_whole=True)
         for number, frames in sorted(self._logged.items()):
@@ -112,7 +112,7 @@ class RawFile:
 
     def _stored(self, number: int) -> bytes:
         """A page of the file itself; of one that was cut, what is there of it."""
-        return bytes(self._data[(number - 1) * self._page_bytes : number * self._page_bytes])
+        return bytes(self._data[(number - 1) * PAGE_BYTES : number * PAGE_BYTES])
 
     def _newest(self, number: int) -> bytes:
         logged = self._logged.get(number)
@@ -135,7 +135,7 @@ class RawFile:
 
     def _payload(self, page: bytes, place: int, size: int, *, is_table: bool) -> bytes:
         """The bytes of a record, those on overflow pages included."""
-        usable = self._page_bytes
+        usable = PAGE_BYTES
         most = usable - 35 if is_table else (usable - 12) * 64 // 255 - 23
         if size <= most:
             return _cut(page, place, size)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.console import notice
+from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.entries import COLUMNS, Entry, History, is_as_written
 from tasks.llm.ledger.files import in_use, is_damage, reader_of
 from tasks.llm.ledger.paths import ledger_path
-from tasks.llm.ledger.schema import DAMAGE
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
@@ -90,12 +90,12 @@ class LedgerReader:
         return False
 
     def _unreadable(self, error: Exception) -> PipelineError:
-        cause = one_line(str(error))
         if is_damage(error, self._path):
+            cause = one_line(str(error))
             return PipelineError(
                 f"{self._path}: is damaged ({cause}); run again: it is repaired when no other run has it open"
             )
-        return PipelineError(f"{self._path}: cannot be read ({cause}); run again")
+        return refused(self._path, "read", error, "run again")
 
 
 @dataclass(frozen=True)

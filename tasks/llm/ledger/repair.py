@@ -126,11 +126,8 @@ def _whole_rows(raw: RawFile) -> _Recovered:
             if number in chosen:
                 yield record.values[: len(COLUMNS)]
 
-    return _Recovered(calls, {name: _in_order(rows) for name, rows in others.items()}, len(chosen), len(lost))
-
-
-def _in_order(rows: dict[Any, Row]) -> list[Row]:
-    return [rows[key] for key in sorted(rows)]
+    in_order = {name: [rows[key] for key in sorted(rows)] for name, rows in others.items()}
+    return _Recovered(calls, in_order, len(chosen), len(lost))
 
 
 def _is_whole_call(record: Record) -> bool:

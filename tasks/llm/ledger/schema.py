@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tasks.llm.ledger.damage import DAMAGE
 from tasks.llm.ledger.entries import COLUMNS, checksum_of
 from tasks.llm.ledger.paths import FILE_PARTS, beside
 from tasks.llm.ledger.spend import FILL_SPEND, SPEND_TABLE
@@ -14,8 +15,6 @@ from tasks.rules.errors import PipelineError
 
 VERSION = 2
 """Stands in a file as `user_version`; files from before there were versions have 0, from before checksums 1."""
-DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What SQLite's module raises on a damaged file; the second where what SQLite says of it is damaged text."""
 _MOST_VERSIONS = 255
 _CHECKSUM = "checksum"
 _TABLES = (
@@ -28,6 +27,8 @@ _TABLES = (
     )""",
     "create table if not exists submission_states (submission text, state text, batch_id text, at_s real)",
 )
+SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
+"""The states of a batch as they are stored, also in ledgers of version 1."""
 INSERTED = (*COLUMNS, _CHECKSUM)
 INSERT = f"insert or replace into calls ({', '.join(INSERTED)}) values ({', '.join('?' * len(INSERTED))})"
 """Takes what `with_checksum` gives."""
@@ -103,11 +104,27 @@ def new_file(path: Path, as_: Path | None = None) -> Iterator[sqlite3.Connection
     with contextlib.closing(connected(new)) as connection:
         bring_up(connection, new)
         yield connection
-        # Closing checkpoints too, but reports no error of it, such as a full disk; what stays in the log would be lost.
-        if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
-            raise sqlite3.OperationalError(f"the log of {new.name} is in use")
+        _move_log(connection, new)
     new.rename(as_ or path)
     sync(path.parent)
+
+
+def empty_log(path: Path) -> None:
+    """Move what is in a file's log into the file itself, so that it can be renamed, and remove the log.
+
+    Raises:
+        OSError, sqlite3.Error: the disk refuses, or somebody reads the file.
+    """
+    with contextlib.closing(connected(path)) as connection:
+        _move_log(connection, path)
+    for part in FILE_PARTS[1:]:
+        beside(path, part).unlink(missing_ok=True)
+
+
+def _move_log(connection: sqlite3.Connection, path: Path) -> None:
+    # Closing does so too, but reports no error of it, such as a full disk; what stays in the log would be lost.
+    if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+        raise sqlite3.OperationalError(f"the log of {path.name} is in use")
 
 
 def sync(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """What was spent: sums over all attempts, the discarded ones included, which outlive the entries that they sum up."""
 
 import contextlib
+import itertools
 import math
 import sqlite3
 from collections import defaultdict
@@ -8,11 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.paths import files_to_read
+from tasks.llm.ledger.paths import read_all_files
 from tasks.llm.replies import OK
-from tasks.rules.errors import PipelineError
-from tasks.rules.text.characters import one_line
 
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
@@ -56,9 +56,8 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
         PipelineError: a file cannot be read.
     """
     found: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for path in files_to_read(folder):
-        for row in _rows_of(path):
-            found[tuple(row[: len(SPEND_KEY)])].append(row[len(SPEND_KEY) :])
+    for row in itertools.chain.from_iterable(read_all_files(folder, _rows_of)):
+        found[tuple(row[: len(SPEND_KEY)])].append(row[len(SPEND_KEY) :])
     return [dict(zip(SPEND_COLUMNS, (*key, *_summed(found[key])), strict=True)) for key in sorted(found)]
 
 
@@ -78,7 +77,5 @@ def _rows_of(path: Path) -> list[tuple[Any, ...]]:
             if "spend" in tables:
                 return connection.execute(f"select {', '.join(SPEND_COLUMNS)} from spend").fetchall()
             return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
-    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise PipelineError(
-            f"{path}: cannot be read ({one_line(str(error))}); `prbench run` repairs it or sets it aside"
-        ) from error
+    except DAMAGE as error:
+        raise refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error

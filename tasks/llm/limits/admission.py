@@ -3,8 +3,8 @@
 from dataclasses import astuple, dataclass
 
 from tasks.llm.failures import Failure
-from tasks.llm.limits.budget import UNKNOWN, Usage
 from tasks.llm.replies import Reply
+from tasks.llm.usage import NOTHING, UNKNOWN, Usage
 
 
 @dataclass(frozen=True)
@@ -23,42 +23,21 @@ class Admission:
     """Permission to make one call; `tokens` are counted against the limit a minute until its usage is known."""
 
     request: AdmissionRequest
-    number: int
     tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a call ended: answered, failed, lost with the process that made it, or (none of these) not made after all."""
+    """How a call ended: with a reply, which may be a failure; lost with the process that made it; or not made."""
 
-    is_answered: bool = False
-    is_lost: bool = False
+    reply: Reply | None = None
     failure: Failure | None = None
-    latency_s: float = 0.0
-    served: tuple[str | None, str | None] = (None, None)
-    prompt_tokens: int | None = None
-    cached_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost_usd: float | None = None
-
-    @classmethod
-    def of(cls, reply: Reply, failure: Failure | None = None) -> "Outcome":
-        """The outcome that a reply is."""
-        return cls(
-            is_answered=failure is None,
-            failure=failure,
-            latency_s=reply.latency_s or 0.0,
-            served=(reply.served_model, reply.served_fingerprint),
-            prompt_tokens=reply.prompt_tokens,
-            cached_tokens=reply.cached_tokens,
-            completion_tokens=reply.completion_tokens,
-            cost_usd=reply.cost_usd,
-        )
+    is_lost: bool = False
 
     @property
     def is_not_made(self) -> bool:
         """Whether there was no call after all."""
-        return self.failure is None and not self.is_answered and not self.is_lost
+        return self.reply is None and not self.is_lost
 
     @property
     def is_free(self) -> bool:
@@ -69,9 +48,11 @@ class Outcome:
     def used(self) -> Usage:
         """What the call used; None where nobody knows."""
         if self.is_free:
-            return Usage(0.0, 0)
-        known = self.prompt_tokens is not None and self.completion_tokens is not None
-        return Usage(self.cost_usd, (self.prompt_tokens or 0) + (self.completion_tokens or 0) if known else None)
+            return NOTHING
+        if self.reply is None:
+            return UNKNOWN
+        prompt, completion = self.reply.prompt_tokens, self.reply.completion_tokens
+        return Usage(self.reply.cost_usd, None if prompt is None or completion is None else prompt + completion)
 
 
 @dataclass
@@ -94,11 +75,12 @@ class Totals:
         return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def add(self, outcome: Outcome) -> None:
-        """Count a call."""
-        if outcome.is_answered or outcome.failure is not None:
-            self.calls += 1
-        self.prompt_tokens += outcome.prompt_tokens or 0
-        self.completion_tokens += outcome.completion_tokens or 0
-        if outcome.cached_tokens is not None:
-            self.prompt_tokens_with_cache_figure += outcome.prompt_tokens or 0
-            self.cached_tokens += outcome.cached_tokens
+        """Count a call, if one was made."""
+        if (reply := outcome.reply) is None:
+            return
+        self.calls += 1
+        self.prompt_tokens += reply.prompt_tokens or 0
+        self.completion_tokens += reply.completion_tokens or 0
+        if reply.cached_tokens is not None:
+            self.prompt_tokens_with_cache_figure += reply.prompt_tokens or 0
+            self.cached_tokens += reply.cached_tokens

@@ -1,7 +1,8 @@
 """The cap on what a run may use: nothing starts that could pass it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from tasks.llm.usage import Usage
 
 
 class NotCalled(Exception):
@@ -10,17 +11,6 @@ class NotCalled(Exception):
 
 class BudgetSpent(NotCalled):
     """The cap leaves no room for the call."""
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What a call uses, or may use at most; None where that is not known."""
-
-    usd: float | None = None
-    tokens: int | None = None
-
-
-UNKNOWN = Usage()
 
 
 class Budget:

@@ -51,7 +51,7 @@ class Limiter:
     def __post_init__(self) -> None:
         now_s = time.monotonic()
         self._requests, self._tokens = TokenBucket(self.rpm, now_s), TokenBucket(self.tpm, now_s)
-        self._in_hand = self._n_admitted = 0
+        self._in_hand = 0
         self._keys: dict[str, list[_Waiting]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
@@ -88,14 +88,15 @@ class Limiter:
             self._requests.take(-1, now_s)
         if outcome.used.tokens is not None:
             self._tokens.take(outcome.used.tokens - admission.tokens, now_s)
-        if outcome.is_answered and outcome.used.tokens:
+        reply, failure = outcome.reply, outcome.failure
+        if failure is None and outcome.used.tokens:
             self._tokens_guessed += request.likely_tokens
             self._tokens_used += outcome.used.tokens
         self.totals.add(outcome)
-        if outcome.failure is not None:
-            endpoint.failed(outcome.failure, now_s, outcome.latency_s)
-        elif outcome.is_answered:
-            endpoint.succeeded(now_s, outcome.served)
+        if reply is not None and failure is not None:
+            endpoint.failed(failure, now_s, reply.latency_s or 0.0)
+        elif reply is not None:
+            endpoint.succeeded(now_s, (reply.served_model, reply.served_fingerprint))
         for waiting in self._keys.pop(request.key):
             endpoint.push(waiting.request.priority, waiting)
         self.budget.settle(request.most, outcome.used)
@@ -158,10 +159,9 @@ class Limiter:
         self._requests.take(1, now_s)
         self._tokens.take(tokens, now_s)
         self._in_hand += 1
-        self._n_admitted += 1
         self._keys[request.key] = []
         endpoint.began()
-        waiting.granted.set_result(Admission(request, self._n_admitted, tokens))
+        waiting.granted.set_result(Admission(request, tokens))
         return True
 
     def _next_endpoint(self) -> EndpointHealth | None:

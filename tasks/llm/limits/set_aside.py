@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 
-from tasks.llm.limits.budget import UNKNOWN, Budget, BudgetSpent, Usage
-
-_NOTHING = Usage(0.0, 0)
+from tasks.llm.limits.budget import Budget, BudgetSpent
+from tasks.llm.usage import NOTHING, UNKNOWN, Usage
 
 
 class SetAside:
@@ -34,7 +33,7 @@ class SetAside:
     def give_back(self, keys: Container[str]) -> None:
         """Calls that were not made after all."""
         for key in [key for key in self._most if key in keys]:
-            self.settle(key, _NOTHING)
+            self.settle(key, NOTHING)
 
     def count_as_used(self) -> None:
         """Count all that is still set aside as used: nobody else could give it back, and live calls would wait."""
@@ -56,7 +55,7 @@ class SetAside:
         for most in held_back:
             try:
                 if self._budget.reserve(most):
-                    self._budget.settle(most, _NOTHING)
+                    self._budget.settle(most, NOTHING)
             except BudgetSpent:
                 return
 

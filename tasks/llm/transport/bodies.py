@@ -4,11 +4,12 @@ Nothing here reads from a connection: a `Body` takes pieces and gives pieces.
 """
 
 import json
-import math
 import re
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from tasks.llm.transport.cleaning import cleaned
 
 _PIECE_BYTES = 1 << 16
 _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]')
@@ -16,7 +17,6 @@ _TELLS_FIGURES = re.compile(rb'"usage"\s*:\s*[^n\s]|"finish_reason"\s*:\s*[^n\s]
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")
 _MOST_LINES = 500_000
 """Of a stream, two or three an event. LiteLLM keeps some 4 KB for each event."""
-_COUNTS = ("prompt_tokens", "completion_tokens", "input_tokens", "output_tokens")
 
 
 class TooLarge(Exception):
@@ -176,47 +176,3 @@ def whole(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], Body]:
     clean, body = cleaned(dict(content)), Body(0)
     body.look_at(clean)
     return clean, body
-
-
-def cleaned(content: Any) -> Any:
-    """A completion without what fails to be read: figures of usage that are none, a reason that is no name.
-
-    The very same object if there is nothing to clean.
-    """
-    if not isinstance(content, dict):
-        return content
-    clean = dict(content)
-    if content.get("usage") is not None and (usage := _usage(content["usage"])) != content["usage"]:
-        # Chat completions take an empty report, the responses API takes one that is not there.
-        clean["usage"] = usage if usage or content.get("object") != "response" else None
-    choices = content.get("choices")
-    if isinstance(choices, list) and any(map(_has_odd_reason, choices)):
-        clean["choices"] = [{**each, "finish_reason": None} if _has_odd_reason(each) else each for each in choices]
-    return content if all(clean[name] is content[name] for name in content) else clean
-
-
-def _has_odd_reason(choice: Any) -> bool:
-    return isinstance(choice, dict) and not isinstance(choice.get("finish_reason"), str | None)
-
-
-def _usage(usage: Any) -> dict[str, Any]:
-    """A report of usage whose figures are figures; an empty one where a main figure is none."""
-    if not isinstance(usage, Mapping):
-        return {}
-    if not all(_is_count(usage[name]) for name in _COUNTS if usage.get(name) is not None):
-        return {}
-    return {
-        name: _usage(value) if name.endswith("_details") and value is not None else value
-        for name, value in usage.items()
-        if not _is_odd(name, value)
-    }
-
-
-def _is_odd(name: str, value: Any) -> bool:
-    if isinstance(value, float) and not math.isfinite(value):
-        return True
-    return name.endswith("tokens") and value is not None and not _is_count(value)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -96,6 +96,14 @@ def _guard_httpx() -> None:
     httpx.Client._send_single_request = send  # type: ignore[method-assign]
 
 
+def _refuse_redirect(exchange: Exchange, response: aiohttp.ClientResponse | requests.Response, status: int) -> None:
+    try:
+        exchange.refuse_redirect(status, str(response.url), response.headers.get("location", ""))
+    except BaseException:
+        response.close()
+        raise
+
+
 def _guard_aiohttp() -> None:
     request = aiohttp.ClientSession._request
 
@@ -103,11 +111,7 @@ def _guard_aiohttp() -> None:
         if (exchange := current()) is None:
             return await request(self, method, address, **options)
         response = await request(self, method, address, **{**options, "allow_redirects": False})
-        try:
-            exchange.refuse_redirect(response.status, str(response.url), response.headers.get("location", ""))
-        except BaseException:
-            response.close()
-            raise
+        _refuse_redirect(exchange, response, response.status)
         return response
 
     aiohttp.ClientSession._request = guarded  # type: ignore[assignment, method-assign]
@@ -120,11 +124,7 @@ def _guard_requests() -> None:
         if (exchange := current()) is None:
             return send(self, request, **options)
         response = send(self, request, **{**options, "allow_redirects": False})
-        try:
-            exchange.refuse_redirect(response.status_code, str(response.url), response.headers.get("location", ""))
-        except BaseException:
-            response.close()
-            raise
+        _refuse_redirect(exchange, response, response.status_code)
         return response
 
     requests.Session.send = guarded  # type: ignore[method-assign]

@@ -8,13 +8,13 @@ The published database is left out: it is built from the parts.
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tasks.config import Job
-from tasks.llm import files_to_read
+from tasks.llm import read_all_files
 from tasks.maintain.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
 from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError, UsageError
@@ -83,7 +83,8 @@ def backup(job: Job, folder: Path, *, must_verify: bool = False) -> StageReport:
         with file_lock(folder / _LOCK, wait=False), warehouse.writing():
             last = _last(folder)
             copies = _Copies(folder, {kept.path: kept for kept in last.files} if last else {}, must_verify)
-            files = [*_ledger(warehouse, copies), *_parts(warehouse, copies)]
+            ledger = read_all_files(warehouse.root / LEDGER, lambda source: _ledger_file(copies, source))
+            files = [*ledger, *_parts(warehouse, copies)]
             for sub in {(folder / kept.stored_as).parent for kept in files}:
                 sync(sub)
             write_record(folder, Record(made_at.isoformat(), tuple(files)))
@@ -113,12 +114,11 @@ def _last(folder: Path) -> Record | None:
     return read_record(folder) if (folder / NAME).exists() else None
 
 
-def _ledger(warehouse: Warehouse, copies: _Copies) -> Iterator[Kept]:
-    for source in files_to_read(warehouse.root / LEDGER):
-        path = f"{LEDGER}/{source.name}"
-        seen = _seen(source)
-        standing = None if seen is None else copies.standing(path, seen)
-        yield standing or _ledger_file(copies, path, source, seen)
+def _ledger_file(copies: _Copies, source: Path) -> Kept:
+    path = f"{LEDGER}/{source.name}"
+    seen = _seen(source)
+    standing = None if seen is None else copies.standing(path, seen)
+    return standing or _new_ledger_copy(copies, path, source, seen)
 
 
 def _seen(source: Path) -> str | None:
@@ -135,7 +135,7 @@ def _seen(source: Path) -> str | None:
     return ", ".join(states)
 
 
-def _ledger_file(copies: _Copies, path: str, source: Path, seen: str | None) -> Kept:
+def _new_ledger_copy(copies: _Copies, path: str, source: Path, seen: str | None) -> Kept:
     """A copy of a database that others may write to: SQLite sees to it that it is of one moment."""
     staged = copies.folder / FILES / f"{path}.copy"
     staged.parent.mkdir(parents=True, exist_ok=True)

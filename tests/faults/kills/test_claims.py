@@ -26,7 +26,7 @@ CALLER = """
 import asyncio, json, sys
 from pathlib import Path
 from tasks.llm.limits.budget import Budget
-from tasks.llm.gateway import Gateway, Tries
+from tasks.llm.live.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.litellm_setup import warm_up
 from tasks.llm.limits.limiter import Limiter

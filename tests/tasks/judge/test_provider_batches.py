@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job, Limits
-from tasks.llm.batches.records import Submissions
+from tasks.llm.ledger.submissions import Submissions
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled

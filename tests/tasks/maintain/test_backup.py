@@ -115,6 +115,22 @@ def test_replies_that_were_only_in_the_ledger_are_not_paid_again(
     assert stored(made, "select count(*) as n from verdicts") == stored(restored, "select count(*) as n from verdicts")
 
 
+def test_a_ledger_whose_repair_was_cut_short_is_backed_up(
+    made: Job, job: Job, folder: Path, tmp_path: Path, server: FaultServer
+) -> None:
+    ledger = job.warehouse / "ledger" / "calls.sqlite"
+    ledger.rename(ledger.with_name("repaired-calls.sqlite"))
+    shutil.rmtree(job.warehouse / "parts" / "verdicts")
+    backup(job, folder)
+    restored = into(job, tmp_path / "restored")
+    restore(restored, folder)
+    before = len(server.book)
+    judged(restored)
+
+    assert before == len(server.book)
+    assert len(content(made)[1]) == len(content(restored)[1])
+
+
 def test_a_second_backup_copies_only_what_is_new(job: Job, folder: Path) -> None:
     for path in (job.warehouse / "ledger").iterdir():
         os.utime(path, (time.time() - 60,) * 2)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tasks.config.settings import Job
-from tasks.llm.batches.runner import Batching, BatchOutcome
+from tasks.llm.batches.collecting import BatchOutcome
+from tasks.llm.batches.runner import Batching
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.spend import spend_in

@@ -1,17 +1,22 @@
 """The ledger: durable before it is counted, one call for one request, and what it follows from what is stored."""
 
 import asyncio
+import contextlib
+import fcntl
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
-from tasks.llm.gateway import Gateway
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
+from tasks.run.run_context import LEDGER, open_run_context
+from tests.builders import job_on
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Calling, call_to, failed, then
@@ -180,3 +185,53 @@ def test_two_processes_share_one_file_and_see_what_the_other_writes(calling: Cal
         other.close()
     calling(call_to(server))
     assert len(server.book) == 1
+
+
+def test_a_run_that_waits_until_another_process_has_checked_the_ledger_says_so_and_goes_on_with_other_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = job_on("sample", tmp_path)
+    (tmp_path / LEDGER).mkdir()
+
+    async def opened() -> None:
+        async with open_run_context(job):
+            pass
+
+    async def run(lock: TextIO) -> str:
+        opening = asyncio.create_task(opened())
+        said = ""
+        while "waiting" not in said:
+            await asyncio.sleep(0.01)
+            said += capsys.readouterr().err
+        assert not opening.done()
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        await opening
+        return said
+
+    with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        release = threading.Timer(20, lambda: fcntl.flock(lock, fcntl.LOCK_UN))  # so that a failing test ends
+        release.start()
+        said = asyncio.run(asyncio.wait_for(run(lock), 15))
+        release.cancel()
+    assert said == f"{tmp_path / LEDGER / 'calls.sqlite'}: another process is checking it; waiting for that\n"
+
+
+def test_a_run_that_is_cancelled_while_its_ledger_is_opened_leaves_it_to_others(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path)
+
+    async def opened() -> None:
+        async with open_run_context(job):
+            pass
+
+    async def run() -> None:
+        opening = asyncio.create_task(opened())
+        for _ in iter((tmp_path / LEDGER / "calls.lock").exists, True):
+            await asyncio.sleep(0)
+        opening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await opening
+
+    asyncio.run(run())
+    with (tmp_path / LEDGER / "calls.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.records import Submissions, SubmittedCall
 from tasks.llm.ledger import files, repair
 from tasks.llm.ledger.entries import COLUMNS, Entry
 from tasks.llm.ledger.ledger import Ledger, Statement
+from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.submissions import Submissions, SubmittedCall
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.errors import PipelineError
@@ -243,6 +244,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
             patched.setattr(Path, "rename", lambda p, to: killed() if p.name.startswith("repaired-") else rename(p, to))
         with pytest.raises(KeyboardInterrupt):
             Ledger(tmp_path)
+    assert spend_in(tmp_path) == spend_in(whole.parent)  # read as it was left
     Ledger(tmp_path).close()
     assert calls_in(path) == calls_in(whole)
     assert len(list(tmp_path.glob("damaged-*.sqlite"))) == 1

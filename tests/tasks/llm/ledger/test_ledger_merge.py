@@ -1,5 +1,6 @@
 """Warehouses of version 1 had a ledger file for each process: they are merged into one, and no call is made again."""
 
+import contextlib
 import fcntl
 import sqlite3
 import time
@@ -11,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.batches.records import Submissions
 from tasks.llm.ledger import merge
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.schema import new_file
 from tasks.llm.ledger.spend import spend_in
+from tasks.llm.ledger.submissions import Submissions
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -142,11 +143,8 @@ def test_a_file_from_before_there_were_versions_is_merged_too(world: Any) -> Non
     assert (len(server.book), n_spent_calls(calling.folder)) == (21, 21)
 
 
-@pytest.mark.parametrize("instant", range(12))
-def test_a_kill_at_any_instant_of_merging_loses_and_doubles_nothing(
-    instant: int, world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calling, server, calls = world
+def open_and_be_killed(folder: Path, instant: int, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Open the ledger, and stop before so many changes to the names of files; False where there are fewer."""
     left = [instant]
 
     def before(work: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,12 +160,108 @@ def test_a_kill_at_any_instant_of_merging_loses_and_doubles_nothing(
         for name in ("rename", "unlink", "replace"):
             patched.setattr(Path, name, before(getattr(Path, name)))
         patched.setattr(merge, "new_file", before(merge.new_file))
-        with pytest.raises(KeyboardInterrupt):
-            Ledger(calling.folder)
+        with contextlib.suppress(KeyboardInterrupt):
+            Ledger(folder).close()
+    return left[0] < 0
+
+
+def left_over(folder: Path) -> list[str]:
+    return [name for name in names(folder) if name.startswith(("merged-", "merging-", "calls-"))]
+
+
+INSTANTS = range(2, 45, 3)
+"""The last one comes when the ledger is open."""
+
+
+@pytest.mark.parametrize("instant", INSTANTS)
+def test_a_kill_at_any_instant_of_merging_loses_and_doubles_nothing(
+    instant: int, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling, server, calls = world
+    was_killed = open_and_be_killed(calling.folder, instant, monkeypatch)
+    assert was_killed == (instant != INSTANTS[-1])
     n_calls = n_spent_calls(calling.folder)  # read as it was left
     assert {reply.text for reply in calling.together(*calls)} == {"x" * 500}
     assert (len(server.book), n_calls, n_spent_calls(calling.folder)) == (21, 21, 21)
-    assert not [name for name in names(calling.folder) if name.startswith(("merged-", "calls-"))]
+    assert left_over(calling.folder) == []
+
+
+@pytest.mark.parametrize("instant", INSTANTS)
+def test_what_an_older_program_writes_after_a_killed_merge_is_merged_too(
+    instant: int, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling, server, calls = world
+    open_and_be_killed(calling.folder, instant, monkeypatch)
+    later = Calling(calling.folder.parent / "later")
+    later_calls = [call_to(server, "by the older program"), call_to(server, "by its other process")]
+    later.together(*later_calls)
+    as_in_version_1(later.folder, 2)
+    for number in range(2):
+        written_by_version_1(calling.folder, number, later.folder / f"calls-{number}.sqlite")
+    assert n_spent_calls(calling.folder) == 23  # read as it was left
+    assert {reply.text for reply in calling.together(*calls, *later_calls)} == {"x" * 500}
+    assert (len(server.book), n_spent_calls(calling.folder)) == (23, 23)
+    assert left_over(calling.folder) == []
+
+
+def written_by_version_1(folder: Path, number: int, source: Path) -> None:
+    """Write the calls of a source as a process of version 1 does: to the file of its number."""
+    is_new = not (folder / f"calls-{number}.sqlite").exists()
+    with closing(old_file(folder, number) if is_new else sqlite3.connect(folder / f"calls-{number}.sqlite")) as old:
+        old.execute("attach ? as source", (str(source),))
+        with old:
+            old.execute("insert into calls select * from source.calls")
+            old.execute(
+                "insert into spend select * from source.spend where true "
+                "on conflict do update set calls = calls + excluded.calls"
+            )
+
+
+@pytest.mark.parametrize("instant", [0, 20, 32])
+def test_a_merge_does_not_go_on_either_while_a_process_of_version_1_writes(
+    instant: int, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling, server, calls = world
+    assert open_and_be_killed(calling.folder, instant, monkeypatch)
+    before = names(calling.folder)
+    with (calling.folder / "calls-1.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(PipelineError, match=r"calls-1\.sqlite: a run of an older version is using it"):
+            calling(calls[0])
+        assert names(calling.folder) == before
+    assert calling(calls[0]).text == "x" * 500
+    assert len(server.book) == 21
+
+
+def test_no_process_of_version_1_starts_while_its_files_are_merged(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calling, _, _ = world
+    replace = Path.replace
+    free: list[str] = []
+
+    def looked_at(path: Path, target: Path) -> Path:
+        for lock_path in sorted(calling.folder.glob("calls-*.lock")):
+            with lock_path.open("a+") as lock, contextlib.suppress(BlockingIOError):
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                free.append(lock_path.name)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", looked_at)
+    assert len(list(calling.folder.glob("calls-*.lock"))) == 3
+    Ledger(calling.folder).close()
+    assert (free, left_over(calling.folder)) == ([], [])
+
+
+def test_a_repair_that_was_cut_short_is_ended_before_files_of_version_1_are_merged(world: Any) -> None:
+    calling, server, calls = world
+    calling(calls[0])
+    (calling.folder / "calls.sqlite").rename(calling.folder / "repaired-calls.sqlite")
+    later = Calling(calling.folder.parent / "later")
+    later(call_to(server, "by the older program"))
+    as_in_version_1(later.folder, 1)
+    (later.folder / "calls-0.sqlite").rename(calling.folder / "calls-0.sqlite")
+    assert n_spent_calls(calling.folder) == 22  # read as it was left
+    calling.together(*calls, call_to(server, "by the older program"))
+    assert (len(server.book), n_spent_calls(calling.folder)) == (22, 22)
 
 
 def test_a_damaged_file_is_set_aside_and_what_is_whole_in_it_merged(
@@ -231,8 +325,12 @@ def test_of_two_attempts_with_the_same_number_the_one_that_decided_stands(
     assert (calling(call).text, len(server.book), n_spent_calls(calling.folder)) == ("decided", 2, 2)
 
 
-def test_a_process_that_waited_for_one_that_was_killed_merges_the_files_itself(world: Any) -> None:
+@pytest.mark.parametrize("instant", [0, 20])
+def test_a_process_that_waited_for_one_that_was_killed_merges_the_files_itself(
+    instant: int, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calling, _, calls = world
+    open_and_be_killed(calling.folder, instant, monkeypatch)
     with (calling.folder / "calls.lock").open("a+") as held, ThreadPoolExecutor(1) as pool:
         fcntl.flock(held, fcntl.LOCK_EX)
         replies = pool.submit(lambda: calling.together(*calls))
@@ -241,7 +339,32 @@ def test_a_process_that_waited_for_one_that_was_killed_merges_the_files_itself(w
         assert [reply.text for reply in replies.result()] == ["x" * 500] * 20
 
     assert n_spent_calls(calling.folder) == 21
-    assert not list(calling.folder.glob("calls-*.sqlite"))
+    assert left_over(calling.folder) == []
+
+
+@pytest.mark.parametrize("n_files_read", range(3))
+@pytest.mark.parametrize("has_ledger", [False, True])
+def test_spend_is_exact_while_another_process_merges(
+    n_files_read: int, has_ledger: bool, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling, server, _ = world
+    if has_ledger:
+        later = Calling(calling.folder.parent / "later")
+        later(call_to(server, "a later one"))
+        (later.folder / "calls.sqlite").rename(calling.folder / "calls.sqlite")
+    before = spend_in(calling.folder)
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+    left = [n_files_read]
+
+    def connected(*given: Any, **options: Any) -> sqlite3.Connection:
+        left[0] -= 1
+        if left[0] == -1:
+            Ledger(calling.folder).close()
+        return connect(*given, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    assert spend_in(calling.folder) == before
+    assert names(calling.folder) == ["call-locks.lock", "calls.lock", "calls.sqlite"]
 
 
 def test_a_new_file_whose_log_cannot_be_written_into_it_takes_no_place(tmp_path: Path) -> None:

@@ -149,6 +149,20 @@ def test_where_the_sums_are_lost_with_the_damage_they_are_those_of_the_saved_cal
     assert (total(calling.folder, "calls"), {row["purpose"] for row in spend_in(calling.folder)}) == (120, {"unknown"})
 
 
+def test_spend_of_a_file_that_another_program_has_locked_is_one_line_that_says_so(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling(call_to(serve(Answer("x"))))
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, **named | {"timeout": 0.05}))
+    with closing(connect(calling.folder / "calls.sqlite", isolation_level=None)) as holder:
+        holder.execute("pragma locking_mode = exclusive")
+        holder.execute("begin exclusive")
+        with pytest.raises(PipelineError, match="another program is using it; try again later") as told:
+            spend_in(calling.folder)
+    assert len(str(told.value).splitlines()) == 1
+
+
 def test_where_there_is_no_ledger_nothing_was_spent(tmp_path: Path) -> None:
     assert spend_in(tmp_path / "ledger") == []
 

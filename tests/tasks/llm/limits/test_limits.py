@@ -129,7 +129,7 @@ def test_where_tokens_are_limited_one_call_goes_until_it_is_known_how_many_it_ta
         ]
         await asyncio.sleep(0.01)
         went = [ask.result() for ask in asks if ask.done()]
-        limits.release(went[0], Outcome(is_answered=True, prompt_tokens=100, completion_tokens=900))
+        limits.release(went[0], Outcome(Reply("ok", prompt_tokens=100, completion_tokens=900)))
         await asyncio.sleep(0.01)
         under_way = [ask.result() for ask in asks if ask.done()][1:]
         assert under_way[-1].tokens == 1000, "what the next call sets aside follows what the first one used"
@@ -145,7 +145,7 @@ def test_a_call_whose_tokens_were_not_guessed_does_not_end_the_limiter() -> None
         limits = limiter(1)
         for key in ("first", "second"):
             admission = await limits.acquire(AdmissionRequest("a", key, likely_tokens=0))
-            limits.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=2))
+            limits.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=2)))
         return True
 
     assert asyncio.run(work())

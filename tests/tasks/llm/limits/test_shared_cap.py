@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.llm.batches.runner import Batching, BatchOutcome
-from tasks.llm.gateway import Gateway, Tries
+from tasks.llm.batches.collecting import BatchOutcome
+from tasks.llm.batches.runner import Batching
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
-from tasks.llm.limits.budget import Budget, NotCalled, Usage
+from tasks.llm.limits.budget import Budget, NotCalled
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.limits.set_aside import SetAside
+from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.replies import Reply
+from tasks.llm.usage import Usage
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
@@ -197,9 +200,8 @@ class Simulation:
         self.check()
         await turned(turns)
         used = int(most * share) if is_known else None
-        limiter.release(
-            admission, Outcome(is_answered=is_known, is_lost=not is_known, prompt_tokens=used, completion_tokens=0)
-        )
+        reply = Reply("ok", prompt_tokens=used, completion_tokens=0) if is_known else None
+        limiter.release(admission, Outcome(reply, is_lost=not is_known))
         self.check()
 
     async def batch(self, begins: int, move: Move) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.llm.gateway import Gateway, Tries
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.spend import spend_in
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter, TimeIsUp
+from tasks.llm.live.gateway import Gateway, Tries
 from tasks.llm.replies import Reply
 from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
@@ -51,7 +51,7 @@ def test_all_that_wait_are_told_at_the_moment_and_what_is_under_way_goes_on() ->
         told_at_s = await asyncio.gather(*map(refused_at_s, waiting))
         assert all(0.0 <= at_s - stop_at_s < AT_ONCE_S for at_s in told_at_s)
         assert limiter.too_late == 3
-        limiter.release(admission, Outcome(is_answered=True, prompt_tokens=1, completion_tokens=1))
+        limiter.release(admission, Outcome(Reply("ok", prompt_tokens=1, completion_tokens=1)))
         with pytest.raises(TimeIsUp):
             await limiter.acquire(AdmissionRequest("a", "late"))
         assert (limiter.totals.calls, limiter.too_late) == (1, 4)

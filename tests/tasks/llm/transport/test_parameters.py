@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from tasks.config.models import Judge, Model
+from tasks.llm.arguments import chat_arguments
 from tasks.llm.request import Call, Target
-from tasks.llm.sending import chat_arguments
 from tasks.rules.verdict import reply_format
 from tasks.run.part_writer import judge_target, target_of
 from tests.faults.server import Answer, FaultServer

@@ -2,30 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tasks.llm import embedded
+from tasks.llm.arguments import RESPONSES, chat_arguments, response_arguments
 from tasks.llm.failures import Failure, failure_of
 from tasks.llm.litellm_setup import litellm, make_known
 from tasks.llm.prices import cost_usd, prices_of
-from tasks.llm.redaction import filled_in, filled_in_secrets
+from tasks.llm.redaction import filled_in
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.transport.watching import watched
 
-RESPONSES = "responses"
-
-
-Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
-"""Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
-call that failed. `send` does so in this process; limits, budget, ledger and retries stay with the gateway.
-"""
-
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
-    """Make one attempt. A failure is a reply too, with its status and cause."""
+    """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
     target = call.target
     started_s = time.monotonic()
     with watched() as exchange:
@@ -77,42 +70,6 @@ def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usag
     if not has_usage:
         whole.usage = None  # LiteLLM counts for itself where the provider says nothing
     return whole
-
-
-def chat_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for chat completions."""
-    sent = {name: value for name, value in parameters.items() if name not in _OWN}
-    if (budget := parameters.get("thinking_budget_tokens")) is not None:
-        sent["thinking"] = {"type": "enabled", "budget_tokens": budget}
-    if parameters.get("web_search"):
-        sent["web_search_options"] = {}
-    return {**filled_in_secrets(sent), **_headers(parameters)}
-
-
-def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Our parameters as LiteLLM takes them for the responses API."""
-    moved = {"max_tokens", "reasoning_effort", "response_format", "tools"}
-    sent = {name: value for name, value in parameters.items() if name not in _OWN | moved}
-    if "max_tokens" in parameters:
-        sent["max_output_tokens"] = parameters["max_tokens"]
-    if "reasoning_effort" in parameters:
-        sent["reasoning"] = {"effort": parameters["reasoning_effort"]}
-    if shape := parameters.get("response_format"):
-        sent["text"] = {"format": {"type": shape["type"], **shape["json_schema"]}}
-    tools = list(parameters.get("tools") or ())
-    if parameters.get("web_search"):
-        tools.append({"type": "web_search"})
-    if parameters.get("code_interpreter"):
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
-
-
-_OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
-
-
-def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    headers = parameters.get("headers")
-    return {"extra_headers": {name: filled_in(value) for name, value in headers.items()}} if headers else {}
 
 
 def _address(target: Target) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger, recorded
+from tasks.llm.ledger.schema import ENDED, SUBMITTED, SUBMITTING
 
-SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
-"""As they are stored, also in ledgers of version 1."""
 _ORDER = (SUBMITTING, SUBMITTED, ENDED)
 
 
@@ -81,10 +80,8 @@ class Submissions:
         await self._ledger.write(*recorded(results), _state(submission.name, ENDED, submission.batch_id))
 
     def _calls(self, name: str) -> tuple[SubmittedCall, ...]:
-        rows = self._ledger.rows(
-            "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid", name
-        )
-        return tuple(SubmittedCall(*row) for row in rows)
+        query = "select call_key, cell, parameters from submitted_calls where submission = ? order by rowid"
+        return tuple(SubmittedCall(*row) for row in self._ledger.rows(query, name))
 
 
 def _state(name: str, state: str, batch_id: str | None) -> tuple[str, list[tuple[str, str, str | None, float]]]:

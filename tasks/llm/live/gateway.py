@@ -14,10 +14,10 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import NotCalled
 from tasks.llm.limits.limiter import Limiter
+from tasks.llm.live.sending import send
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.llm.sending import Sender, send
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.5, 60.0
 _BYTES_A_TOKEN = 4
@@ -58,15 +58,13 @@ class Gateway:
     """
 
     def __init__(
-        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
-        sender: Sender = send,
-    ) -> None:  # fmt: skip
+        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown"
+    ) -> None:
         self._limiter = limiter
         self._ledger = ledger
         self._run_id = run_id
         self._tries = tries or Tries()
         self._purpose = purpose
-        self._send = sender
         self._is_only_ledger = False
 
     def answering_from_ledger(self) -> "Gateway":
@@ -157,22 +155,22 @@ class Gateway:
                 if (found := history.answer_for(call.cell)) is not None:
                     return found, None
                 outcome = Outcome(is_lost=True)  # unless it comes back
-                reply, failure, outcome = await self._made(call, parameters, key, history.next_attempt)
-                return reply, failure
+                outcome = Outcome(*(made := await self._made(call, parameters, key, history.next_attempt)))
+                return made
         finally:
             self._limiter.release(admission, outcome)
 
     async def _made(
         self, call: Call, parameters: Mapping[str, Any], key: str, number: int
-    ) -> tuple[Reply, Failure | None, Outcome]:
+    ) -> tuple[Reply, Failure | None]:
         """Send the request and write down what came of it."""
-        reply, failure = await self._send(call, parameters)
+        reply, failure = await send(call, parameters)
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
             is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,
         )  # fmt: skip
         await self._ledger.record(entry)
-        return replace(reply, paid=((key, number),)), failure, Outcome.of(reply, failure)
+        return replace(reply, paid=((key, number),)), failure
 
     def _is_too_late(self, started_s: float, wait_s: float) -> bool:
         deadline_s, stop_at_s = self._tries.deadline_s, self._tries.stop_at_s

@@ -1,0 +1,1 @@
+"""Calls made one by one, while a run waits for their answers."""
