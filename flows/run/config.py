@@ -20,6 +20,7 @@ from tasks.llm import MODEL as EMBEDDED_MODEL
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.json_text import refuse_deep
+from tasks.rules.paths import from_home
 from tasks.run import template_of
 
 AnyEndpoint = TypeVar("AnyEndpoint", bound=Endpoint)
@@ -108,12 +109,14 @@ def _report_beside(file: Path | None, report: Report) -> Report:
     """The report's settings with an absolute folder: one that is configured is relative to the configuration file."""
     if file is None or report.folder is None:
         return report
-    return report.model_copy(update={"folder": (file.parent / report.folder.expanduser()).absolute()})
+    return report.model_copy(update={"folder": (file.parent / from_home(report.folder, "report.folder")).absolute()})
 
 
 def config_file(named: Path | None) -> Path | None:
     """The configuration file: the one that is named, else `prbench.yaml` in the current folder if there is one."""
-    return named or (DEFAULT_FILE if DEFAULT_FILE.exists() else None)
+    if named is not None:
+        return from_home(named, "--config")
+    return DEFAULT_FILE if DEFAULT_FILE.exists() else None
 
 
 def _refuse_impossible(job: Job, where: str) -> None:

@@ -67,7 +67,7 @@ def test_a_command_that_needs_no_data_set_runs_without_one(
     [
         ("{source: nowhere.jsonl}", "dataset.source: nowhere.jsonl is not a file"),
         ("{source: ~nobody-at-all/x.jsonl}", "dataset.source: ~nobody-at-all/x.jsonl: there is no such user"),
-        ("{source: FILE, prompts: ~nobody-at-all/x.tsv}", "dataset.prompts: ~nobody-at-all/x.tsv: there is no such user"),
+        ("{source: FILE, prompts: ~nobody-at-all/x}", "dataset.prompts: ~nobody-at-all/x: there is no such user"),
     ],
 )
 def test_a_data_set_that_is_not_there_is_told_where_it_is_needed(
