@@ -25,7 +25,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from flows import deployments as of
 from flows.run.arguments import Arguments
-from flows.run.config import config_file
+from flows.run.document import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects
 from tasks.config import Job
