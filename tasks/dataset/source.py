@@ -2,29 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import DataRevision, Dataset, Job
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.dataset.rows import SUFFIXES, Row, SourceError, kind_of, read_rows
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
-from tasks.rules.json_text import KeyTwice, read_json
 from tasks.rules.paths import from_home
 from warehouse import sample_path
 
-Row = Mapping[str, Any]
 _REVISION_HEX = 40
-_SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-
-
-class SourceError(PipelineError):
-    """A data set cannot be read; the message names the file and the line where there is one."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +117,7 @@ def _on_hub(dataset: Dataset, name: str) -> Source:
     assert dataset.revision is not None
     commit = resolve_revision(name, dataset.revision)
     for file in dataset.files.values():
-        _kind(Path(file))
+        kind_of(Path(file))
     revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
     return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
 
@@ -135,14 +128,9 @@ def sample_of(benchmark: str) -> Path | None:
     return next((path for path in (sample_path(benchmark), beside) if path.is_file()), None)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a Parquet or JSON Lines file."""
-    return _read_jsonl(path) if _kind(path) == "jsonl" else iter(_read_parquet(path))
-
-
 def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     if path.is_dir():
-        found = [file for file in sorted(path.iterdir()) if file.suffix in _SUFFIXES]
+        found = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
         files = {file.stem: file for file in found}
         if not files:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
@@ -187,47 +175,3 @@ def _content_revision(files: Mapping[str, Path]) -> str:
         named = json.dumps(sorted(hashes.items()))
         return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]
     return next(iter(hashes.values()))[:_REVISION_HEX]
-
-
-def _kind(path: Path) -> str:
-    kind = _SUFFIXES.get(path.suffix)
-    if kind is None:
-        raise UsageError(f"{path}: a data set is a .parquet or .jsonl file")
-    return kind
-
-
-def _read_parquet(path: Path) -> list[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        names = pq.read_schema(path).names
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
-        rows: list[Row] = pq.read_table(path).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
-    return rows
-
-
-def _read_jsonl(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="strict") as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield _json_row(path, number, line)
-        except UnicodeDecodeError as error:
-            raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
-
-
-def _json_row(path: Path, number: int, line: str) -> Row:
-    try:
-        row = read_json(line)
-    except KeyTwice as error:
-        raise SourceError(f"{path}:{number}: {error} in the row; keep one of the two") from error
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}:{number}: not a JSON object ({error}); correct or remove the line") from error
-    if not isinstance(row, dict):
-        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; correct or remove the line")
-    return row
