@@ -44,7 +44,7 @@ async def run_batches(
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        async with cancellable(job), open_run_context(job) as context, progress_shown(stage, tallies):
+        async with cancellable(), open_run_context(job) as context, progress_shown(stage, tallies):
             if any(totals.values()):
                 await asyncio.to_thread(warm_up)
             for batch in first:

@@ -119,11 +119,11 @@ def execute_flow(
         raise UsageError(f"--judge {unknown[0]}: is not configured")
     if flow_name in _JUDGING | {"sample"}:
         refuse_unknown_models(job)
-    if flow_name in _WHOLE | {"derive"}:
-        refuse_uninstalled(job)
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: is for leaderboards; name one sampling")
-    refuse_unready(job)
+    if flow_name in _CALLING:
+        refuse_uninstalled(job)
+        refuse_unready(job)
     prepare(is_verbose=is_verbose)
     work = partial(run_interruptibly, lambda: _run(job, flow_name, options))
     return execute(job, work, replace_lost=replace_lost)
@@ -149,6 +149,8 @@ def refuse_unknown_models(job: Job) -> None:
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
 _WHOLE = _JUDGING | {"sample"}
 """The flows of `flows.pipeline`."""
+_CALLING = _WHOLE | {"derive"}
+"""The flows that make calls."""
 
 
 async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 from prefect import State, flow
@@ -18,6 +18,7 @@ from warehouse import Warehouse
 Arguments = ParamSpec("Arguments")
 Reports = TypeVar("Reports", StageReport, list[StageReport])
 _MOST_LINES = 3
+_CALLING = {"sample", "judge"}
 
 
 def job_flow(
@@ -34,18 +35,7 @@ def job_flow(
     def decorate(work: Callable[Arguments, Awaitable[Reports]]) -> Callable[Arguments, Awaitable[Reports]]:
         @wraps(work)
         async def ended(*args: Arguments.args, **kwargs: Arguments.kwargs) -> State[Any]:
-            job = cast(Job, kwargs.get("job") or args[0])
-            is_part = is_watched()
-            try:
-                async with cancellable(job):
-                    found = await work(*args, **kwargs)
-            except asyncio.CancelledError:
-                return state_of(INTERRUPTED, STOPPED)
-            reports = found if isinstance(found, list) else [found]
-            outcome = outcome_of(reports)
-            if outcome == DONE and not is_part and Warehouse(job.warehouse).is_damaged():
-                outcome = BELOW_BAR
-            return state_of(outcome, message_of(reports, outcome), found)
+            return await _state_after(cast(Job, kwargs.get("job") or args[0]), partial(work, *args, **kwargs))
 
         prefect_flow = flow(name=name, flow_run_name=run_name)(ended)
 
@@ -64,6 +54,21 @@ def job_flow(
     return decorate
 
 
+async def _state_after(job: Job, work: Callable[[], Awaitable[StageReport | list[StageReport]]]) -> State[Any]:
+    """Do the work of a flow, and give the state that it ends in."""
+    is_part = is_watched()
+    try:
+        async with cancellable():
+            found = await work()
+    except asyncio.CancelledError:
+        return state_of(INTERRUPTED, STOPPED)
+    reports = found if isinstance(found, list) else [found]
+    outcome = outcome_of(reports)
+    if outcome == DONE and not is_part and Warehouse(job.warehouse).is_damaged():
+        outcome = BELOW_BAR
+    return state_of(outcome, message_of(reports, outcome), found)
+
+
 def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
     """The final state in Prefect of a run with an outcome."""
     ending = ENDINGS[outcome]
@@ -75,6 +80,3 @@ def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str
     warnings = [warning for report in reports for warning in report.warnings]
     notes = [note for report in reports for note in report.notes[:1] if len(reports) == 1 or report.stage in _CALLING]
     return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name
-
-
-_CALLING = {"sample", "judge"}

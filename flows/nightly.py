@@ -34,7 +34,7 @@ from tasks.rules.errors import PipelineError
 from warehouse import Warehouse, WarehouseBusy, WarehouseError
 
 _ENDED = {DONE, BELOW_BAR, STOPPED_AT_BUDGET, STOPPED_AT_TIME}
-"""Outcomes after which the dead-man's switch is called: the night took place, whatever the results are."""
+"""Outcomes after which the dead-man's switch is called, unless a stage failed: the night took place."""
 
 
 def as_night(job: Job, now: datetime | None = None) -> Job:
@@ -85,7 +85,7 @@ def run_night(
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
-    if execution.outcome in _ENDED:
+    if execution.outcome in _ENDED and not any(report.has_failed for report in execution.reports):
         _ping(job)
     return execution
 

@@ -25,7 +25,7 @@ from prefect.types.entrypoint import EntrypointType
 
 from flows import deployments as of
 from flows.run.arguments import Arguments
-from flows.run.config import config_file
+from flows.run.document import config_file
 from flows.server.own_server import secret_path
 from flows.server.prefect_environment import follow_no_redirects
 from tasks.config import Job
@@ -138,10 +138,14 @@ def _served(parameters: dict[str, Any]) -> str:
 
 
 async def _close_killed(deployment_ids: list[UUID]) -> None:
-    """Show as crashed the runs that were killed with an earlier `prbench serve`; Prefect would show them as running."""
+    """Show as crashed the runs that were killed with an earlier `prbench serve`; Prefect would show them as running.
+
+    Runs of a work pool were not started there: their workers say what became of them.
+    """
     of_these = FlowRunFilter(deployment_id=FlowRunFilterDeploymentId(any_=deployment_ids), state=_IN_PROGRESS)
     async with get_client() as client:
-        killed = await client.read_flow_runs(flow_run_filter=of_these)
+        found = await client.read_flow_runs(flow_run_filter=of_these)
+        killed = [run for run in found if run.work_pool_id is None]
         while killed:
             for run in killed:
                 await client.set_flow_run_state(run.id, Crashed(message=_KILLED), force=True)

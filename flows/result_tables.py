@@ -25,15 +25,11 @@ async def results_shown(job: Job) -> None:
         asked = {"benchmark": benchmark.name, "revision": data.revision}
         quality = reader.rows(sql.read("questions/check/last_checks"), asked)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
-    rows = leaderboard(job, Choice()).records[:_MOST_ROWS]
-    await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", (_rounded(row) for row in rows))
+    rows = ({name: row[name] for name in _SHOWN} for row in leaderboard(job, Choice()).records[:_MOST_ROWS])
+    await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", map(_rounded, rows))
     await table_shown("quality", f"Data quality as of run {job.run_id}", quality)
-    await table_shown("cost", f"What the calls of run {job.run_id} cost", map(_rounded_all, cost))
+    await table_shown("cost", f"What the calls of run {job.run_id} cost", map(_rounded, cost))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    return _rounded_all({name: row[name] for name in _SHOWN})
-
-
-def _rounded_all(row: dict[str, Any]) -> dict[str, Any]:
     return {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}

@@ -3,9 +3,8 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
-from typing import Any
 
 from prefect import task
 from prefect.artifacts import acreate_link_artifact
@@ -39,13 +38,13 @@ async def ingest_flow(job: Job) -> StageReport:
         report.adopt(check(job, ("ingest",), reuse=True))
         return report
 
-    return await _timed(job, work)
+    return await _timed(job, asyncio.to_thread(work))
 
 
 @job_flow("assemble")
 async def assemble_flow(job: Job) -> StageReport:
     """Build the conversations of the admitted tasks."""
-    return await _timed(job, assemble, job)
+    return await _timed(job, asyncio.to_thread(assemble, job))
 
 
 @job_flow("sample")
@@ -70,10 +69,7 @@ async def sample_batch(job: Job, model_label: str, cells: list[Cell]) -> StageRe
 @job_flow("derive")
 async def derive_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Rewrite the criteria for judges that use another rubric than the original one."""
-    started_s = time.monotonic()
-    report = await derive(job, retry_failed=retry_failed)
-    report.seconds = time.monotonic() - started_s
-    return await log_stage(job, report)
+    return await _timed(job, derive(job, retry_failed=retry_failed))
 
 
 @job_flow("judge")
@@ -122,7 +118,7 @@ async def provider_batches(job: Job, judging: Judging, response_ids: list[str], 
 @job_flow("aggregate")
 async def aggregate_flow(job: Job) -> StageReport:
     """Compute scores, leaderboard and intervals."""
-    return await _timed(job, aggregate, job)
+    return await _timed(job, asyncio.to_thread(aggregate, job))
 
 
 @job_flow("select-hard")
@@ -135,24 +131,26 @@ async def select_hard_flow(job: Job, must_select: bool = True) -> StageReport:
             aggregate(job)
         return report
 
-    return await _timed(job, work)
+    return await _timed(job, asyncio.to_thread(work))
 
 
 @job_flow("check")
 async def check_flow(job: Job) -> StageReport:
     """Run all data-quality suites on what is stored."""
-    return await _timed(job, check, job)
+    return await _timed(job, asyncio.to_thread(check, job))
 
 
 @job_flow("drift")
 async def drift_flow(job: Job) -> StageReport:
     """Judge the control sets again, and choose one for each judge that has none."""
-    started_s = time.monotonic()
-    chosen = await asyncio.to_thread(choose_control_set, job)
-    report = await judge_control_set(job)
-    report.adopt(chosen)
-    report.seconds = time.monotonic() - started_s
-    return await log_stage(job, report)
+
+    async def work() -> StageReport:
+        chosen = await asyncio.to_thread(choose_control_set, job)
+        report = await judge_control_set(job)
+        report.adopt(chosen)
+        return report
+
+    return await _timed(job, work())
 
 
 @job_flow("report")
@@ -170,7 +168,7 @@ async def report_flow(job: Job) -> StageReport:
         return StageReport("report", notes=[f"{written.index} ({written.n_bytes / 1e6:,.1f} MB)"])
 
     links: list[str] = []
-    report = await _timed(job, work)
+    report = await _timed(job, asyncio.to_thread(work))
     for link in links:
         await acreate_link_artifact(link, link_text="The report", key="report-link", description=f"Run {job.run_id}")
     return report
@@ -179,12 +177,12 @@ async def report_flow(job: Job) -> StageReport:
 @job_flow("compact")
 async def compact_flow(job: Job, only_if_needed: bool = False) -> StageReport:
     """Merge small files into large ones, and delete raw replies that are older than the configured days."""
-    return await _timed(job, tidy, job, only_if_needed)
+    return await _timed(job, asyncio.to_thread(tidy, job, only_if_needed))
 
 
-async def _timed(job: Job, work: Callable[..., StageReport], *arguments: Any) -> StageReport:
+async def _timed(job: Job, work: Awaitable[StageReport]) -> StageReport:
     started_s = time.monotonic()
-    report = await asyncio.to_thread(work, *arguments)
+    report = await work
     report.seconds = time.monotonic() - started_s
     return await log_stage(job, report)
 

@@ -11,8 +11,6 @@ from prefect import get_client
 from prefect.client.schemas.objects import StateType
 from prefect.runtime import flow_run
 
-from tasks.config import Job
-
 STOPPED = "Stopped; what was finished is kept, and the same run continues from here."
 _LOOK_EVERY_S = 5.0
 _CANCELLING = (StateType.CANCELLING, StateType.CANCELLED)
@@ -25,7 +23,7 @@ def is_watched() -> bool:
 
 
 @asynccontextmanager
-async def cancellable(_job: Job) -> AsyncIterator[None]:
+async def cancellable() -> AsyncIterator[None]:
     """Cancel the work of the block when its flow run is cancelled in Prefect; inside another one, do nothing."""
     if _watched.get():
         yield

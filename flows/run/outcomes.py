@@ -38,11 +38,11 @@ ENDINGS = {
 
 
 def outcome_of(reports: Sequence[StageReport]) -> str:
-    """The outcome that stages amount to."""
-    if any(report.has_failed for report in reports):
-        return FAILED
+    """The outcome that stages amount to; of several that apply, the first as the exit codes are ordered (4, 1, 3)."""
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
     if any(report.is_at_stop_time for report in reports):
         return STOPPED_AT_TIME
+    if any(report.has_failed for report in reports):
+        return FAILED
     return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE

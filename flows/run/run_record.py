@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import run_cost, store_spend, total_cost_usd
-from tasks.rules.text.secrecy import REFERENCE
 from tasks.run import StageReport, used_by
 from warehouse import TABLES, Warehouse
 
@@ -64,7 +62,7 @@ def run_row(
         "run_id": job.run_id,
         "command": _command(),
         "night": job.night,
-        "config": json.dumps(_config(job), sort_keys=True),
+        "config": json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
         "git_commit": _git_commit(),
         "started_at": started_at,
         "ended_at": ended_at,
@@ -76,23 +74,6 @@ def run_row(
         "cached_share": used.cached_share,
         **_made(job, reports, outcome),
     }
-
-
-def _config(job: Job) -> dict[str, Any]:
-    """The configuration to store. Of the addresses of alerts only the host: the rest may be a secret."""
-    document = job.settings.model_dump(mode="json")
-    alerts = document["alerts"]
-    alerts["ping"] = _host_of(alerts["ping"])
-    for receiver in alerts["to"]:
-        receiver["webhook"] = _host_of(receiver["webhook"])
-    return document
-
-
-def _host_of(address: str | None) -> str | None:
-    if address is None or REFERENCE.fullmatch(address):
-        return address
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.hostname}/..."
 
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:

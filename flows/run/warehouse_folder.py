@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from tasks.rules.errors import UsageError
+from tasks.rules.paths import from_home
 
 VARIABLE = "PRBENCH_WAREHOUSE"
 _DEFAULT = Path("warehouse", "data")
@@ -18,19 +19,20 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
         config_file: the configuration file; None: there is none, and the default is in the current folder.
 
     Raises:
-        UsageError: the path is that of a file, or leads through one.
+        UsageError: the path is that of a file, leads through one, or begins in the home folder of nobody.
     """
     beside = config_file.parent if config_file else Path()
     from_environment = os.environ.get(VARIABLE)
     if option is not None:
-        folder, source = option, "--warehouse"
+        given, source = from_home(option, "--warehouse"), "--warehouse"
     elif configured is not None:
-        folder, source = beside / Path(configured).expanduser(), f"`warehouse` in {config_file}"
+        source = f"`warehouse` in {config_file}"
+        given = beside / from_home(configured, source)
     elif from_environment:
-        folder, source = Path(from_environment).expanduser(), VARIABLE
+        given, source = from_home(from_environment, VARIABLE), VARIABLE
     else:
-        folder, source = beside / _DEFAULT, f"default, beside {config_file}" if config_file else "default"
-    folder = folder.absolute()
+        given, source = beside / _DEFAULT, f"default, beside {config_file}" if config_file else "default"
+    folder = given.absolute()
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
         raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")

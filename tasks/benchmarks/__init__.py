@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 
 from tasks.benchmarks.base import Benchmark
 from tasks.rules.errors import UsageError
+from tasks.rules.paths import from_home
 from tasks.rules.text.characters import one_line
 
 FOLDER = Path(__file__).parent
@@ -88,7 +89,7 @@ def _folders() -> dict[str, Path]:
 
 def _own_folders() -> Iterator[Path]:
     for named in filter(None, os.environ.get(OWN_FOLDERS, "").split(os.pathsep)):
-        folder = Path(named).expanduser()
+        folder = from_home(named, OWN_FOLDERS)
         # A process that a schedule starts has another working directory.
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"{OWN_FOLDERS}: {named} is not the absolute path of a folder; correct it, or unset it")

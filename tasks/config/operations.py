@@ -1,12 +1,13 @@
 """What nights, alerts, the report and housekeeping are configured with."""
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PlainSerializer, field_validator, model_validator
 
 from tasks.config.models import Size, Strict, refuse_secrets_in
 from tasks.rules.text.secrecy import REFERENCE
@@ -97,6 +98,18 @@ def _refuse_secrets_of_webhook(address: str) -> None:
         raise ValueError("`webhook`: the address is a secret; put it in the environment and write ${NAME} here")
 
 
+_HOST = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)")
+
+
+def _without_secrets(address: str) -> str:
+    """An address as it is stored: a mere reference as it stands, else its host alone."""
+    host = _HOST.match(address)
+    return address if REFERENCE.fullmatch(address) else f"{host[1]}{host[2]}/..." if host else "..."
+
+
+Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]
+"""Where something is sent. It may hold a secret, which is left out of its JSON: that is what runs and Prefect store."""
+
 _KINDS = ("webhook", "slack", "email", "apprise", "prefect")
 
 
@@ -107,10 +120,10 @@ class Receiver(Strict):
     environment as a whole. A block is named `type/name`.
     """
 
-    webhook: str | None = None
-    slack: str | None = None
+    webhook: Address | None = None
+    slack: Address | None = None
     email: Email | None = None
-    apprise: str | None = None
+    apprise: Address | None = None
     prefect: str | None = None
 
     @model_validator(mode="after")
@@ -144,7 +157,7 @@ class Alerts(Strict):
     least_drop: Annotated[float, Field(ge=0)] = 0.01
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     to: tuple[Receiver, ...] = ()
-    ping: str | None = None
+    ping: Address | None = None
     attempts: Size = 4
     timeout_s: Annotated[float, Field(gt=0)] = 10.0
 

@@ -4,15 +4,16 @@ Unknown keys, wrong types and impossible values are refused. Secrets are no part
 under LiteLLM's own names.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
+from tasks.config.data_revision import DataLookup, DataRevision
 from tasks.config.models import Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.variants import AUGMENTED
 
@@ -172,21 +173,6 @@ class Settings(Strict):
         return self
 
 
-class DataRevision(Strict):
-    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
-
-    name: str
-    revision: str
-    splits: tuple[str, ...]
-
-
-class Unresolved(Strict):
-    """Why the revision of the data set is not known, and the exit code of the error. A job that needs it fails."""
-
-    reason: str
-    exit_code: int = 1
-
-
 class Job(Strict):
     """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
 
@@ -195,7 +181,7 @@ class Job(Strict):
     `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
     every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
     `warehouse_source` says what chose the warehouse's folder, for people to read.
-    `resolved` is the revision of the data set, which is looked up once, when the job is made.
+    The revision of its data set is looked up when it is first needed, once for the job and all copies of it.
     """
 
     settings: Settings
@@ -211,7 +197,13 @@ class Job(Strict):
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False
-    resolved: DataRevision | Unresolved = Unresolved(reason="the revision of the data set was not looked up")
+    _lookup: DataLookup | None = PrivateAttr(default=None)
+
+    def looking_up(self, find: Callable[[], DataRevision]) -> Self:
+        """A copy that finds the revision of its data set by a function."""
+        job = self.model_copy()
+        job._lookup = DataLookup(find)
+        return job
 
     @property
     def data(self) -> DataRevision:
@@ -221,10 +213,8 @@ class Job(Strict):
             UsageError: the configuration names no readable data set.
             PipelineError: it cannot be read.
         """
-        if isinstance(self.resolved, Unresolved):
-            kind = UsageError if self.resolved.exit_code == UsageError.exit_code else PipelineError
-            raise kind(self.resolved.reason)
-        return self.resolved
+        assert self._lookup is not None, "a job is made with `looking_up`"
+        return self._lookup()
 
     @property
     def report_folder(self) -> Path:

@@ -2,28 +2,22 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
-from tasks.config import DataRevision, Dataset, Job, Unresolved
+from tasks.config import DataRevision, Dataset, Job
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.dataset.rows import SUFFIXES, Row, SourceError, kind_of, read_rows
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
-from tasks.rules.text.json_text import KeyTwice, read_json
+from tasks.rules.paths import from_home
 from warehouse import sample_path
 
-Row = Mapping[str, Any]
 _REVISION_HEX = 40
-_SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-
-
-class SourceError(PipelineError):
-    """A data set cannot be read; the message names the file and the line where there is one."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +52,15 @@ class Source:
 
 
 def with_revision(job: Job) -> Job:
-    """The job with the revision of its data set, or with the reason why there is none."""
-    resolved: DataRevision | Unresolved
-    try:
-        source = source_of(job)
-        resolved = DataRevision(name=source.name, revision=source.revision, splits=source.splits)
-    except PipelineError as error:
-        resolved = Unresolved(reason=str(error), exit_code=error.exit_code)
-    except OSError as error:
-        resolved = Unresolved(reason=f"{error.filename}: {error.strerror}; mend `dataset.source`")
-    return job.model_copy(update={"resolved": resolved})
+    """The job, which looks up the revision of its data set when that is first needed."""
+    dataset, benchmark = job.settings.dataset, job.settings.benchmark
+
+    def find() -> DataRevision:
+        # A split that is not there is missed by those who need its tasks.
+        found = _located(dataset, load_benchmark(benchmark))
+        return DataRevision(name=found.name, revision=found.revision, splits=dataset.splits or found.splits)
+
+    return job.looking_up(find)
 
 
 def source_of(job: Job) -> Source:
@@ -79,26 +72,42 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     """The source that a configuration names.
 
     Raises:
-        UsageError: the configuration names no readable source.
+        UsageError: the configuration names no readable source, or a split that it lacks.
         SourceError: a file cannot be read.
     """
+    source = _located(dataset, benchmark)
+    missing = [split for split in dataset.splits if split not in source.splits]
+    if missing:
+        raise UsageError(
+            f"dataset.splits: {source.name} has no split {missing[0]!r}; it has {', '.join(source.splits)}"
+        )
+    return replace(source, splits=dataset.splits or source.splits)
+
+
+def _located(dataset: Dataset, benchmark: Benchmark) -> Source:
+    """The source that a configuration names, with every split that it has; of the hub, those that are configured."""
     if dataset.source == "hub":
         return _on_hub(dataset, dataset.id or benchmark.default_dataset_id)
-    if dataset.source == "sample":
-        path = sample_of(benchmark.name)
-        if path is None:
-            raise UsageError(f"dataset.source: no sample of {benchmark.name} ships; name a file, a folder or `hub`")
-        files = {"sample": path}
-    else:
-        path = Path(dataset.source).expanduser()
-        files = _files_by_split(path, dataset.splits)
-    chosen = dataset.splits or tuple(files)
-    missing = [split for split in chosen if split not in files]
-    if missing:
-        raise UsageError(f"dataset.splits: {path} has no split {missing[0]!r}; it has {', '.join(files)}")
-    prompts = _prompts(dataset, path)
-    revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
-    return Source(str(path), revision, chosen, files, prompts=prompts, id_columns=benchmark.id_columns)
+    path = _path(dataset, benchmark)
+    try:
+        files = {"sample": path} if dataset.source == "sample" else _files_by_split(path, dataset.splits)
+        prompts = _prompts(dataset, path)
+        revision = _content_revision(files if prompts is None else {**files, prompts.name: prompts})
+    except OSError as error:
+        # What fails in the middle of a file does not say which one it was.
+        where, why = error.filename or path, error.strerror or error
+        raise SourceError(f"dataset.source: {where}: {why}; check the path and its permissions") from error
+    return Source(str(path), revision, tuple(files), files, prompts=prompts, id_columns=benchmark.id_columns)
+
+
+def _path(dataset: Dataset, benchmark: Benchmark) -> Path:
+    """The file or folder of a data set that is not on the hub."""
+    if dataset.source != "sample":
+        return from_home(dataset.source, "dataset.source")
+    path = sample_of(benchmark.name)
+    if path is None:
+        raise UsageError(f"dataset.source: no sample of {benchmark.name} ships; name a file, a folder or `hub`")
+    return path
 
 
 def _on_hub(dataset: Dataset, name: str) -> Source:
@@ -108,7 +117,7 @@ def _on_hub(dataset: Dataset, name: str) -> Source:
     assert dataset.revision is not None
     commit = resolve_revision(name, dataset.revision)
     for file in dataset.files.values():
-        _kind(Path(file))
+        kind_of(Path(file))
     revision = digest(commit, *sorted(dataset.files.values())) if dataset.files else commit
     return Source(name, revision, dataset.splits or tuple(dataset.files), commit=commit, hub_files=dataset.files)
 
@@ -119,14 +128,9 @@ def sample_of(benchmark: str) -> Path | None:
     return next((path for path in (sample_path(benchmark), beside) if path.is_file()), None)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The rows of a Parquet or JSON Lines file."""
-    return _read_jsonl(path) if _kind(path) == "jsonl" else iter(_read_parquet(path))
-
-
 def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
     if path.is_dir():
-        found = [file for file in sorted(path.iterdir()) if file.suffix in _SUFFIXES]
+        found = [file for file in sorted(path.iterdir()) if file.suffix in SUFFIXES]
         files = {file.stem: file for file in found}
         if not files:
             raise UsageError(f"dataset.source: {path} holds no .parquet or .jsonl file")
@@ -144,7 +148,7 @@ def _files_by_split(path: Path, splits: tuple[str, ...]) -> dict[str, Path]:
 def _prompts(dataset: Dataset, path: Path) -> Path | None:
     """The file of prompts that is configured, or the one in the data set's folder."""
     if dataset.prompts is not None:
-        prompts = Path(dataset.prompts).expanduser()
+        prompts = from_home(dataset.prompts, "dataset.prompts")
         if not prompts.is_file():
             raise UsageError(
                 f"dataset.prompts: {prompts} is not a file; give one with a line `id<TAB>prompt` for each task"
@@ -171,47 +175,3 @@ def _content_revision(files: Mapping[str, Path]) -> str:
         named = json.dumps(sorted(hashes.items()))
         return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]
     return next(iter(hashes.values()))[:_REVISION_HEX]
-
-
-def _kind(path: Path) -> str:
-    kind = _SUFFIXES.get(path.suffix)
-    if kind is None:
-        raise UsageError(f"{path}: a data set is a .parquet or .jsonl file")
-    return kind
-
-
-def _read_parquet(path: Path) -> list[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        names = pq.read_schema(path).names
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
-        rows: list[Row] = pq.read_table(path).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
-    return rows
-
-
-def _read_jsonl(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="strict") as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield _json_row(path, number, line)
-        except UnicodeDecodeError as error:
-            raise SourceError(f"{path}: not UTF-8 text ({error.reason}); save it as UTF-8") from error
-
-
-def _json_row(path: Path, number: int, line: str) -> Row:
-    try:
-        row = read_json(line)
-    except KeyTwice as error:
-        raise SourceError(f"{path}:{number}: {error} in the row; keep one of the two") from error
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{path}:{number}: not a JSON object ({error}); correct or remove the line") from error
-    if not isinstance(row, dict):
-        raise SourceError(f"{path}:{number}: not a JSON object but {type(row).__name__}; correct or remove the line")
-    return row

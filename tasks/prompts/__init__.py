@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.rules import evidence
 from tasks.rules.conversation import PLACES, missing_places
 from tasks.rules.errors import UsageError
+from tasks.rules.paths import from_home
 from tasks.rules.quoting import is_marked
 
 FOLDER = Path(__file__).parent
@@ -23,7 +24,7 @@ def load_template(name: str, default: str) -> str:
     """
     wanted = default if name == "default" else name
     shipped = FOLDER / f"{wanted}.txt"
-    path = shipped if shipped.is_file() else Path(wanted).expanduser()
+    path = shipped if shipped.is_file() else from_home(wanted, "template")
     if not path.is_file():
         known = ", ".join(sorted(file.stem for file in FOLDER.glob("*.txt")))
         whose = " (which the benchmark's `gradings` name)" if name == "default" else ""

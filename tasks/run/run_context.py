@@ -20,6 +20,8 @@ from tasks.llm import (
     weights_path,
 )
 from tasks.rules.errors import UsageError
+from tasks.rules.variants import AUGMENTED
+from tasks.run.missing_work import wanted_rubrics
 from tasks.run.part_writer import judge_target, target_of
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
@@ -189,7 +191,9 @@ def refuse_unready(job: Job) -> None:
 
 
 def refuse_uninstalled(job: Job) -> None:
-    """Refuse a configured embedded model that is not installed: an installed package brings none.
+    """Refuse an embedded model that is not installed: an installed package brings none.
+
+    It is needed where it is not called too: its weights are part of what its responses and verdicts are.
 
     Raises:
         UsageError: one is configured, and its packages are missing.
@@ -203,7 +207,7 @@ def _targets(job: Job) -> Iterator[tuple[str, Target]]:
         yield f"model {model.label}", target_of(model)
     for judge in job.settings.judges:
         yield f"judge {judge.label}", judge_target(judge)
-    if job.settings.rubric_writer is not None:
+    if job.settings.rubric_writer is not None and AUGMENTED in wanted_rubrics(job):
         yield "rubric_writer", target_of(job.settings.rubric_writer)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from flows.run.outcomes import ENDINGS
+from flows.run.outcomes import ENDINGS, outcome_of
 from tasks.rules.errors import PipelineError
 from tasks.run.stage_report import StageReport
+from tests.alerts.servers import serving_hook
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.flows.conftest import Command
@@ -54,6 +55,41 @@ def test_a_flow_ends_in_the_state_of_its_outcome_and_gives_its_reports(
     assert state(prefect_api, f"ends-{outcome}") == ENDINGS[outcome][1:]
     message = latest(prefect_api, f"ends-{outcome}")["state"]["message"]
     assert message == (REPORTS[outcome][-1].warnings or REPORTS[outcome][0].warnings or ["9 verdicts made"])[0]
+
+
+@pytest.mark.parametrize(
+    ("applying", "outcome"),
+    [
+        ({"is_at_budget", "is_at_stop_time", "has_failed", "is_below_bar"}, "stopped_at_budget"),
+        ({"is_at_stop_time", "has_failed", "is_below_bar"}, "stopped_at_time"),
+        ({"has_failed", "is_below_bar"}, "failed"),
+        ({"is_below_bar"}, "below_bar"),
+        (set[str](), "done"),
+    ],
+)
+def test_of_all_outcomes_that_apply_the_first_in_the_order_of_the_exit_codes_counts(
+    applying: set[str], outcome: str
+) -> None:
+    assert outcome_of([StageReport("judge", **{name: True}) for name in sorted(applying)]) == outcome  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_a_night_at_its_budget_in_which_a_stage_failed_exits_with_4_and_calls_no_dead_mans_switch(
+    command: Command, prefect_api: str
+) -> None:
+    with FaultServer(well_behaved) as server, serving_hook() as switch:
+        (command.folder / "pages").touch()  # where the report's folder should be
+        alerts = {"ping": switch.address, "attempts": 1}
+        command.configure(**settings(server), report={"folder": "pages"}, alerts=alerts)
+        options = ("--warehouse", "data", "--max-tokens", "5000")
+        night = command.json("nightly", "--night", "2026-11-01", *options, code=4)
+        assert night["outcome"] == "stopped_at_budget"
+        assert {alert["kind"] for alert in night["alerts"]} >= {"failure", "budget"}
+        assert state(prefect_api, "night") == ("COMPLETED", "Stopped at the budget")
+        assert switch.calls == []
+        command.configure(**settings(server), alerts=alerts)
+        command("nightly", "--night", "2026-11-01", *options, code=4)
+        assert len(switch.calls) == 1
 
 
 def test_the_states_of_outcomes_that_are_not_completed_have_names_of_their_own() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from tasks.benchmarks import load_benchmark
 from tasks.compare import KINDS, Question
 from tasks.config import Job
-from tasks.dataset import open_source
 from tasks.rules.errors import UsageError
 
 
@@ -22,15 +21,12 @@ def question_of(
     chosen = score or benchmark.primary_score.score_name
     if chosen not in scores:
         raise UsageError(f"--score {chosen}: {benchmark.name} has {', '.join(scores)}")
-    dataset = job.settings.dataset
-    # Whether the splits exist is looked up in the warehouse: a file's revision is the same whatever splits are chosen.
-    located = dataset if dataset.source == "hub" else dataset.model_copy(update={"splits": ()})
     return Question(
         benchmark=benchmark.name,
         names=tuple(names),
         kind=next((known for known in KINDS if known == kind), None),
-        revision=open_source(located, benchmark).revision,
-        splits=dataset.splits,
+        revision=job.data.revision,
+        splits=job.settings.dataset.splits,
         is_hard=is_hard,
         score=chosen,
         clips_mean=scores[chosen].clips_mean,

@@ -219,6 +219,34 @@ def test_absolute_folders_and_folders_of_the_user_are_taken_as_they_are(
     assert places.chosen(config=places.file)[0] == Path("elsewhere")
 
 
+def test_the_form_of_a_deployment_takes_paths_in_the_home_folder(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No shell has replaced the `~` there.
+    monkeypatch.setenv("HOME", str(places.folder))
+    assert places.chosen(config=Path("~", places.file), warehouse=Path("~/evals"))[0] == Path("evals")
+    assert places.chosen(config=Path("~", places.file))[0] == Path("sub/warehouse/data")
+
+
+@pytest.mark.parametrize(
+    ("settings", "arguments", "setting"),
+    [
+        ("", {"warehouse": Path("~nobody-at-all/x")}, "--warehouse"),
+        ("", {"config": Path("~nobody-at-all/x")}, "--config"),
+        ("warehouse: ~nobody-at-all/x", {}, "`warehouse` in sub/night.yaml"),
+        ("report: {folder: ~nobody-at-all/x}", {}, "report.folder"),
+        ("judges: [{name: openai/x, template: ~nobody-at-all/x}]", {}, "sub/night.yaml: template"),
+    ],
+)
+def test_the_home_folder_of_nobody_is_refused_in_one_line(
+    places: Places, settings: str, arguments: dict[str, Path], setting: str
+) -> None:
+    places.configure(settings)
+    with pytest.raises(UsageError) as refused:
+        places.chosen(**{"config": places.file, **arguments})
+    assert str(refused.value) == f"{setting}: ~nobody-at-all/x: there is no such user; write the whole path"
+
+
 def test_a_configured_report_folder_is_beside_the_configuration_file(places: Places) -> None:
     places.configure("report: {folder: pages}")
     assert load_job(Arguments(config=places.file)).report_folder == places.folder / "sub" / "pages"

@@ -70,6 +70,23 @@ def test_the_record_of_a_run_holds_no_address_of_alerts(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("receiver", [
+    {"slack": f"https://hooks.slack.com/services/{SECRET}/${{SLACK_PART}}"},
+    {"slack": f"{SECRET}${{SLACK_URL}}"},
+    {"slack": f"${{SLACK_HOST}}/{SECRET}"},
+    {"webhook": f"https://hooks.slack.com/{SECRET}?channel=${{CHANNEL}}"},
+    {"webhook": f"https://${{HOST}}/{SECRET}"},
+    {"webhook": f"{SECRET}"},
+])  # fmt: skip
+def test_a_secret_beside_a_reference_is_neither_in_the_record_of_a_run_nor_in_what_prefect_stores(
+    tmp_path: Path, receiver: dict[str, str]
+) -> None:
+    of_night = job(tmp_path, alerts={"to": [receiver]})
+    assert SECRET not in run_row(of_night, [], at(0), None, "running")["config"]
+    assert SECRET not in of_night.model_dump_json()
+    assert SECRET in str(of_night.settings.alerts.to)
+
+
 def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     configured = job(tmp_path, models=[{"name": "hosted_vllm/a", "label": "a"}])
     refuse_unknown_models(configured.model_copy(update={"named_models": ("a",)}))

@@ -176,14 +176,19 @@ def test_a_second_serve_of_the_same_deployments_is_refused(served: Served, world
     assert f"process {served.process.pid} is at work" in refused
 
 
-def test_runs_that_were_killed_are_shown_as_crashed_when_they_are_served_again(api: Api) -> None:
+def served_again(api: Api, name: str) -> list[str]:
+    """The states of a running and of a finished run of a deployment after it is served again."""
     from flows.registration import _close_killed
 
-    deployment = api.deployment("compact")
+    deployment = api.deployment(name)
     path = f"/deployments/{deployment['id']}/create_flow_run"
-    killed, done = (api.post(path, state={"type": type_})["id"] for type_ in ("RUNNING", "COMPLETED"))
+    run_ids = [api.post(path, state={"type": type_})["id"] for type_ in ("RUNNING", "COMPLETED")]
     asyncio.run(_close_killed([UUID(deployment["id"])]))
-    assert [api.run(run_id)["state_type"] for run_id in (killed, done)] == ["CRASHED", "COMPLETED"]
+    return [api.run(run_id)["state_type"] for run_id in run_ids]
+
+
+def test_runs_that_were_killed_are_shown_as_crashed_when_they_are_served_again(api: Api) -> None:
+    assert served_again(api, "compact") == ["CRASHED", "COMPLETED"]
 
 
 def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
@@ -200,6 +205,8 @@ def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api
     run_id = api.trigger("check-pool")
     prefect("worker", "start", "--pool", "nights", "--run-once")
     assert api.ended(run_id)["state_type"] == "COMPLETED", api.run(run_id)["state"]
+    # A worker of the pool may be at work on the run.
+    assert served_again(api, "compact-pool") == ["RUNNING", "COMPLETED"]
 
 
 def prefect(*arguments: str) -> None:

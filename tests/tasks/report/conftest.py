@@ -9,6 +9,7 @@ from playwright.sync_api import Browser
 
 from flows.report import write_report
 from tasks.config.settings import Job
+from tasks.dataset import with_revision
 from tests.sharing import shared_folder
 from tests.tasks.report.browser import browsing
 from tests.tasks.report.drilldown.drilled import drill
@@ -41,7 +42,7 @@ def _built(folder: Path, build: Callable[[Path], Job]) -> Job:
         done = folder / "job.json"
         if not done.exists():
             done.write_text(build(folder).model_dump_json(), encoding="utf-8")
-        return Job.model_validate_json(done.read_text(encoding="utf-8"))
+        return with_revision(Job.model_validate_json(done.read_text(encoding="utf-8")))
 
 
 @pytest.fixture(scope="session")

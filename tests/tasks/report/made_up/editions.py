@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.config.settings import DataRevision
+from tasks.config import DataRevision
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Figure
 from tasks.report.rendering.csv_files import as_csv
@@ -29,7 +29,7 @@ def edition_of(folder: Path, rows: dict[str, list[dict[str, Any]]], vintage: str
 def edition_on(reader: Reader, folder: Path, vintage: str | None = None) -> Edition:
     """The edition of the revision that all tests have in common."""
     data = DataRevision(name="sample", revision=REVISION, splits=("sample",))
-    return open_edition(job_on("sample", folder).model_copy(update={"resolved": data}), reader, vintage)
+    return open_edition(job_on("sample", folder).looking_up(lambda: data), reader, vintage)
 
 
 def rows_of(figure: Figure, edition: Edition) -> list[dict[str, Any]]:

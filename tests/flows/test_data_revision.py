@@ -1,0 +1,109 @@
+"""The revision of the data set: looked up when it is first needed, once for a job and all copies of it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from flows.cli.compare.diff_question import question_of
+from flows.cli.main import main
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from tasks.config.settings import Job
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import good_row, write_jsonl
+
+
+def job_of(folder: Path, dataset: str) -> Job:
+    (folder / "night.yaml").write_text(f"dataset: {dataset}\nwarehouse: data\n", encoding="utf-8")
+    return load_job(Arguments(config=folder / "night.yaml"))
+
+
+def revision(file: Path) -> str:
+    return sha256(file.read_bytes()).hexdigest()[:40]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return write_jsonl(tmp_path / "tasks.jsonl", [good_row("a")])
+
+
+def test_a_revision_is_that_of_its_first_use_for_the_job_and_all_copies_of_it(tmp_path: Path, file: Path) -> None:
+    job = job_of(tmp_path, f"{{source: {file}}}")
+    early = job.model_copy(update={"night": "2026-11-22"})
+    write_jsonl(file, [good_row("b")])
+    at_first_use = revision(file)
+
+    assert job.data.revision == at_first_use
+    write_jsonl(file, [good_row("c")])
+    late = early.model_copy(update={"named_models": ("a",)})
+
+    assert [each.data.revision for each in (job, early, late)] == [at_first_use] * 3
+
+
+def test_stages_that_need_a_revision_at_the_same_time_get_the_same_one(tmp_path: Path, file: Path) -> None:
+    job = job_of(tmp_path, f"{{source: {file}}}")
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: job.data, range(8)))
+    assert all(each is found[0] for each in found)
+
+
+def test_a_command_that_needs_no_data_set_runs_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    sample = job_of(tmp_path, "{source: sample}")
+    ingest(sample)
+    for missing in ("nowhere.jsonl", "~nobody-at-all/tasks.jsonl"):
+        job_of(tmp_path, f"{{source: {missing}}}")
+        assert main(["sql", "select count(*) from tasks", "--config", str(tmp_path / "night.yaml")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("dataset", "said"),
+    [
+        ("{source: nowhere.jsonl}", "dataset.source: nowhere.jsonl is not a file"),
+        ("{source: ~nobody-at-all/x.jsonl}", "dataset.source: ~nobody-at-all/x.jsonl: there is no such user"),
+        ("{source: FILE, prompts: ~nobody-at-all/x}", "dataset.prompts: ~nobody-at-all/x: there is no such user"),
+    ],
+)
+def test_a_data_set_that_is_not_there_is_told_where_it_is_needed(
+    tmp_path: Path, file: Path, dataset: str, said: str
+) -> None:
+    job = job_of(tmp_path, dataset.replace("FILE", str(file)))
+    with pytest.raises(UsageError) as refused:
+        print(job.data)
+    assert str(refused.value).startswith(said)
+    with pytest.raises(UsageError) as refused:
+        ingest(job)
+    assert str(refused.value).startswith(said)
+
+
+def test_a_file_that_cannot_be_read_is_named_whatever_the_system_says_about_it(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.jsonl"
+    file.symlink_to("/proc/self/mem")  # reading it fails without a word about which file it was
+    job = job_of(tmp_path, f"{{source: {file}}}")
+    with pytest.raises(PipelineError) as told:
+        print(job.data)
+    assert str(told.value) == f"dataset.source: {file}: Input/output error; check the path and its permissions"
+
+
+def test_a_split_that_the_folder_lacks_is_missed_by_ingest_and_by_nobody_who_reads(tmp_path: Path) -> None:
+    folder = tmp_path / "tasks"
+    folder.mkdir()
+    write_jsonl(folder / "finance.jsonl", [good_row("a")])
+    whole, lacking = (job_of(tmp_path, f"{{source: {folder}{splits}}}") for splits in ("", ", splits: [legal]"))
+    assert lacking.data.revision == whole.data.revision
+    with pytest.raises(UsageError, match=f"dataset.splits: {folder} has no split 'legal'; it has finance"):
+        ingest(lacking)
+
+
+def test_a_comparison_is_about_the_revision_that_was_ingested(tmp_path: Path, file: Path) -> None:
+    prompts = tmp_path / "prompts.tsv"
+    prompts.write_text("a\tWhat is due?\n", encoding="utf-8")
+    job = job_of(tmp_path, f"{{source: {file}, prompts: {prompts}, splits: [finance]}}")
+    question = question_of(job, ["x", "y"], None, score=None, is_hard=False, vintage=None)
+    assert question.revision == job.data.revision
