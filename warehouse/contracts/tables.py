@@ -102,11 +102,11 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "value": (_REAL, "Of a verdict 1, 0.5 or 0; of a score its value; NULL when not decided."),
     "explanation": (_TEXT, "The judge's reason."),
     "round": (_INT, "Search for evidence: 1 in the answer, from 2 on in what was found, as long as that is too long."),
-    "part_number": (_INT, "Place of the part in what is searched, from 1."),
-    "n_parts": (_INT, "Parts that it was cut into."),
-    "first_char": (_INT, "Where the part begins in what is searched, in characters from 0."),
-    "n_chars": (_INT, "Characters of the part."),
-    "evidence": (_TEXTS, "What the judge found in the part, quoted or noted; empty if nothing, NULL after a failure."),
+    "chunk_number": (_INT, "Place of the chunk in what is searched, from 1."),
+    "n_chunks": (_INT, "Chunks that it was cut into."),
+    "first_char": (_INT, "Where the chunk begins in what is searched, in characters from 0."),
+    "n_chars": (_INT, "Characters of the chunk."),
+    "evidence": (_TEXTS, "What the judge found in the chunk, quoted or noted; empty if nothing, NULL after a failure."),
     # quality
     "suite": (_TEXT, "Suite of checks, named for the stage that it follows."),
     "expectation": (_TEXT, "What was expected, as the call that makes it in Great Expectations."),
@@ -275,10 +275,10 @@ _TABLES = (
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
            f"explanation {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
-    _table("evidence", "What a judge found on a criterion in one part of an answer that is too long for it.",
-           f"verdict_id response_id {_TASK} criterion_id round part_number n_parts first_char n_chars served_model "
+    _table("evidence", "What a judge found on a criterion in one chunk of an answer that is too long for it.",
+           f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
-           "verdict_id round n_parts part_number", "decided"),
+           "verdict_id round n_chunks chunk_number", "decided"),
     _table("retractions", "An imported file that was taken back, or brought back after that.",
            "import_batch is_retracted run_id created_at", "import_batch"),
     _table("removals", "A response that was removed: what was made of it until then, and rests on it, is left out.",
@@ -302,7 +302,7 @@ _TABLES = (
     _table("intervals", "The intervals of a leaderboard figure, with a fingerprint of the values they belong to.",
            "figure_id basis method ci_low ci_high is_small trials_mean trials_ci_low trials_ci_high met_ci_low "
            "met_ci_high is_met_small created_at", "figure_id"),
-    _table("grader_panels", "Judges whose majority is a grader of its own, as configured.",
+    _table("grader_sets", "Judges whose majority is a grader of its own, as configured.",
            "benchmark majority members created_at", "benchmark majority"),
     _table("agreement_measures", "Agreement of two graders, with a fingerprint of the decisions it belongs to.",
            "figure_id basis method kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high "
