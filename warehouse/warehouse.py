@@ -14,7 +14,8 @@ from warehouse.database.damage_report import damage_of, mend_manifests
 from warehouse.database.free_space import WASTEFUL, times_larger_than_needed
 from warehouse.database.increments import missing_in
 from warehouse.database.losses import Loss, mend_losses, read_losses, write_losses
-from warehouse.database.publish import is_damaged, publish, stamp, stamp_of, what_is_published
+from warehouse.database.publish import publish
+from warehouse.database.published import is_damaged, stamp, stamp_of, what_is_published
 from warehouse.database.reader import DATABASE, Reader
 from warehouse.database.recovery import listing_of
 from warehouse.files.activity import gives_life_sign, life_sign, processes_at_work

@@ -1,9 +1,10 @@
 """Settings as types."""
 
+from tasks.config.job import DataRevision, Job, Unresolved
 from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
 from tasks.config.operations import Alerts, Email, Nightly, Receiver, Report
 from tasks.config.policies import default_policy, expectations_of, policies_of
-from tasks.config.settings import DataRevision, Dataset, Job, Settings, Unresolved
+from tasks.config.settings import Dataset, Settings
 
 __all__ = [
     "ORIGINAL",

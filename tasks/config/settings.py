@@ -1,19 +1,15 @@
-"""What a run is asked to do: the configuration file's shape, and a run's own choices beside it.
+"""The shape of the configuration file.
 
 Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
 under LiteLLM's own names.
 """
 
-from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.config.models import Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.variants import AUGMENTED
 
 Policy = Literal["quarantine", "warn", "fail"]
@@ -170,92 +166,3 @@ class Settings(Strict):
             if twice:
                 raise ValueError(f"{kind}: label {twice[0]!r} is used twice; give each its own `label`")
         return self
-
-
-class DataRevision(Strict):
-    """A data set at one revision: the hub's commit, or the content hash of its files; `splits` are the chosen ones."""
-
-    name: str
-    revision: str
-    splits: tuple[str, ...]
-
-
-class Unresolved(Strict):
-    """Why the revision of the data set is not known, and the exit code of the error. A job that needs it fails."""
-
-    reason: str
-    exit_code: int = 1
-
-
-class Job(Strict):
-    """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
-
-    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
-    and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
-    `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
-    every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
-    `warehouse_source` says what chose the warehouse's folder, for people to read.
-    `resolved` is the revision of the data set, which is looked up once, when the job is made.
-    """
-
-    settings: Settings
-    warehouse: Path
-    warehouse_source: str = ""
-    run_id: str
-    limit: Size | None = None
-    vintage: str = BASE_VINTAGE
-    named_models: tuple[str, ...] | None = None
-    named_judges: tuple[str, ...] | None = None
-    named_tasks: tuple[str, ...] | None = None
-    named_trials: tuple[Size, ...] | None = None
-    night: str | None = None
-    stop_at: datetime | None = None
-    is_quiet: bool = False
-    resolved: DataRevision | Unresolved = Unresolved(reason="the revision of the data set was not looked up")
-
-    @property
-    def data(self) -> DataRevision:
-        """The revision of the data set.
-
-        Raises:
-            UsageError: the configuration names no readable data set.
-            PipelineError: it cannot be read.
-        """
-        if isinstance(self.resolved, Unresolved):
-            kind = UsageError if self.resolved.exit_code == UsageError.exit_code else PipelineError
-            raise kind(self.resolved.reason)
-        return self.resolved
-
-    @property
-    def report_folder(self) -> Path:
-        """Where the reports are, each in a folder of its benchmark's name."""
-        return self.settings.report.folder or self.warehouse / "report"
-
-    @property
-    def report_index(self) -> Path:
-        """The first page of the benchmark's report."""
-        return self.report_folder / self.settings.benchmark / "index.html"
-
-    @property
-    def report_url(self) -> str | None:
-        """The address of that page, where the report folder is served."""
-        url = self.settings.report.url
-        return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
-
-    def vintage_of(self, model: Model) -> str:
-        """Which sampling of a model the run is about."""
-        return self.night if self.night is not None and model.resample == "nightly" else self.vintage
-
-    def vintage_named(self, label: str) -> str:
-        """Which sampling of the model with a label the run is about; one that is not configured is of `vintage`."""
-        return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
-
-    @property
-    def trials(self) -> tuple[int, ...]:
-        """The trials that are wanted."""
-        return self.named_trials or tuple(range(1, self.settings.trials + 1))
-
-    @property
-    def vintages(self) -> list[str]:
-        """All samplings that the run is about."""
-        return list(dict.fromkeys((self.vintage, *map(self.vintage_of, self.settings.models))))

@@ -8,7 +8,8 @@ import sql
 from tasks.config import Job
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
-from tasks.run.missing_work import Scope, imported_models, judgings, model_hashes, open_scope
+from tasks.run.judgings import judgings
+from tasks.run.missing_work import Scope, imported_models, model_hashes, open_scope
 from warehouse import Reader, Warehouse
 
 

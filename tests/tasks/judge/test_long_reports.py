@@ -14,8 +14,9 @@ import pytest
 import tiktoken
 
 from tasks.benchmarks import load_benchmark
+from tasks.config.job import Job
 from tasks.config.operations import Drift
-from tasks.config.settings import Job, Settings
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports import import_responses, retract
@@ -25,9 +26,10 @@ from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target
 from tasks.maintain.reread import reread
-from tasks.plan.plan import Planned, plan
+from tasks.plan.estimate import Planned
+from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
-from tasks.run.missing_work import judgings
+from tasks.run.judgings import judgings
 from tasks.run.part_writer import PartWriter
 from tasks.run.stage_report import StageReport
 from tests.benchmarks.research import research_row

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.reread import reread
 from tasks.rules import rereading

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.batches.runner import Batching, BatchOutcome
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger

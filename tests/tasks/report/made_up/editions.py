@@ -7,7 +7,7 @@ from typing import Any
 
 import duckdb
 
-from tasks.config.settings import DataRevision
+from tasks.config.job import DataRevision
 from tasks.report.edition import Edition, open_edition
 from tasks.report.figures import Figure
 from tasks.report.rendering import as_csv, drawn

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.drawing.charts import specification
 from tasks.report.edition import Edition, open_edition
 from tasks.report.pages.categories import CATEGORIES as PAGE
