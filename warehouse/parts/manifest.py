@@ -166,20 +166,20 @@ def replace_parts(
     sync(into)
     sync(folder)
     for run, part in made:
-        replaces: set[str] = set()
         rewrites = {name for old in run for name in old.rewrites}
+        if changes_rows:
+            rewrites |= {name for old in run for name in (old.name, *old.replaces)}
         for old in run:
-            if changes_rows:
-                rewrites |= {old.name, *old.replaces}
-            elif old.name in published or not old.replaces:
-                replaces.add(old.name)
-            else:  # The database knows it by the names of the parts that were merged into it.
-                replaces |= old.replaces
             manifest.merged.pop(old.name, None)
             manifest.retired[str(old.path.relative_to(folder))] = time.time()
         manifest.merged[part.name] = {
-            "generation": manifest.generation, "n_rows": part.n_rows, "replaces": sorted(replaces),
-            "rewrites": sorted(rewrites),
+            "generation": manifest.generation, "n_rows": part.n_rows, "rewrites": sorted(rewrites),
+            "replaces": [] if changes_rows else sorted({name for old in run for name in _known_as(old, published)}),
         }  # fmt: skip
     write_manifest(folder, manifest)
     return [part for _, part in made]
+
+
+def _known_as(part: Part, published: Collection[str]) -> Collection[str]:
+    """The names by which a database knows a part's rows: its own, or those of the parts that were merged into it."""
+    return {part.name} if part.name in published or not part.replaces else part.replaces

@@ -1,10 +1,10 @@
 """PDF to Markdown: pdfplumber reads words, tables and links with their places."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.imports.documents.converted import Converted, DocumentRefused
 from tasks.imports.documents.layout import Line, Word, lines_of, markdown_of
@@ -85,9 +85,13 @@ def _lines(page: "Page") -> Iterator[Line]:
     """The lines and tables of a page; a table stands where its first word is drawn."""
     drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=_SPACE_RATIO)
     words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
-    links = [link for link in page.hyperlinks if link.get("uri")]
+    links = [
+        (link["uri"], (link["x0"], link["top"], link["x1"], link["bottom"]))
+        for link in page.hyperlinks
+        if link.get("uri")
+    ]
     for word in words:
-        word["uri"] = next((link["uri"] for link in links if _is_in(word, _box(link))), None)
+        word["uri"] = next((uri for uri, box in links if _is_in(word, box)), None)
     tables = [] if len(page.edges) > _MOST_EDGES else [table for table in page.find_tables() if _holds(table, words)]
     homes = [next((n for n, table in enumerate(tables) if _is_in(word, table.bbox)), None) for word in words]
     seen: set[int] = set()
@@ -122,10 +126,6 @@ def _table(table: "Table", words: Sequence[Word]) -> str:
 def _cell(words: Sequence[Word]) -> str:
     text = " ".join(line.text for line in lines_of(words, 0))
     return text.replace("|", "\\|")
-
-
-def _box(place: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    return place["x0"], place["top"], place["x1"], place["bottom"]
 
 
 def _is_in(word: Word, box: tuple[float, float, float, float]) -> bool:
