@@ -97,10 +97,8 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
     finally:
         _remove_leftovers(database)
     # A new retraction asks for a build from the parts alone, so a copy knows none that the last state did not.
-    if published and is_copy:
-        remember(database, Published(look.everything, published.retracted))
-    elif not look.standing["retractions"]:
-        remember(database, Published(look.everything, ()))
+    if is_copy or not look.standing["retractions"]:
+        remember(database, Published(look.everything, published.retracted if is_copy and published else ()))
     return True
 
 

@@ -50,6 +50,26 @@ class Compacted:
     bytes_after: int
 
 
+@dataclass(frozen=True)
+class Compaction:
+    """What compacting a warehouse came to: its tables, and the database file, rebuilt if it was too wasteful."""
+
+    tables: tuple[Compacted, ...]
+    is_rebuilt: bool
+    database_bytes_before: int
+    database_bytes_after: int
+
+    @property
+    def parts_before(self) -> int:
+        """Parts of all tables before."""
+        return sum(table.parts_before for table in self.tables)
+
+    @property
+    def parts_after(self) -> int:
+        """Parts of all tables that stand now."""
+        return sum(table.parts_after for table in self.tables)
+
+
 def compact(
     store: PartStore, published: set[tuple[str, str]], *, large_rows: int = LARGE_ROWS, grace_s: float = GRACE_S
 ) -> list[Compacted]:

@@ -141,11 +141,7 @@ def _cleaned(text: str) -> str:
 
 
 def _n_unreadable(text: str) -> int:
-    """How many characters of a text could not be read.
-
-    Raises:
-        DocumentRefused: so many that the text says nothing.
-    """
+    """How many characters of a text could not be read."""
     n_unreadable = text.count("\ufffd")
     if n_unreadable > _MOST_UNREADABLE * sum(not char.isspace() for char in text):
         raise DocumentRefused("its fonts do not say which letters they show; print it to PDF from its source again")
