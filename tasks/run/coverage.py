@@ -71,7 +71,6 @@ class _Counted:
 
 
 def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, _Counted]:
-    """What counts for each model label."""
     hashes = model_hashes(job)
     found = {
         model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
