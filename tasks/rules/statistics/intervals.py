@@ -156,7 +156,7 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
 
 
 def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
-    """Mean and 95 % interval (low, high) of an evaluation that was repeated, by Student's t with one degree of freedom fewer.
+    """Mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
 
     Args:
         scores: one score a repetition.
