@@ -32,22 +32,22 @@ class Migration:
 
 
 def _rename(root: Path) -> None:
-    table, parts = TABLES["evidence"], root / "parts"
+    parts = root / "parts"
     former = {"part_number": "chunk_number", "n_parts": "n_chunks"}
 
     def write(run: Sequence[Part], into: Path) -> Part:
         rows = pq.read_table(run[0].path)
         named = rows.rename_columns([former.get(name, name) for name in rows.column_names])
         # Without a key by today's names no row of the old part is taken over as it is.
-        return rewritten(table, run, into, {}, named.to_pylist())
+        return rewritten(TABLES["evidence"], run, into, {}, named.to_pylist())
 
     # A damaged part is left for publishing to set aside.
     old = [
         [part]
-        for part in standing_parts(parts / table.name)
+        for part in standing_parts(parts / "evidence")
         if is_whole(part.path) and not former.keys().isdisjoint(pq.read_schema(part.path).names)
     ]
-    replace_parts(parts / table.name, old, write, changes_rows=True)
+    replace_parts(parts / "evidence", old, write, changes_rows=True)
     if (parts / "grader_panels").is_dir():
         (parts / "grader_panels").replace(parts / "grader_sets")
 
