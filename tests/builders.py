@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.prbench import SCORES
-from tasks.config.settings import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.identity import criterion_hash
 from tests.tasks.dataset.rows import hub_criterion, hub_row

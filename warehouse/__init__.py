@@ -10,13 +10,14 @@ from warehouse.files.atomic import sync, write_atomically
 from warehouse.files.damage import Notice, is_named_after, take_notices
 from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
 from warehouse.files.locks import file_lock
+from warehouse.parts.compaction import Compaction
 from warehouse.parts.current_rows import is_removed, rests_on_response
 from warehouse.parts.engine import quoted
 from warehouse.parts.migrations import FILE, refuse_newer
 from warehouse.parts.rewriting import StoredRows
 from warehouse.parts.store import DAMAGED
 from warehouse.samples import sample_path
-from warehouse.warehouse import Compaction, Warehouse
+from warehouse.warehouse import Warehouse
 
 __all__ = [
     "DAMAGED",

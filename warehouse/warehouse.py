@@ -1,11 +1,8 @@
 """The warehouse as the stages see it: write rows, publish, read; and its upkeep."""
 
-import os
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +11,14 @@ from warehouse.database.damage_report import damage_of, mend_manifests
 from warehouse.database.free_space import WASTEFUL, times_larger_than_needed
 from warehouse.database.increments import missing_in
 from warehouse.database.losses import Loss, mend_losses, read_losses, write_losses
-from warehouse.database.publish import is_damaged, publish, stamp, stamp_of, what_is_published
+from warehouse.database.publish import publish
+from warehouse.database.published import is_damaged, stamp, stamp_of, what_is_published
 from warehouse.database.reader import DATABASE, Reader
 from warehouse.database.recovery import listing_of
-from warehouse.files.activity import gives_life_sign, life_sign, processes_at_work
 from warehouse.files.damage import has_damage, note
 from warehouse.files.errors import WarehouseOutdated
-from warehouse.files.locks import file_lock
-from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compacted, compact
+from warehouse.files.warehouse_locks import Locks
+from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
 from warehouse.parts.migrations import (
     Migration,
     begin,
@@ -37,31 +34,11 @@ from warehouse.parts.rewriting import Changes, StoredRows, rewrite, stored_rows
 from warehouse.parts.store import PartStore
 
 
-@dataclass(frozen=True)
-class Compaction:
-    """What compacting a warehouse came to: its tables, and the database file, rebuilt if it was too wasteful."""
-
-    tables: tuple[Compacted, ...]
-    is_rebuilt: bool
-    database_bytes_before: int
-    database_bytes_after: int
-
-    @property
-    def parts_before(self) -> int:
-        """Parts of all tables before."""
-        return sum(table.parts_before for table in self.tables)
-
-    @property
-    def parts_after(self) -> int:
-        """Parts of all tables that stand now."""
-        return sum(table.parts_after for table in self.tables)
-
-
-class Warehouse:
+class Warehouse(Locks):
     """A folder with Parquet parts and the published database made of them."""
 
     def __init__(self, root: Path | str) -> None:
-        self.root = Path(root)
+        super().__init__(Path(root))
         self.store = PartStore(self.root)
         self._published_at_s = time.monotonic()
         self._is_begun = False
@@ -89,7 +66,7 @@ class Warehouse:
         """
         refuse_newer(self.root)
         self._published_at_s = time.monotonic()
-        with self._publishing():
+        with self.publishing():
             return publish(self.store, self.database, must_rebuild=must_rebuild)
 
     def verify(self) -> bool:
@@ -101,7 +78,7 @@ class Warehouse:
         if refuse_newer(self.root) is None:
             return False  # nothing was ever stored
         self._published_at_s = time.monotonic()
-        with self._publishing():
+        with self.publishing():
             mend_version(self.root)
             mend_losses(self.root)
             mend_manifests(self.store, listing_of(self.store, self.database))
@@ -110,7 +87,7 @@ class Warehouse:
     def renew_if_damaged(self) -> None:
         """Rebuild a damaged database, for what has to read it before anything is verified."""
         if is_damaged(self.database):
-            with self._publishing():
+            with self.publishing():
                 if self._must_renew():
                     publish(self.store, self.database, must_rebuild=True)
 
@@ -135,7 +112,7 @@ class Warehouse:
 
     def accept_losses(self) -> list[Loss]:
         """Forget what is lost, so that it can be requested again; returns what it was."""
-        with self._publishing():
+        with self.publishing():
             losses = read_losses(self.root)
             write_losses(self.root, [])
             return losses
@@ -183,7 +160,7 @@ class Warehouse:
         """
         self.migrate()
         self.clean()  # what a removal that was killed left
-        with self._publishing():
+        with self.publishing():
             # What is merged would carry damage on under a hash of its own.
             mend_manifests(self.store, listing_of(self.store, self.database))
             publish(self.store, self.database, must_verify=True)
@@ -210,7 +187,7 @@ class Warehouse:
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
-        with self._publishing():
+        with self.publishing():
             published = what_is_published(self.database)
             held = published.parts if published else set()
             return clean(self.store, {part for table, part in held if table == "responses"})
@@ -224,30 +201,8 @@ class Warehouse:
             WarehouseError: newer code wrote this warehouse.
         """
         self.migrate()
-        processes_at_work(self._living)  # clears away what killed ones left
-        own = f"process-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        with file_lock(self._run_lock, wait=False, is_shared=True), life_sign(self._living, own):
+        with self.at_work():
             yield
-
-    def alone(self) -> AbstractContextManager[None]:
-        """Be alone on this warehouse; refused in one line while a run is at work on it."""
-        return file_lock(self._run_lock, wait=False, sharers=lambda: processes_at_work(self._living))
-
-    def only_one(self, name: str, *, wait: bool) -> AbstractContextManager[None]:
-        """Be the only one under this name (such as `night`), beside whom runs go on.
-
-        Raises:
-            WarehouseBusy: without `wait`, when somebody else is; the message names the process id.
-        """
-        return file_lock(self.root / f"{name}.lock", wait=wait)
-
-    def living(self, run_id: str) -> AbstractContextManager[None]:
-        """Give a sign that a run goes on, until the block or the process ends."""
-        return life_sign(self._living, run_id)
-
-    def is_living(self, run_id: str) -> bool:
-        """Whether a run goes on; one that `runs` calls running and that does not was killed."""
-        return gives_life_sign(self._living, run_id)
 
     @property
     def parser(self) -> int:
@@ -264,15 +219,12 @@ class Warehouse:
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; the table stays as it is.
         """
-        with self._publishing():
+        with self.publishing():
             rewrite(self.store, table_name, changes)
 
     def note_parser(self, parser: int) -> None:
         """Note by which version of the parser all that is stored was read."""
         note_parser(self.root, parser)
-
-    def _publishing(self) -> AbstractContextManager[None]:
-        return file_lock(self.root / "publish.lock", wait=True)
 
     def migrate(self) -> list[Migration]:
         """Bring an older warehouse up to this code's version, alone on it."""
@@ -280,11 +232,3 @@ class Warehouse:
             return []
         with self.alone():
             return migrate(self.root)
-
-    @property
-    def _run_lock(self) -> Path:
-        return self.root / "run.lock"
-
-    @property
-    def _living(self) -> Path:
-        return self.root / "living"

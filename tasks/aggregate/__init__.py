@@ -17,7 +17,7 @@ def aggregate(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()
     with warehouse.reader() as reader:
-        warehouse.write("grader_panels", _new_majorities(reader, job))
+        warehouse.write("grader_sets", _new_majorities(reader, job))
     warehouse.publish()
     with warehouse.reader() as reader:
         intervals = stale_intervals(reader)
@@ -49,7 +49,7 @@ def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:
     benchmark = job.settings.benchmark
     stored = {
         row["majority"]: row["members"]
-        for row in reader.rows("select majority, members from grader_panels where benchmark = ?", [benchmark])
+        for row in reader.rows("select majority, members from grader_sets where benchmark = ?", [benchmark])
     }
     return [
         {"benchmark": benchmark, "majority": name, "members": sorted(members), "created_at": datetime.now(UTC)}

@@ -66,20 +66,17 @@ def drops(
 def _drop(found: Comparison, p_adjusted: float, *, has_drifted: bool) -> Alert:
     share = "" if found.n_tasks == found.n_wanted else f" of {found.n_wanted}"
     interval = "" if found.ci_low is None else f"95 % interval {found.ci_low:+.3f} to {found.ci_high:+.3f}, "
+    p_value = "below 0.0001" if p_adjusted < 0.0001 else f"{p_adjusted:.4f}"
     line = (
         f"{found.model} fell by {-found.difference:.3f} on {found.split} ({found.score}, judged by {found.judge}): "
         f"{found.second_mean:.3f} in {found.second_vintage}, {found.first_mean:.3f} in {found.first_vintage}; "
-        f"{interval}corrected p {_shown_p(p_adjusted)}, {found.n_tasks}{share} tasks"
+        f"{interval}corrected p {p_value}, {found.n_tasks}{share} tasks"
     )
     if has_drifted:
         line += f"; {found.judge} drifted the same night, so the judge may be the cause, not the model"
     return Alert(
         "score_drop", found.model, line, asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
     )
-
-
-def _shown_p(value: float) -> str:
-    return "below 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:
@@ -108,7 +105,11 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     return [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
-        *(_coverage(report) for report in below if report.stage == "coverage"),
+        *(
+            Alert("coverage", "", _some(report.warnings), {"warnings": report.warnings})
+            for report in below
+            if report.stage == "coverage"
+        ),
         *(_quality(report) for report in below if report.stage != "coverage"),
         *(_incomplete_control_set(report) for report in reports if report.stage == "drift" and _lacks(report)),
     ]
@@ -138,10 +139,6 @@ def _incomplete_control_set(report: StageReport) -> Alert:
     line = f"the control set was not fully judged: {'; '.join(part for part in (missing, left_out) if part)}"
     facts = {"failures": dict(report.failures), "skipped": report.skipped, "warnings": report.warnings}
     return Alert("coverage", "", f"{line}; drift of a judge may be missed", facts)
-
-
-def _coverage(report: StageReport) -> Alert:
-    return Alert("coverage", "", _some(report.warnings), {"warnings": report.warnings})
 
 
 def _quality(report: StageReport) -> Alert:

@@ -25,16 +25,13 @@ def assemble(job: Job) -> StageReport:
     rows: list[dict[str, Any]] = []
     n_made = 0
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
-        rows += _message_rows({**scope.key, "task_id": task_id}, [_turn(row) for row in of_task])
+        conversation = [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
+        rows += _message_rows({**scope.key, "task_id": task_id}, conversation)
         n_made += 1
     warehouse.write("message_rows", rows)
     warehouse.publish()
     note = f"{n_made} conversations built, {len(scope.task_ids) - n_made} already present"
     return StageReport("assemble", rows=n_made, notes=[note])
-
-
-def _turn(row: dict[str, Any]) -> Turn:
-    return Turn(row["prompt"], tuple(row["reference_texts"]), row["response"])
 
 
 def _message_rows(key: dict[str, str], conversation: list[Turn]) -> list[dict[str, Any]]:

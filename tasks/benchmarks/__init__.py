@@ -77,7 +77,6 @@ def _beside(folder: Path, template: str) -> str:
 
 
 def _folders() -> dict[str, Path]:
-    """The folder of each benchmark."""
     found = {name: FOLDER for name in _modules(FOLDER) if name not in _SHARED}
     for folder in _own_folders():
         for name in _modules(folder):

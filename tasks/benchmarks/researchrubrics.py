@@ -119,9 +119,6 @@ def _of_compiled(row: Row) -> Iterator[Row]:
     """The verdicts on all models' reports, in the order of the rubric; both are JSON in a cell.
 
     They are people's unless a column `judge` says whose: the published code writes a judge's in the same shape.
-
-    Raises:
-        RowError: a cell is no such JSON, or there are not as many verdicts as criteria.
     """
     rubrics = as_list(_decoded(row, "rubrics"))
     presence = as_mapping(_decoded(row, "final_presence"))

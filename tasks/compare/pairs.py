@@ -84,7 +84,6 @@ def _is_asked_for(model_run: ModelRun, question: Question) -> bool:
 def _sides(
     reader: Reader, question: Question, kind: Kind, names: Sequence[str], every: Sequence[ModelRun]
 ) -> dict[str, list[Side]]:
-    """The model runs of each name."""
     if kind != "run":
         return {name: [Side(name, each) for each in every if getattr(each, COLUMN_OF[kind]) == name] for name in names}
     by_id = {each.model_run_id: each for each in every}

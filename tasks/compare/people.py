@@ -42,22 +42,20 @@ def _figures(counts: Sequence[Row]) -> Row:
     found: Row = {}
     for (name, measure), ((low, high),) in zip(_MEASURES.items(), intervals, strict=True):
         found |= {name: _known(measure(pooled)), f"{name}_ci_low": _known(low), f"{name}_ci_high": _known(high)}
+    people = {row["person"] for row in counts}
+    people |= {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
     of_tasks = macro_f1(tasks)
     n_used = ((tasks.sum(axis=1) + tasks.sum(axis=2)) > 0).sum(axis=1)
     return found | {
         "macro_f1_task_mean": float(of_tasks.mean()),
         "macro_f1_task_mean_absent_as_0": float((of_tasks * n_used / counts[0]["n_classes"]).mean()),
         **{f"{name}_pair_mean": _mean(measure(pairs)) for name, measure in _MEASURES.items()},
-        "n_people": len({row["person"] for row in counts} | _people_on_the_left(counts)),
+        "n_people": len(people),
         "n_pairs": len(pairs),
         "n_tasks": len(tasks),
         "n": int(pooled.sum()),
         "is_small": bool(few_to_rest_on(raw_agreement(tasks)[:, None])[0]),
     }
-
-
-def _people_on_the_left(counts: Sequence[Row]) -> set[str]:
-    return {row["pair_grader"] for row in counts if row["pair_grader"] != row["grader"]}
 
 
 def _tables(counts: Sequence[Row], *names: str) -> NDArray[np.float64]:

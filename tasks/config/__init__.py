@@ -1,10 +1,11 @@
 """Settings as types."""
 
 from tasks.config.data_revision import DataRevision
+from tasks.config.job import Job
 from tasks.config.models import ORIGINAL, Endpoint, Judge, Model
 from tasks.config.operations import Alerts, Email, Nightly, Receiver, Report
 from tasks.config.policies import default_policy, expectations_of, policies_of
-from tasks.config.settings import Dataset, Job, Settings
+from tasks.config.settings import Dataset, Settings
 
 __all__ = [
     "ORIGINAL",

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from expectations import Expectation, all_expectations
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 
 _DEFAULT_POLICIES = {

@@ -1,20 +1,15 @@
-"""What a run is asked to do: the configuration file's shape, and a run's own choices beside it.
+"""The shape of the configuration file.
 
 Unknown keys, wrong types and impossible values are refused. Secrets are no part of it: they come from the environment
 under LiteLLM's own names.
 """
 
-from collections.abc import Callable
-from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.config.data_revision import DataLookup, DataRevision
 from tasks.config.models import Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.variants import AUGMENTED
 
 Policy = Literal["quarantine", "warn", "fail"]
@@ -171,81 +166,3 @@ class Settings(Strict):
             if twice:
                 raise ValueError(f"{kind}: label {twice[0]!r} is used twice; give each its own `label`")
         return self
-
-
-class Job(Strict):
-    """One run: the configuration, narrowed by what was asked on the command line, on one warehouse.
-
-    `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
-    and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
-    `named_trials` narrow what is wanted further. `night` is the label of the night that the run is, and the vintage of
-    every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
-    `warehouse_source` says what chose the warehouse's folder, for people to read.
-    The revision of its data set is looked up when it is first needed, once for the job and all copies of it.
-    """
-
-    settings: Settings
-    warehouse: Path
-    warehouse_source: str = ""
-    run_id: str
-    limit: Size | None = None
-    vintage: str = BASE_VINTAGE
-    named_models: tuple[str, ...] | None = None
-    named_judges: tuple[str, ...] | None = None
-    named_tasks: tuple[str, ...] | None = None
-    named_trials: tuple[Size, ...] | None = None
-    night: str | None = None
-    stop_at: datetime | None = None
-    is_quiet: bool = False
-    _lookup: DataLookup | None = PrivateAttr(default=None)
-
-    def looking_up(self, find: Callable[[], DataRevision]) -> Self:
-        """A copy that finds the revision of its data set by a function."""
-        job = self.model_copy()
-        job._lookup = DataLookup(find)
-        return job
-
-    @property
-    def data(self) -> DataRevision:
-        """The revision of the data set.
-
-        Raises:
-            UsageError: the configuration names no readable data set.
-            PipelineError: it cannot be read.
-        """
-        assert self._lookup is not None, "a job is made with `looking_up`"
-        return self._lookup()
-
-    @property
-    def report_folder(self) -> Path:
-        """Where the reports are, each in a folder of its benchmark's name."""
-        return self.settings.report.folder or self.warehouse / "report"
-
-    @property
-    def report_index(self) -> Path:
-        """The first page of the benchmark's report."""
-        return self.report_folder / self.settings.benchmark / "index.html"
-
-    @property
-    def report_url(self) -> str | None:
-        """The address of that page, where the report folder is served."""
-        url = self.settings.report.url
-        return None if url is None else f"{url.rstrip('/')}/{self.settings.benchmark}/index.html"
-
-    def vintage_of(self, model: Model) -> str:
-        """Which sampling of a model the run is about."""
-        return self.night if self.night is not None and model.resample == "nightly" else self.vintage
-
-    def vintage_named(self, label: str) -> str:
-        """Which sampling of the model with a label the run is about; one that is not configured is of `vintage`."""
-        return next((self.vintage_of(model) for model in self.settings.models if model.label == label), self.vintage)
-
-    @property
-    def trials(self) -> tuple[int, ...]:
-        """The trials that are wanted."""
-        return self.named_trials or tuple(range(1, self.settings.trials + 1))
-
-    @property
-    def vintages(self) -> list[str]:
-        """All samplings that the run is about."""
-        return list(dict.fromkeys((self.vintage, *map(self.vintage_of, self.settings.models))))

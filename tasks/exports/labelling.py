@@ -11,7 +11,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.cells import defused
 from tasks.rules.verdict import BINARY, TERNARY
-from tasks.run import StageReport, conversations_of, open_scope
+from tasks.run import Scope, StageReport, conversations_of, open_scope
 from warehouse import Warehouse, write_atomically
 
 COLUMNS = (
@@ -43,15 +43,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     with Warehouse(job.warehouse).reader() as reader:
         scope = open_scope(job, reader)
         key = {"benchmark": scope.benchmark.name, "revision": scope.dataset_revision}
-        asked = {
-            "vintage": job.vintage,
-            "night": job.night,
-            "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
-            "task_ids": list(scope.task_ids),
-            "models": None if job.named_models is None else list(job.named_models),
-            "trials": None if job.named_trials is None else list(job.named_trials),
-        }
-        candidates = reader.rows(sql.read("questions/exports/labelling_responses"), key | asked)
+        candidates = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, scope))
         chosen = list(_until(n_rows, spread(candidates, seed)))
         if not chosen:
             vintages = " or ".join(job.vintages)
@@ -71,6 +63,17 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
     said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
     return StageReport("export", rows=len(rows), notes=[said])
+
+
+def _wanted(job: Job, scope: Scope) -> dict[str, Any]:
+    return {
+        "vintage": job.vintage,
+        "night": job.night,
+        "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
+        "task_ids": list(scope.task_ids),
+        "models": None if job.named_models is None else list(job.named_models),
+        "trials": None if job.named_trials is None else list(job.named_trials),
+    }
 
 
 def spread(candidates: Iterable[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:

@@ -58,33 +58,39 @@ def import_responses(
     if not conversations:
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
-    cells = list(
+    given = list(
         of_what_is_here(offer.rows, lambda row: _cell(job, key, row, conversations), skip_unknown=skip_unknown)
     )
-    n_unknown = len(offer.rows) - len(cells)
-    n_given = len({cell["response_id"] for _, cell in cells})
     # What the same documents became stays, also where another version of a library would convert them otherwise.
-    cells = [(offered, cell) for offered, cell in cells if not _is_from(offer.batch, offered, cell, stored)]
+    cells = [(offered, cell) for offered, cell in given if not _is_from(offer.batch, offered, cell, stored)]
     documents = list(dict.fromkeys(o.document for o, _ in cells if o.document is not None))
     texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
-    rows: dict[str, Row] = {}
-    for offered, cell in cells:
-        place, answer = cell["response_id"], _answer(offered, texts)
-        text = answer["text"] or ""
-        if (before := stored.get(place)) is not None:
-            about = f"model {cell['model']}, trial {cell['trial']}, {origin_of(before, offer.batch)}"
-            refuse_conflict(offered.where, "response", text, before["text"], about)
-        if (earlier := rows.get(place)) is not None:
-            about = f"model {cell['model']}, trial {cell['trial']}, earlier in this import"
-            refuse_conflict(offered.where, "response", text, earlier["text"] or "", about)
-        rows[place] = cell | answer | {"import_batch": offer.batch}
-    new = [row for row in rows.values() if row["text"] != stored.get(row["response_id"], _NOT_THERE)["text"]]
-    report = store(job, "responses", new, n_given, offer.batch)
-    report.notes += _notes(texts, offer.n_left_out, n_unknown)
+    rows = _rows(cells, texts, stored, offer.batch)
+    new = [row for row in rows if row["text"] != stored.get(row["response_id"], _NOT_THERE)["text"]]
+    report = store(job, "responses", new, len({cell["response_id"] for _, cell in given}), offer.batch)
+    report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
     return report
 
 
 _NOT_THERE = {"text": ...}
+
+
+def _rows(
+    cells: Sequence[tuple[Offered, Row]], texts: Mapping[Path, Converted], stored: Mapping[str, Row], batch: str
+) -> list[Row]:
+    """Cells with their answers, unless another answer is stored or stands earlier in the import."""
+    rows: dict[str, Row] = {}
+    for offered, cell in cells:
+        place, answer = cell["response_id"], _answer(offered, texts)
+        text, about = answer["text"] or "", f"model {cell['model']}, trial {cell['trial']}"
+        if (before := stored.get(place)) is not None:
+            about_stored = f"{about}, {origin_of(before, batch)}"
+            refuse_conflict(offered.where, "response", text, before["text"], about_stored)
+        if (earlier := rows.get(place)) is not None:
+            about_earlier = f"{about}, earlier in this import"
+            refuse_conflict(offered.where, "response", text, earlier["text"] or "", about_earlier)
+        rows[place] = cell | answer | {"import_batch": batch}
+    return list(rows.values())
 
 
 def _conversations(reader: Reader, key: Mapping[str, str]) -> dict[str, str]:

@@ -90,7 +90,8 @@ def _verdict_row(
     judge = as_text(given.get("judge")) or IMPORTED
     judge_trial = number_of(where, given, "judge_trial")
     grading = _grading(where, given, benchmark)
-    value = _value(f"{where}, {response['model']} on {_shortened(as_text(given.get('criterion')))!r}", given, grading)
+    criterion = shorten(as_text(given.get("criterion")) or "", _NAMED_CHARS, placeholder=" …")
+    value = _value(f"{where}, {response['model']} on {criterion!r}", given, grading)
     # Verdicts on another wording of the rubric count under a judge configuration of their own.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
@@ -137,10 +138,6 @@ def _value(where: str, given: Given, grading: str) -> float:
         allowed = "true or false, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
         raise ImportRefused(f"{where}: the decision is {said}; a {grading} verdict is {allowed}")
     return value
-
-
-def _shortened(text: str | None) -> str:
-    return shorten(text or "", _NAMED_CHARS, placeholder=" …")
 
 
 def _stated(given: Given) -> list[Any]:

@@ -64,7 +64,21 @@ class VerdictRows:
 
     def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
         """Write what was found in a chunk of a long answer, or the failure that replaces it."""
-        row = _evidence_columns(self.job, self.scope, pending, chunk, reply, evidence)
+        row = {
+            **self.scope.key,
+            **usage_columns(reply),
+            **{name: pending.criterion[name] for name in ("response_id", "task_id", "criterion_id")},
+            "verdict_id": pending.verdict_id,
+            "round": chunk.round_,
+            "chunk_number": chunk.number,
+            "n_chunks": chunk.n_chunks,
+            "first_char": chunk.first_char,
+            "n_chars": len(chunk.text),
+            "status": reply.status if evidence is None else OK,
+            "evidence": None if evidence is None else list(evidence),
+            "run_id": self.job.run_id,
+            "created_at": datetime.now(UTC),
+        }
         self.evidence.add(row, reply, is_failure=evidence is None)
 
 
@@ -107,26 +121,6 @@ def verdict_columns(
         "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None,
         "explanation": verdict.explanation if verdict else None,
-        "run_id": job.run_id,
-        "created_at": datetime.now(UTC),
-    }
-
-
-def _evidence_columns(
-    job: Job, scope: Scope, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None
-) -> dict[str, Any]:
-    return {
-        **scope.key,
-        **usage_columns(reply),
-        **{name: pending.criterion[name] for name in ("response_id", "task_id", "criterion_id")},
-        "verdict_id": pending.verdict_id,
-        "round": chunk.round_,
-        "part_number": chunk.number,
-        "n_parts": chunk.n_chunks,
-        "first_char": chunk.first_char,
-        "n_chars": len(chunk.text),
-        "status": reply.status if evidence is None else OK,
-        "evidence": None if evidence is None else list(evidence),
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }

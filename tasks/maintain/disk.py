@@ -27,16 +27,12 @@ def disk_use(job: Job) -> list[Used]:
     warehouse = Warehouse(job.warehouse)
     of_table = {part.path: f"table {table}" for table in TABLES for part in warehouse.store.standing(table)}
     used: dict[str, Used] = defaultdict(lambda: Used(""))
-    for path in _files(warehouse.root):
+    for path in [Path(folder) / name for folder, _, names in os.walk(warehouse.root) for name in names]:
         what = of_table.get(path) or _head(path, warehouse)
         used[what].what = what
         used[what].n_files += 1
         used[what].n_bytes += _size(path)
     return sorted(used.values(), key=lambda each: (-each.n_bytes, each.what))
-
-
-def _files(root: Path) -> list[Path]:
-    return [Path(folder) / name for folder, _, names in os.walk(root) for name in names]
 
 
 def _head(path: Path, warehouse: Warehouse) -> str:

@@ -9,8 +9,9 @@ A kill at any instant is made good by the next command: what a table needs follo
 are changed after it, and that all is done is noted last.
 """
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -143,34 +144,32 @@ def _answers(work: _Work, found: _Found, omitting: frozenset[str]) -> None:
         text = answer_again(row["text"], list(map(read, work.texts(row))))
         if text is None:
             continue
-        outcome = (OK, None) if text else (EMPTY, NOTHING_SHOWN)
-        length = count_alphanumeric(text) if text else None
-        other = (
-            row | {"text": text or None, "chars_alnum": length} | dict(zip(("status", "error"), outcome, strict=True))
-        )
-        found.change("responses", row, other)
+        if text:
+            other = {"status": OK, "error": None, "text": text, "chars_alnum": count_alphanumeric(text)}
+        else:
+            other = {"status": EMPTY, "error": NOTHING_SHOWN, "text": None, "chars_alnum": None}
+        found.change("responses", row, row | other)
         if not text:
             found.used += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
 
 
 def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, omitting: frozenset[str]) -> None:
-    evidence = _evidence_of(stored, (row["verdict_id"] for row in work.rows))
+    evidence = _evidence_of(stored, [row["verdict_id"] for row in work.rows])
     for row in work.rows:
         omits = row["judge_config_hash"] in omitting
         as_verdict = partial(parse_verdict, grading=row["grading"], omits_think_tag=omits)
         replies = JudgeReplies.of(work.texts(row), as_verdict, partial(parse_evidence, omits_think_tag=omits))
-        parts = evidence.get(row["verdict_id"], [])
-        decided = [part for part in parts if part["status"] == OK]
-        is_lost = replies.lost_evidence([tuple(part["evidence"]) for part in decided])
-        for part, lost in zip(decided, is_lost, strict=True):
-            if lost:
-                other = {"status": PARSE_ERROR, "evidence": None, "error": one_line(replies.cause or "")}
-                found.change("evidence", part, part | other)
-        again = _again(row, replies, any(is_lost), any(part["status"] == PARSE_ERROR for part in parts))
+        chunks = evidence.get(row["verdict_id"], [])
+        decided = [chunk for chunk in chunks if chunk["status"] == OK]
+        is_lost = replies.lost_evidence([tuple(chunk["evidence"]) for chunk in decided])
+        for chunk in itertools.compress(decided, is_lost):
+            other = {"status": PARSE_ERROR, "evidence": None, "error": one_line(replies.cause or "")}
+            found.change("evidence", chunk, chunk | other)
+        again = _again(row, replies, any(is_lost), any(chunk["status"] == PARSE_ERROR for chunk in chunks))
         if again is not None:
             found.change(table_name, row, row | again)
             calls = {reply.call_key for reply in work.replies[row["call"]]}
-            if again["status"] == PARSE_ERROR and not parts and len(calls) > 1:
+            if again["status"] == PARSE_ERROR and not chunks and len(calls) > 1:
                 # It was asked for once more already. Where it was not, the first reply stays, and that is what comes.
                 found.used += [(reply.call_key, reply.attempt) for reply in work.replies[row["call"]]]
 
@@ -178,7 +177,7 @@ def _verdicts(work: _Work, found: _Found, stored: StoredRows, table_name: str, o
 def _again(row: Row, replies: JudgeReplies, has_lost: bool, has_failed: bool) -> Row | None:
     """What of a verdict changes; None if nothing."""
     is_decided = row["status"] in DECIDED
-    # A failed part may be of an earlier try, so it takes no decision away; but it gives none either.
+    # A failed chunk may be of an earlier try, so it takes no decision away; but it gives none either.
     if not is_decided and (has_lost or has_failed):
         return None
     before = Verdict(row["status"], row["value"], row["explanation"] or "") if is_decided else None
@@ -187,21 +186,16 @@ def _again(row: Row, replies: JudgeReplies, has_lost: bool, has_failed: bool) ->
         return None
     if isinstance(outcome, str):
         return {"status": PARSE_ERROR, "value": None, "explanation": None, "error": one_line(outcome)}
-    said = {"status": outcome.status, "value": outcome.value, "explanation": outcome.explanation}
-    return {**said, "error": None}
+    return {"status": outcome.status, "value": outcome.value, "explanation": outcome.explanation, "error": None}
 
 
-def _evidence_of(stored: StoredRows, verdict_ids: Iterable[str]) -> dict[str, list[Row]]:
+def _evidence_of(stored: StoredRows, verdict_ids: list[str]) -> dict[str, list[Row]]:
     """The evidence of some verdicts, those failed too."""
-    stored.lend("asked", _column("verdict_id", list(verdict_ids)))
+    stored.lend("asked", pa.table({"verdict_id": pa.array(verdict_ids, pa.string())}))
     found: dict[str, list[Row]] = defaultdict(list)
     for row in stored.rows("select * from evidence where verdict_id in (select verdict_id from asked)"):
         found[row["verdict_id"]].append(row)
     return found
-
-
-def _column(name: str, values: list[str]) -> pa.Table:
-    return pa.table([pa.array(values, pa.string())], [name])
 
 
 def _control_set(found: _Found, stored: StoredRows) -> None:
@@ -217,7 +211,7 @@ def _on_other_answers(found: _Found, stored: StoredRows) -> None:
     """Remove the verdicts on answers whose text changes, with their evidence; imported ones too."""
     if not found.changes["responses"]:
         return
-    stored.lend("changed", _column("response_id", [key[0] for key in found.changes["responses"]]))
+    stored.lend("changed", pa.table({"response_id": [response_id for (response_id,) in found.changes["responses"]]}))
     for name in ("verdicts", "evidence"):
         for row in stored.rows(f"select * from {name} where response_id in (select response_id from changed)"):
             found.change(name, row, None)

@@ -1,6 +1,7 @@
 """What a run would do and cost."""
 
+from tasks.plan.estimate import in_all
 from tasks.plan.former_templates import former_template_notices
-from tasks.plan.plan import in_all, plan
+from tasks.plan.plan import plan
 
 __all__ = ["former_template_notices", "in_all", "plan"]

@@ -5,13 +5,14 @@ LiteLLM's local tokenizers. What is not known stays None, and the plan says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import sql
 from tasks.config import ORIGINAL, Job
 from tasks.judge import ContextFit, context_fit_of
-from tasks.llm import Prices, Target, batch_prices_of, cost_usd, count_tokens, prices_of
+from tasks.llm import batch_prices_of, prices_of
+from tasks.plan.estimate import COUNTED, Planned, counted_per_prompt, measured_per_call, planned_calls
 from tasks.plan.former_templates import judged_before
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
@@ -31,39 +32,8 @@ from tasks.run import (
 )
 from warehouse import Reader, Warehouse
 
-MEASURED, COUNTED, UNKNOWN = "measured", "counted", "unknown"
-_COUNTED_PROMPTS = 40
-"""So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them.
-
-    `judged_before` says which of a judge's calls repeat verdicts that stand under another template.
-    """
-
-    role: str
-    label: str
-    calls: int
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost_usd: float | None = None
-    basis: str = UNKNOWN
-    note: str = ""
-    judged_before: str = ""
-
-
-@dataclass(frozen=True)
-class _PerCall:
-    """Tokens of a mean call."""
-
-    prompt: float | None = None
-    cached: float | None = None
-    completion: float | None = None
-    basis: str = UNKNOWN
 
 
 def plan(job: Job) -> list[Planned]:
@@ -95,24 +65,18 @@ def plan(job: Job) -> list[Planned]:
     return models + rewording + judges + control
 
 
-def in_all(planned: Sequence[Planned]) -> Planned:
-    """The sum; None where a part is not known."""
-    return Planned(
-        "all", "", sum(each.calls for each in planned), _sum([each.prompt_tokens for each in planned]),
-        _sum([each.completion_tokens for each in planned]), _sum([each.cost_usd for each in planned]), basis="",
-    )  # fmt: skip
-
-
 def _samples(
     job: Job, reader: Reader, label: str, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
 ) -> Planned:
     model = next(model for model in job.settings.models if model.label == label)
     target = target_of(model)
-    per_call = _measured(reader, "responses", "model = ? and model_config_hash = ?", [label, target.config_hash])
+    per_call = measured_per_call(
+        reader, "responses", "model = ? and model_config_hash = ?", [label, target.config_hash]
+    )
     if per_call.prompt is None and cells:
         texts = ["\n".join(text for _, text in conversations[task_id].messages) for task_id, _ in cells]
-        per_call = replace(per_call, prompt=_counted(target, texts), basis=COUNTED)
-    return _planned("sample", label, len(cells), per_call, prices_of(target))
+        per_call = replace(per_call, prompt=counted_per_prompt(target, texts), basis=COUNTED)
+    return planned_calls("sample", label, len(cells), per_call, prices_of(target))
 
 
 def _verdicts(
@@ -124,7 +88,7 @@ def _verdicts(
     to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
-    per_call = _measured(reader, _JUDGE_CALLS, *_identity(judging))
+    per_call = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
     fit = context_fit_of(judging, target)
     calls, prompts = 0, []
     if fit is not None or per_call.prompt is None:
@@ -137,8 +101,8 @@ def _verdicts(
     else:
         calls = sum(each.n_criteria for each in missing)
     if per_call.prompt is None and prompts:
-        per_call = replace(per_call, prompt=_counted(target, prompts), basis=COUNTED)
-    planned = _planned("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
+        per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    planned = planned_calls("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
     unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(scope, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
@@ -152,9 +116,9 @@ def _rewording(job: Job, scope: Scope, reader: Reader) -> Planned:
     assert writer is not None
     target = target_of(writer)
     n_missing = len(unworded_criteria(scope, reader, AUGMENTED))
-    measured = _measured(reader, "criterion_variants", "model = ? and model_config_hash = ?",
+    measured = measured_per_call(reader, "criterion_variants", "model = ? and model_config_hash = ?",
                          [writer.label, target.config_hash])  # fmt: skip
-    return _planned("derive", writer.label, n_missing, measured, prices_of(target))
+    return planned_calls("derive", writer.label, n_missing, measured, prices_of(target))
 
 
 def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversation, text: str) -> list[str]:
@@ -188,39 +152,8 @@ def _control(job: Job, scope: Scope, reader: Reader, judging: Judging) -> Planne
         [*key.values(), job.night],
     )
     calls = max(0, (n_members or job.settings.drift.verdicts) - n_done)
-    measured = _measured(reader, _JUDGE_CALLS, *_identity(judging))
-    return _planned("drift", judging.judge.label, calls, measured, prices_of(judge_target(judging.judge)))
-
-
-def _measured(reader: Reader, table: str, condition: str, identity: list[Any]) -> _PerCall:
-    """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
-    row = reader.rows(
-        f"select avg(prompt_tokens) as prompt, avg(cached_tokens) as cached, avg(completion_tokens) as completion "
-        f"from {table} where {condition} and prompt_tokens > 0",
-        identity,
-    )[0]
-    return _PerCall(**row, basis=MEASURED) if row["prompt"] is not None else _PerCall()
-
-
-def _counted(target: Target, texts: Sequence[str]) -> float:
-    """Mean tokens of some prompts, those counted spread evenly over all."""
-    chosen = texts[:: max(1, len(texts) // _COUNTED_PROMPTS)]
-    return sum(count_tokens(target, text) for text in chosen) / len(chosen)
-
-
-def _planned(role: str, label: str, calls: int, per_call: _PerCall, prices: Prices) -> Planned:
-    if calls == 0:
-        return Planned(role, label, 0, 0, 0, 0.0, MEASURED)
-    missing = []
-    if per_call.prompt is None:
-        missing.append("there is no answer to judge yet")
-    if per_call.completion is None:
-        missing.append("its answers have not been measured yet")
-    if prices.input_usd_per_mtok is None:
-        missing.append("its price is unknown")
-    prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
-    cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
-    return Planned(role, label, calls, prompt, completion, cost, per_call.basis, "; ".join(missing))
+    measured = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
+    return planned_calls("drift", judging.judge.label, calls, measured, prices_of(judge_target(judging.judge)))
 
 
 def _n_criteria(reader: Reader, scope: Scope) -> dict[str, int]:
@@ -234,11 +167,3 @@ def _answers(reader: Reader, response_ids: Sequence[str]) -> dict[str, tuple[str
     """Response -> its task and text."""
     query = "select response_id, task_id, text from responses where list_contains(?, response_id)"
     return {row["response_id"]: (row["task_id"], row["text"]) for row in reader.rows(query, [list(response_ids)])}
-
-
-def _times(calls: int, mean: float | None) -> int | None:
-    return None if mean is None else round(calls * mean)
-
-
-def _sum(values: Sequence[Any]) -> Any:
-    return None if any(value is None for value in values) else sum(values)

@@ -2,19 +2,16 @@
 
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.coverage import coverage
+from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
 from tasks.run.missing_work import (
     PASSING,
-    Judging,
     MissingVerdicts,
     Scope,
-    hash_of_template,
     imported_models,
-    judgings,
     missing_criteria,
     missing_responses,
     missing_verdicts,
     open_scope,
-    template_of,
     unworded_criteria,
     wanted_rubrics,
 )

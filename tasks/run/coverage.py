@@ -8,7 +8,8 @@ import sql
 from tasks.config import Job
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
-from tasks.run.missing_work import Scope, imported_models, judgings, model_hashes, open_scope
+from tasks.run.judgings import judgings
+from tasks.run.missing_work import Scope, imported_models, model_hashes, open_scope
 from warehouse import Reader, Warehouse
 
 
@@ -70,7 +71,6 @@ class _Counted:
 
 
 def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, _Counted]:
-    """What counts for each model label."""
     hashes = model_hashes(job)
     found = {
         model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models

@@ -106,7 +106,10 @@ def _endpoint_notices(limiter: Limiter) -> Iterator[str]:
         if endpoint.stopped is not None:
             yield f"{endpoint.name}: stopped for this run: {endpoint.stopped}"
         if len(endpoint.served) > 1:
-            seen = ", ".join(f"{_served(*who)} {count} times" for who, count in endpoint.served.most_common())
+            seen = ", ".join(
+                f"{model or 'unnamed'}{f' ({fingerprint})' if fingerprint else ''} {count} times"
+                for (model, fingerprint), count in endpoint.served.most_common()
+            )
             yield f"{endpoint.name}: what answered changed within the run: {seen}"
 
 
@@ -209,7 +212,3 @@ def _targets(job: Job) -> Iterator[tuple[str, Target]]:
         yield f"judge {judge.label}", judge_target(judge)
     if job.settings.rubric_writer is not None and AUGMENTED in wanted_rubrics(job):
         yield "rubric_writer", target_of(job.settings.rubric_writer)
-
-
-def _served(model: str | None, fingerprint: str | None) -> str:
-    return f"{model or 'unnamed'}" + (f" ({fingerprint})" if fingerprint else "")

@@ -11,12 +11,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.judge import judge_responses, plan_verdicts
 from tasks.llm.litellm_setup import warm_up as warm_up_libraries
 from tasks.prompts import load_template
 from tasks.rules.quoting import judge_prompt
-from tasks.run.missing_work import Judging
+from tasks.run.judgings import Judging
 from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
 from tests.builders import admitted, criterion, job_on, response, row

@@ -24,7 +24,7 @@ from unittest.mock import patch
 from flows import nightly
 from flows.execution import Execution, execute
 from tasks.aggregate import aggregate
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.hard_subset import select_hard
 from tasks.maintain import compact

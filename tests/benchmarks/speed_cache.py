@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.judge import judge_responses, plan_verdicts
 from tasks.llm.embedded import MODEL
 from tasks.llm.request import Call

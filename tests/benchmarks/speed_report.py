@@ -15,7 +15,7 @@ import duckdb
 from playwright.sync_api import Browser
 
 from tasks.aggregate import aggregate
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report import build
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up

@@ -19,11 +19,12 @@ from flows.execution import execute
 from flows.pipeline import coverage_report
 from tasks.aggregate import aggregate
 from tasks.benchmarks import load_benchmark
-from tasks.config.settings import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.hard_subset import select_hard
 from tasks.judge import plan_verdicts
-from tasks.run.missing_work import judgings
+from tasks.run.judgings import judgings
 from tasks.run.part_writer import target_of
 from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport

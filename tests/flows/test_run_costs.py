@@ -8,7 +8,7 @@ import pytest
 
 from flows.run.outcomes import RUNNING
 from flows.run.run_record import mark_killed, run_row
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply

@@ -45,7 +45,7 @@ def test_a_flow_ends_in_the_state_of_its_outcome_and_gives_its_reports(
     prefect_api: str, tmp_path: Path, outcome: str
 ) -> None:
     from flows.job_flow import job_flow
-    from tasks.config.settings import Job
+    from tasks.config.job import Job
 
     @job_flow(f"ends-{outcome}")
     async def work(job: Job) -> list[StageReport]:
@@ -100,7 +100,7 @@ def test_the_states_of_outcomes_that_are_not_completed_have_names_of_their_own()
 
 def test_a_flow_that_raises_has_failed_and_so_has_the_flow_around_it(prefect_api: str, tmp_path: Path) -> None:
     from flows.job_flow import job_flow
-    from tasks.config.settings import Job
+    from tasks.config.job import Job
 
     @job_flow("raises-inside")
     async def inner(job: Job) -> StageReport:
@@ -123,7 +123,7 @@ def test_a_flow_that_is_cancelled_in_prefect_stops_with_its_stages_and_none_of_t
     from prefect.states import Cancelling
 
     from flows.job_flow import job_flow
-    from tasks.config.settings import Job
+    from tasks.config.job import Job
 
     @job_flow("stopped-stage")
     async def stage(job: Job) -> StageReport:

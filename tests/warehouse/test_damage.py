@@ -15,7 +15,8 @@ import pytest
 from tests.builders import response, row, verdict
 from tests.warehouse.parts import without_models
 from warehouse import Warehouse, WarehouseError
-from warehouse.contracts.tables import COLUMNS, TABLES
+from warehouse.contracts.columns import COLUMNS
+from warehouse.contracts.tables import TABLES
 from warehouse.files.damage import is_database_whole, is_whole, take_notices
 from warehouse.parts.migrations import known_version, version_of
 

@@ -1,15 +1,17 @@
 """Versions of a warehouse: an older one is brought up, a newer one refused, and a database of another code told."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from tests.builders import row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import published, put
-from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated
+from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated, take_notices
 from warehouse.files.atomic import read_sealed
 from warehouse.parts import migrations
 from warehouse.parts.migrations import Migration, known_version, version_of
@@ -89,26 +91,54 @@ def step(number):
             os.kill(os.getpid(), signal.SIGKILL)
     return Migration(number, f"step {number}", apply)
 
-migrations.MIGRATIONS = (*migrations.MIGRATIONS, step(4), step(5))
+migrations.MIGRATIONS = (*migrations.MIGRATIONS, step(5), step(6))
 with Warehouse(sys.argv[1]).writing():
     print("done", flush=True)
 """
 
 
 def test_steps_are_done_in_order_and_one_that_was_cut_off_is_done_again(warehouse: Warehouse, start: Start) -> None:
-    note_version(warehouse.root, 3)
+    note_version(warehouse.root, 4)
     for killed, version, done in (
-        ("in 4", 3, []), ("after 4", 3, ["step-4"]), ("in 5", 4, ["step-4"]), ("after 5", 4, ["step-4", "step-5"]),
-        ("never", 5, ["step-4", "step-5"]), ("in 5", 5, ["step-4", "step-5"]),
+        ("in 5", 4, []), ("after 5", 4, ["step-5"]), ("in 6", 5, ["step-5"]), ("after 6", 5, ["step-5", "step-6"]),
+        ("never", 6, ["step-5", "step-6"]), ("in 6", 6, ["step-5", "step-6"]),
     ):  # fmt: skip
         output, _ = start(STEPS, warehouse.root, killed).communicate()
         assert version == json.loads((warehouse.root / "warehouse.json").read_text(encoding="utf-8"))["version"]
         assert done == sorted(path.name for path in warehouse.root.glob("step-*"))
-        assert ("done\n" if version == 5 else "") == output
+        assert ("done\n" if version == 6 else "") == output
+
+
+def test_version_3_gets_the_names_of_chunks_and_of_sets_of_graders(warehouse: Warehouse) -> None:
+    for number in (1, 2):
+        evidence = row("evidence", verdict_id="v", round=1, chunk_number=number, n_chunks=2, status="ok")
+        warehouse.write("evidence", [evidence | {"evidence": [f"quote {number}"]}])
+    warehouse.write("grader_sets", [row("grader_sets", majority="both", members=["a", "b"])])
+    warehouse.publish()
+    former = {"chunk_number": "part_number", "n_chunks": "n_parts"}
+    for path in (warehouse.root / "parts" / "evidence").glob("*.parquet"):
+        rows = pq.read_table(path)
+        pq.write_table(rows.rename_columns([former.get(name, name) for name in rows.column_names]), path)
+        content_hash = hashlib.sha256(path.read_bytes()).hexdigest()[:24]
+        path.rename(path.with_name(f"{path.name.partition('-')[0]}-{content_hash}.parquet"))
+    (warehouse.root / "parts" / "grader_sets").rename(warehouse.root / "parts" / "grader_panels")
+    (warehouse.root / "parts" / "list.json").unlink()
+    warehouse.database.unlink()
+    note_version(warehouse.root, 3)
+
+    with warehouse.writing():
+        pass
+    warehouse.publish()
+    found = sorted(
+        (each["chunk_number"], each["n_chunks"], each["evidence"]) for each in published(warehouse, "evidence")
+    )
+    assert [(1, 2, ["quote 1"]), (2, 2, ["quote 2"])] == found
+    assert [["a", "b"]] == [each["members"] for each in published(warehouse, "grader_sets")]
+    assert [] == take_notices(warehouse.root)
 
 
 def test_a_warehouse_with_a_run_at_work_is_not_migrated(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    note_version(warehouse.root, 3)
+    note_version(warehouse.root, known_version())
     with warehouse.writing():
         new = Migration(known_version() + 1, "a step")
         monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, new))

@@ -1,6 +1,5 @@
 """Rows that are replaced where they stand: nothing else changes, and what is published follows."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from tests.builders import criterion, response, verdict
 from tests.warehouse.parts import published
 from warehouse import Warehouse, take_notices
-from warehouse.parts import rewriting
+from warehouse.parts import manifest
 
 RESPONSES = [response("t1"), response("t2")]
 
@@ -78,12 +77,12 @@ def test_a_row_in_a_merged_part_can_be_replaced(filled: Warehouse) -> None:
 
 
 def test_a_switch_that_does_not_come_leaves_all_as_it_was(filled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dies(folder: Path, manifest: object) -> None:
+    def dies(*_: object) -> None:
         raise KeyboardInterrupt
 
     (other,) = decisions(0.0, "t1")
     with monkeypatch.context() as patched:
-        patched.setattr(rewriting, "write_manifest", dies)
+        patched.setattr(manifest, "write_manifest", dies)
         with pytest.raises(KeyboardInterrupt):
             filled.rewrite("verdicts", {(other["verdict_id"],): other})
     assert not filled.publish()

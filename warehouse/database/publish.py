@@ -5,45 +5,28 @@ them are built again. Nobody ever holds the published file open for writing, so 
 that opened the old file goes on reading it.
 """
 
-import hashlib
 import shutil
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
-import sql
 from warehouse.contracts.tables import TABLES
 from warehouse.database.build import build
 from warehouse.database.increments import comes_to_the_same, gone_from, missing_in
 from warehouse.database.losses import add_losses, settle
-from warehouse.database.reader import Reader
-from warehouse.database.recovery import PARTS, VERIFIED, listing_of, note_missing_parts, restore_rows, set_aside_damaged
-from warehouse.database.schema import STAMP
+from warehouse.database.published import Published, remember, stamp, what_is_published
+from warehouse.database.recovery import listing_of, note_missing_parts, restore_rows, set_aside_damaged
 from warehouse.files.atomic import sync
 from warehouse.files.damage import is_database_whole, note
 from warehouse.files.errors import WarehouseError
 from warehouse.parts.engine import first_line
-from warehouse.parts.loading import RETRACTED, Names
+from warehouse.parts.loading import Names
 from warehouse.parts.manifest import Part
 from warehouse.parts.migrations import known_version, version_of
 from warehouse.parts.part_list import LIST, Kind, Listing, write_list
 from warehouse.parts.store import PartStore
-
-
-@dataclass(frozen=True)
-class Published:
-    """What a database says of itself: the parts that it took in, and the imports whose retraction it knows."""
-
-    parts: Names
-    retracted: tuple[str, ...]
-
-
-_KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
-"""What published files held when this process last saw them, beside what tells the file: it is replaced, never changed.
-Publishing where there is nothing to publish then costs next to nothing."""
 
 
 class _DamagedCopy(Exception):
@@ -114,10 +97,8 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
     finally:
         _remove_leftovers(database)
     # A new retraction asks for a build from the parts alone, so a copy knows none that the last state did not.
-    if published and is_copy:
-        _KNOWN[database] = _which(database), Published(look.everything, published.retracted)
-    elif not look.standing["retractions"]:
-        _KNOWN[database] = _which(database), Published(look.everything, ())
+    if is_copy or not look.standing["retractions"]:
+        remember(database, Published(look.everything, published.retracted if is_copy and published else ()))
     return True
 
 
@@ -179,62 +160,3 @@ def _remove_leftovers(database: Path) -> None:
     """Remove what unfinished publishing left behind: under the lock, nobody else is building."""
     for leftover in database.parent.glob(f".{database.name}.*.tmp*"):
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-
-
-def what_is_published(database: Path) -> Published | None:
-    """What a database holds; None where it must be rebuilt."""
-    if not database.exists():
-        return None
-    which = _which(database)
-    known = _KNOWN.get(database)
-    if known is not None and known[0] == which:
-        return known[1]
-    try:
-        with Reader(database) as reader:
-            if stamp_of(reader) != stamp():
-                return None
-            published = Published(
-                {(row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}")},
-                tuple(row["import_batch"] for row in reader.rows(RETRACTED)),
-            )
-    except (WarehouseError, duckdb.Error):
-        # A damaged or foreign file is no source; the parts are.
-        return None
-    _KNOWN[database] = which, published
-    return published
-
-
-def is_damaged(database: Path) -> bool:
-    """Whether a published database is damaged; one that other code published is merely to be rebuilt."""
-    if not database.exists() or is_database_whole(database):
-        return False
-    try:
-        with Reader(database) as reader:
-            return stamp_of(reader) == stamp()
-    except (WarehouseError, duckdb.Error):
-        return True
-
-
-def _which(database: Path) -> tuple[Any, ...]:
-    """What distinguishes one published file, for the code that runs, from another."""
-    status = database.stat()
-    return stamp(), status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def stamp() -> str:
-    """Changes when a contract, a model or DuckDB (whose hashes are keys) does.
-
-    A database from before parts were verified has another one, since its rows may be those of a damaged part.
-    """
-    tables = sorted(TABLES.values(), key=lambda table: table.name)
-    texts = [duckdb.__version__, VERIFIED, *(table.text for table in tables), *(model.text for model in sql.models())]
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-def stamp_of(reader: Reader) -> str | None:
-    """The stamp that a database was published with; None where it carries none."""
-    try:
-        found = reader.value(f"select stamp from {STAMP}")
-    except duckdb.CatalogException:
-        return None
-    return str(found)

@@ -5,7 +5,8 @@ from pathlib import Path
 import duckdb
 
 import sql
-from warehouse.contracts.tables import COLUMNS, TABLES
+from warehouse.contracts.columns import COLUMNS
+from warehouse.contracts.tables import TABLES
 from warehouse.parts.current_rows import definition
 from warehouse.parts.engine import engine, quoted
 

@@ -10,6 +10,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -25,8 +26,8 @@ from warehouse.parts.manifest import (
     Part,
     generation_folder,
     read_manifest,
+    replace_parts,
     standing_parts,
-    switched,
     write_manifest,
 )
 from warehouse.parts.merging import merge
@@ -47,6 +48,26 @@ class Compacted:
     parts_after: int
     bytes_before: int
     bytes_after: int
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """What compacting a warehouse came to: its tables, and the database file, rebuilt if it was too wasteful."""
+
+    tables: tuple[Compacted, ...]
+    is_rebuilt: bool
+    database_bytes_before: int
+    database_bytes_after: int
+
+    @property
+    def parts_before(self) -> int:
+        """Parts of all tables before."""
+        return sum(table.parts_before for table in self.tables)
+
+    @property
+    def parts_after(self) -> int:
+        """Parts of all tables that stand now."""
+        return sum(table.parts_after for table in self.tables)
 
 
 def compact(
@@ -81,15 +102,10 @@ def _compact(
     _delete_replaced(folder, manifest, published, grace_s)
     _remove_leftovers(folder, manifest)
     before = standing_parts(folder)
-    into = generation_folder(folder, manifest.generation + 1)
     runs = list(_runs(before, large_rows))
-    merged = [(run, merge(connection, table, run, into)) for run in runs]
-    if merged:
-        sync(into)
-        sync(folder)
-        write_manifest(folder, switched(manifest, folder, merged, published))
+    merged = replace_parts(folder, runs, partial(merge, connection, table), published)
     replaced = {part.name for run in runs for part in run}
-    after = [*(part for part in before if part.name not in replaced), *(part for _, part in merged)]
+    after = [*(part for part in before if part.name not in replaced), *merged]
     return Compacted(table.name, len(before), len(after), _bytes(before), _bytes(after))
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import duckdb
 
 import sql
-from warehouse.contracts.tables import COLUMNS, DECIDED_STATUSES, Table
+from warehouse.contracts.columns import COLUMNS
+from warehouse.contracts.tables import DECIDED_STATUSES, Table
 from warehouse.parts.engine import quoted
 
 BATCH = "import_batch"

@@ -9,12 +9,12 @@ It is sealed by its own hash and has a copy, which is written first and stands i
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from warehouse.files.atomic import Unsound, read_sealed, write_sealed
+from warehouse.files.atomic import Unsound, read_sealed, sync, write_sealed
 from warehouse.files.errors import WarehouseError
 
 MANIFEST = "manifest.json"
@@ -142,20 +142,44 @@ def counted_as_published(parts: Iterable[Part], published: set[str]) -> set[str]
     return {part.name for part in parts if part.name in published or (part.replaces and part.replaces <= published)}
 
 
-def switched(
-    manifest: Manifest, folder: Path, merged: Iterable[tuple[Sequence[Part], Part]], published: set[str]
-) -> Manifest:
-    """The manifest after a switch. The one before is left as it is."""
-    switched = Manifest(manifest.generation + 1, dict(manifest.merged), dict(manifest.retired))
-    for run, part in merged:
-        replaces: set[str] = set()
+def replace_parts(
+    folder: Path,
+    runs: Sequence[Sequence[Part]],
+    write: Callable[[Sequence[Part], Path], Part],
+    published: Collection[str] = (),
+    *,
+    changes_rows: bool = False,
+) -> list[Part]:
+    """Write one new part for each run of parts, and switch the table to the new parts by one rename of the manifest.
+
+    A kill leaves the table as it was or as it is to be. The old files stay for the time of grace, and compaction
+    deletes them. `published` are the names of parts that the database holds: it then need not take in a new part with
+    the same rows. With `changes_rows` it knows none of them, so the next publishing rebuilds it. The caller holds the
+    publish lock.
+    """
+    if not runs:
+        return []
+    manifest = read_manifest(folder)
+    manifest.generation += 1
+    into = generation_folder(folder, manifest.generation)
+    made = [(run, write(run, into)) for run in runs]
+    sync(into)
+    sync(folder)
+    for run, part in made:
+        rewrites = {name for old in run for name in old.rewrites}
+        if changes_rows:
+            rewrites |= {name for old in run for name in (old.name, *old.replaces)}
         for old in run:
-            # A merged part that the database does not know by its own name is known by those that it replaced.
-            replaces |= {old.name} if old.name in published or not old.replaces else old.replaces
-            switched.merged.pop(old.name, None)
-            switched.retired[str(old.path.relative_to(folder))] = time.time()
-        switched.merged[part.name] = {
-            "generation": switched.generation, "n_rows": part.n_rows, "replaces": sorted(replaces),
-            "rewrites": sorted(frozenset().union(*(old.rewrites for old in run))),
+            manifest.merged.pop(old.name, None)
+            manifest.retired[str(old.path.relative_to(folder))] = time.time()
+        manifest.merged[part.name] = {
+            "generation": manifest.generation, "n_rows": part.n_rows, "rewrites": sorted(rewrites),
+            "replaces": [] if changes_rows else sorted({name for old in run for name in _known_as(old, published)}),
         }  # fmt: skip
-    return switched
+    write_manifest(folder, manifest)
+    return [part for _, part in made]
+
+
+def _known_as(part: Part, published: Collection[str]) -> Collection[str]:
+    """The names by which a database knows a part's rows: its own, or those of the parts that were merged into it."""
+    return {part.name} if part.name in published or not part.replaces else part.replaces

@@ -1,9 +1,11 @@
 """Merging a run of parts into one: the rows that stand, in their order, a little of them in memory at a time."""
 
 import hashlib
+import itertools
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -34,13 +36,15 @@ def merge(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[P
     return rewritten(table, parts, folder, _given_way(connection, table, parts))
 
 
-def rewritten(table: Table, parts: Sequence[Part], folder: Path, gone: Mapping[str, pa.Array]) -> Part:
-    """Write the rows of parts as one part, save those at the places that are gone (by the name of the part)."""
-    return write_part(table, _rows(table, parts, gone), folder, parts[-1].moment)
-
-
-def write_part(table: Table, pieces: Iterator[pa.Table], folder: Path, moment: str) -> Part:
-    """Write rows as one part into a folder, under a moment and the hash of its bytes."""
+def rewritten(
+    table: Table,
+    parts: Sequence[Part],
+    folder: Path,
+    gone: Mapping[str, pa.Array],
+    others: Sequence[Mapping[str, Any]] = (),
+) -> Part:
+    """Write the rows of parts as one part, without those at the places `gone` (by the part's name), with `others`."""
+    pieces = itertools.chain(_rows(table, parts, gone), [pa.Table.from_pylist(others, schema=table.schema)])
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     n_rows = 0
@@ -52,7 +56,7 @@ def write_part(table: Table, pieces: Iterator[pa.Table], folder: Path, moment: s
         sync(temporary)
         with temporary.open("rb") as written:
             content_hash = hashlib.file_digest(written, "sha256").hexdigest()[:HASH_HEX]
-        name = f"{moment}-{content_hash}.parquet"
+        name = f"{parts[-1].moment}-{content_hash}.parquet"
         temporary.replace(folder / name)
     finally:
         temporary.unlink(missing_ok=True)

@@ -4,14 +4,19 @@ A step may be cut off at any instant and is then done again, so it must come to 
 published database is no part of the version: it is rebuilt whenever the code that builds it has changed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
+from warehouse.contracts.tables import TABLES
 from warehouse.files.atomic import Unsound, read_sealed, write_sealed
-from warehouse.files.damage import note
+from warehouse.files.damage import is_whole, note
 from warehouse.files.errors import WarehouseError
+from warehouse.parts.manifest import Part, replace_parts, standing_parts
+from warehouse.parts.merging import rewritten
 from warehouse.parts.part_list import noted_version
 
 FILE = "warehouse.json"
@@ -26,6 +31,27 @@ class Migration:
     apply: Callable[[Path], None] | None = None
 
 
+def _rename(root: Path) -> None:
+    parts = root / "parts"
+    former = {"part_number": "chunk_number", "n_parts": "n_chunks"}
+
+    def write(run: Sequence[Part], into: Path) -> Part:
+        rows = pq.read_table(run[0].path)
+        named = rows.rename_columns([former.get(name, name) for name in rows.column_names])
+        # Without a key by today's names no row of the old part is taken over as it is.
+        return rewritten(TABLES["evidence"], run, into, {}, named.to_pylist())
+
+    # A damaged part is left for publishing to set aside.
+    old = [
+        [part]
+        for part in standing_parts(parts / "evidence")
+        if is_whole(part.path) and not former.keys().isdisjoint(pq.read_schema(part.path).names)
+    ]
+    replace_parts(parts / "evidence", old, write, changes_rows=True)
+    if (parts / "grader_panels").is_dir():
+        (parts / "grader_panels").replace(parts / "grader_sets")
+
+
 MIGRATIONS = (
     Migration(2, "Parts may be merged (parts/<table>/manifest.json) and imports retracted; older code knows neither."),
     Migration(
@@ -33,6 +59,7 @@ MIGRATIONS = (
         "Single responses may be removed, with their verdicts; the parts that should be there are listed "
         "(parts/list.json); small files show their own damage; warehouse.json names the parser that read the replies.",
     ),
+    Migration(4, "Evidence is numbered by chunk (chunk_number, n_chunks); graders that vote are grader_sets.", _rename),
 )
 """All steps, in their order; version 1 has no file that says so."""
 

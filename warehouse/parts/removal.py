@@ -4,8 +4,7 @@ A row in `removals` leaves out the response and all that rests on it, as far as 
 made of the cell later stands. A text may be too large to be read, so the parts that hold it are rewritten at once.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -13,12 +12,11 @@ import pyarrow as pa
 
 import sql
 from warehouse.contracts.tables import TABLES, Table
-from warehouse.files.atomic import sync
 from warehouse.files.damage import refuse_damaged
 from warehouse.files.errors import WarehouseError
 from warehouse.parts.current_rows import BY_MOMENT, REMOVALS, is_removed, view_parts
 from warehouse.parts.engine import engine, first_line
-from warehouse.parts.manifest import Part, generation_folder, read_manifest, switched, write_manifest
+from warehouse.parts.manifest import replace_parts
 from warehouse.parts.merging import rewritten
 from warehouse.parts.store import PartStore
 
@@ -63,22 +61,12 @@ def clean(store: PartStore, published: set[str]) -> int:
             gone = _places(connection, store, table)
             dirty = [part for part in store.standing(table.name) if part.name in gone]
             refuse_damaged(part.path for part in dirty)
-            if dirty:
-                _rewrite(table, folder, dirty, gone, published)
+            replace_parts(
+                folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone), published
+            )
         except (OSError, pa.ArrowException, duckdb.Error) as error:
             raise WarehouseError(f"{folder}: cannot be rewritten: {first_line(error)}") from error
     return len(dirty)
-
-
-def _rewrite(
-    table: Table, folder: Path, parts: Sequence[Part], gone: Mapping[str, pa.Array], published: set[str]
-) -> None:
-    manifest = read_manifest(folder)
-    into = generation_folder(folder, manifest.generation + 1)
-    made = [([part], rewritten(table, [part], into, gone)) for part in parts]
-    sync(into)
-    sync(folder)
-    write_manifest(folder, switched(manifest, folder, made, published))
 
 
 def _places(connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table) -> dict[str, pa.Array]:

@@ -6,7 +6,6 @@ kill leaves all of it as it was or as it is to be. What is published does not kn
 rebuilds.
 """
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,19 +17,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.contracts.tables import TABLES, Table
-from warehouse.files.atomic import sync
 from warehouse.files.damage import refuse_damaged
 from warehouse.files.errors import WarehouseError
 from warehouse.parts.current_rows import definition, standing_order, view_parts
 from warehouse.parts.engine import engine, first_line
-from warehouse.parts.manifest import Manifest, Part, generation_folder, read_manifest, standing_parts, write_manifest
-from warehouse.parts.merging import by_contract, write_part
+from warehouse.parts.manifest import Part, replace_parts
+from warehouse.parts.merging import rewritten
 from warehouse.parts.store import PartStore
 
 Row = dict[str, Any]
 Changes = Mapping[tuple[Any, ...], Row | None]
 """Key of a row -> what takes its place, None for nothing."""
-_BATCH_ROWS = 16_384
 
 
 @dataclass(frozen=True)
@@ -77,53 +74,23 @@ def rewrite(store: PartStore, table_name: str, changes: Changes) -> None:
         WarehouseError: a part cannot be read, or the disk refuses; all stays as it is.
     """
     table, folder = TABLES[table_name], store.root / table_name
-    if not changes:
-        return
     try:
-        manifest = read_manifest(folder)
-        into = generation_folder(folder, manifest.generation + 1)
-        old_parts = [part for part in standing_parts(folder) if _holds(table, part, changes)]
-        refuse_damaged(part.path for part in old_parts)
-        new = [(part, _rewritten(table, part, changes, into)) for part in old_parts]
-        if not new:
-            return
-        sync(into)
-        sync(folder)
-        switched = Manifest(manifest.generation + 1, dict(manifest.merged), dict(manifest.retired))
-        for old, part in new:
-            switched.merged.pop(old.name, None)
-            switched.retired[str(old.path.relative_to(folder))] = time.time()
-            switched.merged[part.name] = {
-                "generation": switched.generation, "n_rows": part.n_rows, "replaces": [],
-                "rewrites": sorted({old.name, *old.replaces, *old.rewrites}),
-            }  # fmt: skip
-        write_manifest(folder, switched)
+        found = {part: keys for part in store.standing(table_name) if (keys := _changed_keys(table, part, changes))}
+        refuse_damaged(part.path for part in found)
+
+        def write(run: Sequence[Part], into: Path) -> Part:
+            keys = found[run[0]]
+            others = [row for key in keys.values() if (row := changes[key]) is not None]
+            return rewritten(table, run, into, {run[0].name: pa.array(keys)}, others)
+
+        replace_parts(folder, [[part] for part in found], write, changes_rows=True)
     except (OSError, pa.ArrowException) as error:
         raise WarehouseError(f"{folder}: cannot be rewritten: {first_line(error)}") from error
 
 
-def _holds(table: Table, part: Part, changes: Changes) -> bool:
+def _changed_keys(table: Table, part: Part, changes: Changes) -> dict[int, tuple[Any, ...]]:
+    """The keys in a part whose rows change, by their place in it."""
     with pq.ParquetFile(part.path) as file:
-        return any(
-            key in changes
-            for batch in file.iter_batches(_BATCH_ROWS, columns=list(table.key))
-            for key in _keys(table, pa.Table.from_batches([batch]))
-        )
-
-
-def _rewritten(table: Table, part: Part, changes: Changes, into: Path) -> Part:
-    def pieces() -> Iterator[pa.Table]:
-        with pq.ParquetFile(part.path) as file:
-            for batch in file.iter_batches(_BATCH_ROWS):
-                rows = by_contract(table, pa.Table.from_batches([batch]))
-                keys = _keys(table, rows)
-                yield rows.filter(pa.array([key not in changes for key in keys]))
-                others = [row for key in keys if (row := changes.get(key)) is not None]
-                if others:
-                    yield pa.Table.from_pylist(others, schema=table.schema)
-
-    return write_part(table, pieces(), into, part.moment)
-
-
-def _keys(table: Table, rows: pa.Table) -> list[tuple[Any, ...]]:
-    return list(zip(*(rows[column].to_pylist() for column in table.key), strict=True))
+        batches = file.iter_batches(columns=list(table.key)) if changes else ()
+        keys = (key for batch in batches for key in zip(*(batch[name].to_pylist() for name in table.key), strict=True))
+        return {place: key for place, key in enumerate(keys) if key in changes}

@@ -4,8 +4,8 @@ with searched as (
     select
         verdict_id,
         round,
-        part_number,
-        n_parts,
+        chunk_number,
+        n_chunks,
         first_char,
         status,
         evidence
@@ -13,9 +13,9 @@ with searched as (
     -- An answer that was split again, after the judge found a chunk too long,
     -- is there in both ways.
     qualify
-        n_parts = last_value(n_parts) over (
+        n_chunks = last_value(n_chunks) over (
             partition by verdict_id, round
-            order by created_at, n_parts
+            order by created_at, n_chunks
             rows between unbounded preceding and unbounded following
         )
 )
@@ -27,8 +27,8 @@ select
     criteria.title,
     verdicts.status as verdict,
     searched.round,
-    searched.part_number,
-    searched.n_parts,
+    searched.chunk_number,
+    searched.n_chunks,
     searched.first_char,
     searched.status,
     array_to_string(searched.evidence, ' | ') as evidence
@@ -46,4 +46,4 @@ where
     or len(searched.evidence) > 0
 order by
     verdicts.model, verdicts.task_id, verdicts.judge, criteria.position,
-    verdicts.verdict_id, searched.round, searched.part_number
+    verdicts.verdict_id, searched.round, searched.chunk_number

@@ -1,24 +1,24 @@
 -- Judges and people in one of their repetitions, and the majorities of several.
 --
 -- built as: table
--- depends on: temp.judges, grader_panels
+-- depends on: temp.judges, grader_sets
 with majorities as (
     -- Those that the configuration names.
     select
-        grader_panels.benchmark,
-        hash('configured', grader_panels.benchmark, majority) as grader_id,
+        grader_sets.benchmark,
+        hash('configured', grader_sets.benchmark, majority) as grader_id,
         majority as grader,
         list_transform(
             any_value(members), lambda m: replace(m, ' (as binary)', '')
         ) as members,
         list_sort(list_distinct(flatten(list(revision_ids)))) as revision_ids,
         if(bool_and(grading = 'ternary'), 'ternary', 'binary') as grading
-    from grader_panels
+    from grader_sets
     left join temp.judges
         on
-            grader_panels.benchmark = judges.benchmark
+            grader_sets.benchmark = judges.benchmark
             and list_contains(members, judges.grader)
-    group by grader_panels.benchmark, majority
+    group by grader_sets.benchmark, majority
     union all
     -- All judges of a data-set revision, where there are at least three; else
     -- with those whose verdicts were imported.
@@ -39,7 +39,7 @@ with majorities as (
     where
         has_voice
         and (benchmark, 'majority') not in (
-            select (benchmark, majority) from grader_panels
+            select (benchmark, majority) from grader_sets
         )
         and (benchmark, 'majority') not in (
             select (benchmark, grader) from temp.judges

@@ -8,11 +8,11 @@ with found as (
         verdict_id,
         list({
             round: "round",
-            chunk: part_number,
-            of: n_parts,
+            chunk: chunk_number,
+            of: n_chunks,
             status: status,
             found: evidence
-        } order by "round", part_number) as chunks
+        } order by "round", chunk_number) as chunks
     from evidence
     where
         benchmark = $benchmark

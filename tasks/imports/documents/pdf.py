@@ -1,10 +1,10 @@
 """PDF to Markdown: pdfplumber reads words, tables and links with their places."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tasks.imports.documents.converted import Converted, DocumentRefused
 from tasks.imports.documents.layout import Line, Word, lines_of, markdown_of
@@ -85,9 +85,13 @@ def _lines(page: "Page") -> Iterator[Line]:
     """The lines and tables of a page; a table stands where its first word is drawn."""
     drawn = page.extract_words(use_text_flow=True, x_tolerance_ratio=_SPACE_RATIO)
     words = [{**word, "text": text} for word in drawn if (text := _cleaned(word["text"]))]
-    links = [link for link in page.hyperlinks if link.get("uri")]
+    links = [
+        (link["uri"], (link["x0"], link["top"], link["x1"], link["bottom"]))
+        for link in page.hyperlinks
+        if link.get("uri")
+    ]
     for word in words:
-        word["uri"] = next((link["uri"] for link in links if _is_in(word, _box(link))), None)
+        word["uri"] = next((uri for uri, box in links if _is_in(word, box)), None)
     tables = [] if len(page.edges) > _MOST_EDGES else [table for table in page.find_tables() if _holds(table, words)]
     homes = [next((n for n, table in enumerate(tables) if _is_in(word, table.bbox)), None) for word in words]
     seen: set[int] = set()
@@ -124,10 +128,6 @@ def _cell(words: Sequence[Word]) -> str:
     return text.replace("|", "\\|")
 
 
-def _box(place: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    return place["x0"], place["top"], place["x1"], place["bottom"]
-
-
 def _is_in(word: Word, box: tuple[float, float, float, float]) -> bool:
     """Whether the middle of a word is in a box."""
     x0, top, x1, bottom = box
@@ -141,11 +141,7 @@ def _cleaned(text: str) -> str:
 
 
 def _n_unreadable(text: str) -> int:
-    """How many characters of a text could not be read.
-
-    Raises:
-        DocumentRefused: so many that the text says nothing.
-    """
+    """How many characters of a text could not be read."""
     n_unreadable = text.count("\ufffd")
     if n_unreadable > _MOST_UNREADABLE * sum(not char.isspace() for char in text):
         raise DocumentRefused("its fonts do not say which letters they show; print it to PDF from its source again")

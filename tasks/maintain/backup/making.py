@@ -81,8 +81,8 @@ def backup(job: Job, folder: Path, *, must_verify: bool = False) -> StageReport:
     made_at = datetime.now(UTC)
     try:
         with file_lock(folder / _LOCK, wait=False), warehouse.writing():
-            last = _last(folder)
-            copies = _Copies(folder, {kept.path: kept for kept in last.files} if last else {}, must_verify)
+            last = read_record(folder).files if (folder / NAME).exists() else ()
+            copies = _Copies(folder, {kept.path: kept for kept in last}, must_verify)
             ledger = read_all_files(warehouse.root / LEDGER, lambda source: _ledger_file(copies, source))
             files = [*ledger, *_parts(warehouse, copies)]
             for sub in {(folder / kept.stored_as).parent for kept in files}:
@@ -108,10 +108,6 @@ def _refuse(warehouse: Warehouse, folder: Path) -> None:
     is_ours = any((folder / name).exists() for name in (NAME, _LOCK))
     if folder.exists() and not is_ours and any(folder.iterdir()):
         raise UsageError(f"{folder}: holds files that are not a backup; name an empty folder")
-
-
-def _last(folder: Path) -> Record | None:
-    return read_record(folder) if (folder / NAME).exists() else None
 
 
 def _ledger_file(copies: _Copies, source: Path) -> Kept:

@@ -35,9 +35,10 @@ def restore(job: Job, folder: Path) -> StageReport:
         with warehouse.alone():
             _refuse_filled(warehouse.root)
             stage = warehouse.root / _STAGE
-            _refuse_other(stage, record)
             if not (stage / RECORD).exists():
                 _stage(folder, record, stage)
+            elif read_record(stage) != record:
+                raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
             _put_in_place(stage, warehouse.root)
             warehouse.publish()
             (stage / RECORD).unlink()
@@ -62,11 +63,6 @@ def _refuse_filled(root: Path) -> None:
 
 
 _HOLD_NOTHING = (_STAGE, VERSION_FILE, "living")
-
-
-def _refuse_other(stage: Path, record: Record) -> None:
-    if (stage / RECORD).exists() and read_record(stage) != record:
-        raise UsageError(f"{stage.parent}: another backup was being restored here; empty the folder first")
 
 
 def _stage(folder: Path, record: Record, stage: Path) -> None:

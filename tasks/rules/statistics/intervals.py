@@ -55,7 +55,6 @@ def mean_intervals(
     *,
     level: float = 0.95,
     resamples: int = RESAMPLES,
-    seed: int = SEED,
     drawn: Draws | None = None,
 ) -> Floats:
     """Intervals of the means of figures over their tasks.
@@ -66,7 +65,7 @@ def mean_intervals(
         values: shape (n_tasks, n_figures), NaN where a task does not count for a figure.
         level: nominal coverage.
         drawn: draws of these tasks, shape (n_resamples, n_tasks), such as the columns of these tasks from the draws
-            of a whole task set; made from `resamples` and `seed` when absent. A resample without any task of a figure
+            of a whole task set; `resamples` new ones when absent. A resample without any task of a figure
             is left out for it.
 
     Returns:
@@ -74,9 +73,7 @@ def mean_intervals(
     """
     counted = ~np.isnan(values)
     counts = counted.astype(np.float64)
-    return ratio_intervals(
-        np.where(counted, values, 0.0), counts, level=level, resamples=resamples, seed=seed, drawn=drawn
-    )
+    return ratio_intervals(np.where(counted, values, 0.0), counts, level=level, resamples=resamples, drawn=drawn)
 
 
 def ratio_intervals(
@@ -85,7 +82,6 @@ def ratio_intervals(
     *,
     level: float = 0.95,
     resamples: int = RESAMPLES,
-    seed: int = SEED,
     drawn: Draws | None = None,
 ) -> Floats:
     """Intervals of pooled shares: the sum of numerators by the sum of denominators over tasks.
@@ -101,7 +97,7 @@ def ratio_intervals(
     Returns:
         Shape (n_figures, 2), NaN for a figure with too few tasks that differ (`FEWEST_OTHERS`).
     """
-    weights = (draws(len(numerators), resamples, seed) if drawn is None else drawn).astype(np.float32, copy=False)
+    weights = (draws(len(numerators), resamples) if drawn is None else drawn).astype(np.float32, copy=False)
     each = _each(numerators, denominators)
     enough = np.flatnonzero(n_differing(each) >= FEWEST_OTHERS)
     found = np.full((numerators.shape[1], 2), np.nan)
@@ -159,8 +155,8 @@ def few_to_rest_on(values: Floats) -> NDArray[np.bool_]:
     return np.asarray((counted < SMALL) | (n_differing(values) < FEW_OTHERS), dtype=np.bool_)
 
 
-def repeated_interval(scores: Sequence[float], level: float = 0.95) -> tuple[float, float, float] | None:
-    """Mean, low and high of an evaluation that was repeated, by Student's t with one degree of freedom fewer.
+def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | None:
+    """Mean, low and high (95 %) of a repeated evaluation, by Student's t with one degree of freedom fewer.
 
     Args:
         scores: one score a repetition.
@@ -172,5 +168,5 @@ def repeated_interval(scores: Sequence[float], level: float = 0.95) -> tuple[flo
     if n < 2:
         return None
     mean, spread = float(np.mean(scores)), float(np.std(scores, ddof=1))
-    half = float(student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0))) * spread / math.sqrt(n)
+    half = float(student_quantile(0.975, np.asarray(n - 1.0))) * spread / math.sqrt(n)
     return mean, mean - half, mean + half

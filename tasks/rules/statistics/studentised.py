@@ -50,14 +50,14 @@ class Studentised:
         low = self.ratio - self.error * np.clip(above, least, np.maximum(widest, least))
         return low, self.ratio + self.error * np.clip(-below, least, np.maximum(widest, least))
 
-    def p_values(self, zero: float = 0.0) -> Floats:
-        """For each figure the smallest error, one minus the level, at which its interval leaves `zero` out.
+    def p_values(self) -> Floats:
+        """For each figure the smallest error, one minus the level, at which its interval leaves 0 out.
 
-        An interval that ends within `TOUCHES` of the figure's distance from zero does not leave it out.
+        An interval that ends within `TOUCHES` of the figure's distance from 0 does not leave it out.
         """
-        off = (1.0 - TOUCHES) * np.abs(self.ratio - zero) / self.error
+        off = (1.0 - TOUCHES) * np.abs(self.ratio) / self.error
         by_bootstrap = np.array([
-            _two_sided(steps if ratio > zero else -steps[::-1], each)
+            _two_sided(steps if ratio > 0 else -steps[::-1], each)
             for steps, ratio, each in zip(self.steps, self.ratio, off, strict=True)
         ])  # fmt: skip
         by_widest = student_two_sided(off / WIDEST, self.n_counted - 1.0)

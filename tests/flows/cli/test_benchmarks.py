@@ -18,7 +18,7 @@ from flows.run.config import load_job
 from tasks.aggregate import aggregate
 from tasks.benchmarks import OWN_FOLDERS, benchmark_names, load_benchmark
 from tasks.compare.leaderboard import Choice, leaderboard
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.dataset.source import source_of
 from tasks.rules.errors import UsageError
 from tests.tasks.aggregate.test_cookbook import small_world

@@ -14,7 +14,7 @@ from flows.cli.look.status import since_moment
 from flows.cli.main import main
 from flows.cli.operate.doctor_checks import examine
 from flows.execution import Execution
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply

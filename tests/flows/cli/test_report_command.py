@@ -15,7 +15,7 @@ import yaml
 import flows.report
 from flows.cli.main import main
 from flows.report import _Pages, _Server
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report import Written
 
 

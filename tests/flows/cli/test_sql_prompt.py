@@ -27,7 +27,8 @@ from flows.cli.main import main
 from tests.builders import row
 from tests.flows.conftest import PRBENCH, PROJECT
 from warehouse import Warehouse
-from warehouse.contracts.tables import COLUMNS, TABLES
+from warehouse.contracts.columns import COLUMNS
+from warehouse.contracts.tables import TABLES
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.run_record import run_row
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.rules.errors import UsageError
 from tests.builders import at, job_on
 from warehouse import Warehouse

@@ -55,7 +55,7 @@ def small_world(seed: int) -> dict[str, list[dict[str, Any]]]:
     ]
     evidence = [
         row("evidence", verdict_id=verdicts[0]["verdict_id"], response_id=verdicts[0]["response_id"], task_id="t00",
-            criterion_id="t00-c0", round=1, part_number=1, n_parts=1, first_char=0, n_chars=9, status="ok",
+            criterion_id="t00-c0", round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok",
             evidence=["It says so."])
     ]  # fmt: skip
     return rows | {

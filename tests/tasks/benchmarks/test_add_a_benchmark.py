@@ -16,7 +16,7 @@ from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks import benchmarks
 from tasks.aggregate import aggregate
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.imports import import_verdicts
 from tests.builders import write_jsonl
 from tests.faults.answers import Answer

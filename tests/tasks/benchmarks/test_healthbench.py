@@ -13,7 +13,8 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.benchmarks.base import RowError
 from tasks.benchmarks.healthbench import META_MODEL, parse_row
-from tasks.config.settings import Dataset, Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Dataset, Settings
 from tasks.dataset.source import with_revision
 from tasks.imports import import_responses, import_verdicts
 from tasks.rules.errors import PipelineError

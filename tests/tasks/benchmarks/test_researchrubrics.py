@@ -16,7 +16,8 @@ from tasks.check.check import check
 from tasks.compare import Question, compare
 from tasks.compare.leaderboard import Choice, leaderboard
 from tasks.compare.people import against_people
-from tasks.config.settings import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.drift import choose_control_set, drifted, judge_control_set
 from tasks.rules.statistics.control import Drifted
 from tasks.run.stage_report import StageReport

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.aggregate import aggregate
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.exports import export_tables, import_tables
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tasks.assemble.assemble import assemble
 from tasks.check.check import check
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.exports import export_labelling
 from tasks.exports.labelling import spread
 from tasks.imports import import_responses, import_verdicts

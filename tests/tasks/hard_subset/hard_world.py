@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tests.builders import admitted, criterion, job_on, response, row, verdict, write_jsonl
 from warehouse import Warehouse
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.hard_subset import select_hard
 from tasks.hard_subset.stability import overlap_rows
 from tasks.hard_subset.universe import Universe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.dataset.foreign_files import NotInside, open_inside
 from tasks.exports import export_tables, import_tables
 from tasks.imports import import_responses

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.imports import import_responses, retract
 from tasks.imports.documents import converting
 from tasks.imports.naming import pattern_of

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.imports import import_responses, import_verdicts, retract
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError

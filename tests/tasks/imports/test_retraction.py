@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.imports import import_responses, import_verdicts, retract
 from tasks.rules.errors import UsageError
 from tests.builders import good_row, job_on, write_jsonl

@@ -14,8 +14,9 @@ import pytest
 import tiktoken
 
 from tasks.benchmarks import load_benchmark
+from tasks.config.job import Job
 from tasks.config.operations import Drift
-from tasks.config.settings import Job, Settings
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.drift import choose_control_set, judge_control_set
 from tasks.imports import import_responses, retract
@@ -25,9 +26,10 @@ from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target
 from tasks.maintain.reread import reread
-from tasks.plan.plan import Planned, plan
+from tasks.plan.estimate import Planned
+from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
-from tasks.run.missing_work import judgings
+from tasks.run.judgings import judgings
 from tasks.run.part_writer import PartWriter
 from tasks.run.stage_report import StageReport
 from tests.builders import row, write_jsonl
@@ -165,7 +167,7 @@ class World:
 
     def evidence(self, criterion: str) -> list[dict[str, Any]]:
         verdict_id = self.verdicts()[criterion]["verdict_id"]
-        return self.rows(f"select * from evidence where verdict_id = '{verdict_id}' order by round, part_number")
+        return self.rows(f"select * from evidence where verdict_id = '{verdict_id}' order by round, chunk_number")
 
     def prompts(self) -> list[str]:
         return list(map(prompt_of, self.server.book))
@@ -210,12 +212,12 @@ def test_what_stands_in_the_last_paragraph_of_a_long_report_decides(done: World)
 
 
 def test_every_character_is_in_one_part_for_each_criterion_and_every_prompt_leaves_room(done: World) -> None:
-    n_parts = len(done.searches("Says 7 "))
-    assert n_parts > 2
+    n_chunks = len(done.searches("Says 7 "))
+    assert n_chunks > 2
     for number in range(CRITERIA):
         assert "".join(map(text_in, done.searches(f"Says {number} "))) == REPORT
-    assert len(done.searches()) == n_parts * CRITERIA
-    assert {row["attempts"] for row in done.verdicts().values()} == {n_parts + 1}
+    assert len(done.searches()) == n_chunks * CRITERIA
+    assert {row["attempts"] for row in done.verdicts().values()} == {n_chunks + 1}
     assert all(len(done.judge.encoding.encode(prompt)) <= CONTEXT * 3 // 4 for prompt in done.prompts())
 
 
@@ -253,14 +255,14 @@ def test_all_criteria_ask_about_a_part_before_the_next_one_and_the_first_of_them
 
 def test_the_evidence_of_every_part_is_stored(done: World) -> None:
     rows = done.evidence("Says 7")
-    n_parts = len(done.searches("Says 7 "))
+    n_chunks = len(done.searches("Says 7 "))
 
-    assert [row["part_number"] for row in rows] == list(range(1, n_parts + 1))
+    assert [row["chunk_number"] for row in rows] == list(range(1, n_chunks + 1))
     assert "".join(REPORT[row["first_char"] : row["first_char"] + row["n_chars"]] for row in rows) == REPORT
-    assert [row["evidence"] for row in rows] == [[]] * (n_parts - 1) + [[PROOF]]
-    assert {(row["round"], row["n_parts"], row["status"]) for row in rows} == {(1, n_parts, "ok")}
+    assert [row["evidence"] for row in rows] == [[]] * (n_chunks - 1) + [[PROOF]]
+    assert {(row["round"], row["n_chunks"], row["status"]) for row in rows} == {(1, n_chunks, "ok")}
     assert all(row["prompt_tokens"] > 0 for row in rows)
-    assert done.rows("select count(*) as n from evidence") == [{"n": n_parts * CRITERIA}]
+    assert done.rows("select count(*) as n from evidence") == [{"n": n_chunks * CRITERIA}]
 
 
 def test_evidence_goes_with_an_import_that_is_taken_back(done: World, tmp_path: Path) -> None:
@@ -285,16 +287,16 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     failed = world.verdicts()["Says 7"]
     assert (failed["status"], failed["value"], failed["attempts"]) == ("parse_error", None, 3)
     assert failed["error"].startswith("chunk 2 of ")
-    assert [(row["part_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")] == [
+    assert [(row["chunk_number"], row["status"], row["evidence"]) for row in world.evidence("Says 7")] == [
         (1, "ok", []), (2, "parse_error", None),
     ]  # fmt: skip
 
     is_well.append(True)
     before = len(world.prompts())
     assert judged(world.job()).failures == {}
-    n_parts = len(world.searches("Says 6 "))
+    n_chunks = len(world.searches("Says 6 "))
     assert world.verdicts()["Says 7"]["status"] == "met"
-    assert [part_in(prompt) for prompt in world.prompts()[before:]] == [*range(2, n_parts + 1), 0]
+    assert [part_in(prompt) for prompt in world.prompts()[before:]] == [*range(2, n_chunks + 1), 0]
     assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
 
 
@@ -320,7 +322,7 @@ def test_a_part_whose_reply_an_earlier_parser_misread_is_asked_for_again_alone(w
     statuses = {name: row["status"] for name, row in world.verdicts().items()}
     assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "parse_error", "Says 4": "partial"}
     assert "evidence" in world.verdicts()["Says 7"]["error"]
-    assert (2, "parse_error") in [(row["part_number"], row["status"]) for row in world.evidence("Says 7")]
+    assert (2, "parse_error") in [(row["chunk_number"], row["status"]) for row in world.evidence("Says 7")]
 
     assert judged(world.job()).failures == {}
     assert world.verdicts()["Says 7"]["status"] == "met"
@@ -332,7 +334,7 @@ def test_no_verdict_is_on_disk_before_its_evidence(tmp_path: Path) -> None:
     warehouse, ledger = Warehouse(tmp_path), Ledger(tmp_path / "ledger")
     first = PartWriter(warehouse, "evidence", ledger)
     writer = PartWriter(warehouse, "verdicts", ledger, first)
-    first.add(row("evidence", verdict_id="v", round=1, part_number=1, n_parts=1), Reply("ok"), is_failure=False)
+    first.add(row("evidence", verdict_id="v", round=1, chunk_number=1, n_chunks=1), Reply("ok"), is_failure=False)
     writer.add(row("verdicts", verdict_id="v"), Reply("ok"), is_failure=False)
     assert warehouse.store.standing("evidence") == []
     writer.flush()
@@ -397,9 +399,9 @@ def test_a_judge_of_unknown_context_says_itself_what_is_too_long(world: World) -
     assert world.verdicts()["Says 7"]["status"] == "met"
     refused = [entry for entry in world.server.entries if entry.status == 400]
     assert len(refused) == sum(criterion_in(prompt_of(entry.request)).startswith("Says 0") for entry in refused) <= 3
-    stored = world.rows("select n_parts, count(*) as n from evidence where status = 'ok' group by all")
+    stored = world.rows("select n_chunks, count(*) as n from evidence where status = 'ok' group by all")
     (found,) = stored
-    assert found["n"] == found["n_parts"] * CRITERIA
+    assert found["n"] == found["n_chunks"] * CRITERIA
 
 
 def test_a_request_that_leaves_no_room_is_a_failure_that_says_what_to_set(world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.replies import MOST_TEXT_BYTES
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved

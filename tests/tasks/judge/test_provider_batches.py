@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job, Limits
+from tasks.config.job import Job
+from tasks.config.settings import Limits
 from tasks.llm.ledger.submissions import Submissions
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks import load_benchmark
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.plan.former_templates import former_template_notices
 from tasks.plan.plan import plan
-from tasks.run.missing_work import Judging, judgings
+from tasks.run.judgings import Judging, judgings
 from tests.builders import job_on
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import job_on, response

@@ -10,7 +10,7 @@ import pytest
 from flows.cli.main import main
 from flows.execution import Execution, execute
 from tasks.aggregate import aggregate
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.imports import import_verdicts
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.file_lists import Damaged

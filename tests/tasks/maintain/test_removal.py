@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flows.cli.main import main
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.exports import export_tables, import_tables
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.compact import tidy

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.ledger.pruning import prune
 from tasks.maintain.reread import reread
 from tasks.rules import rereading
@@ -256,7 +256,8 @@ import os, signal, sys
 from pathlib import Path
 from tasks.maintain.reread import reread
 from tests.builders import job_on
-import warehouse.parts.rewriting as rewriting, warehouse.parts.migrations as migrations, warehouse.files.atomic as files
+import warehouse.parts.manifest as manifest, warehouse.parts.migrations as migrations
+import warehouse.parts.rewriting as rewriting
 at = int(sys.argv[2])
 seen = 0
 def counted(real):
@@ -270,8 +271,8 @@ def counted(real):
                 found = real(*given)
         return found
     return wrapped
-rewriting.write_manifest = counted(rewriting.write_manifest)
-rewriting.write_part = counted(rewriting.write_part)
+manifest.write_manifest = counted(manifest.write_manifest)
+rewriting.rewritten = counted(rewriting.rewritten)
 migrations.write_sealed = counted(migrations.write_sealed)
 reread(job_on("sample", Path(sys.argv[1])))
 print("done", flush=True)

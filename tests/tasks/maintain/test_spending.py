@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.batches.collecting import BatchOutcome
 from tasks.llm.batches.runner import Batching
 from tasks.llm.ledger.entries import Entry

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.spend import spend_in

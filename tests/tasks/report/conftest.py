@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from flows.report import write_report
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.dataset import with_revision
 from tests.sharing import shared_folder
 from tests.tasks.report.browser import browsing

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.benchmark_index import REVISION, write_benchmark_index
 from tests.builders import admitted, criterion, job_on
 from tests.tasks.report.browser import PHONE, Visit, visiting

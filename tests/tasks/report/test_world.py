@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tests.tasks.report.made_up.attacks import ATTACKS
 from tests.tasks.report.made_up.contenders import (
     CONTENDERS,

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job, Settings
+from tasks.config.job import Job
+from tasks.config.settings import Settings
 from tasks.dataset.source import with_revision
 from tasks.rules.errors import UsageError
 from tasks.run.coverage import coverage

@@ -14,7 +14,7 @@ from tasks.llm.live.gateway import Gateway
 from tasks.llm.replies import Reply
 from tasks.llm.request import Prices
 from tasks.rules.verdict import Verdict, reminder
-from tasks.run.missing_work import Judging
+from tasks.run.judgings import Judging
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import Behaviour, Calling, call_to, failed, then
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.report import write_report
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import _labelled, open_edition
 from tests.tasks.report.made_up.contenders import NIGHTS
 from warehouse import Warehouse

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.addresses import criterion_key, entry_key, judging_key, task_key
 from tests.tasks.report.drilldown.drilled import Row, data, files
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS, PEOPLE

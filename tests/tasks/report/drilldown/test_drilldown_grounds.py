@@ -28,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     searched = verdict(answer, asked, 1.0, judge="searcher")
     rewritten = {"criterion_id": "other words", "content_hash": "other"}
     other = verdict(answer, rewritten, 0.0, judge="rewriter")
-    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": answer["response_id"], "n_parts": 2}
+    part = {"verdict_id": searched["verdict_id"], "task_id": "t1", "response_id": answer["response_id"], "n_chunks": 2}
     store(job, {
         "verdicts": [searched, other],
         "criterion_variants": [
@@ -36,9 +36,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 original_id=asked["criterion_id"], original_hash=asked["content_hash"], **rewritten),
         ],
         "evidence": [
-            row("evidence", **part, round=1, part_number=2, status="ok", evidence=QUOTES),
-            row("evidence", **part, round=1, part_number=1, status="ok", evidence=[]),
-            row("evidence", **part | {"n_parts": 1}, round=2, part_number=1, status="parse_error", evidence=None),
+            row("evidence", **part, round=1, chunk_number=2, status="ok", evidence=QUOTES),
+            row("evidence", **part, round=1, chunk_number=1, status="ok", evidence=[]),
+            row("evidence", **part | {"n_chunks": 1}, round=2, chunk_number=1, status="parse_error", evidence=None),
         ],
     })  # fmt: skip
     drill(job, folder / "site")

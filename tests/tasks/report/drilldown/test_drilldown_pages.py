@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.addresses import task_key
 from tests.tasks.report.browser import PHONE, Visit, visiting
 from tests.tasks.report.drilldown.drilled import data

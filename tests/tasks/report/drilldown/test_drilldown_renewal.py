@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.addresses import criterion_key, entry_key, task_address, task_key
 from tasks.report.drilldown import task_files
 from tasks.report.drilldown.task_files import Renewed

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.benchmarks.prbench import BENCHMARK
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tests.builders import job_on, write_jsonl
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, difficulty, run_of

@@ -14,14 +14,15 @@ from unittest.mock import patch
 from tasks.aggregate import aggregate
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
 from tasks.rules.identity import IMPORTED
 from tasks.rules.records import Criterion, Task
 from tasks.rules.statistics.intervals import draws
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.missing_work import judgings, model_hashes
+from tasks.run.judgings import judgings
+from tasks.run.missing_work import model_hashes
 from tests.builders import at, job_on, row, write_jsonl
 from tests.tasks.report.drilldown.drilled import tiny_job
 from tests.tasks.report.made_up.attacks import Taint

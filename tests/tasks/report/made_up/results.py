@@ -9,7 +9,7 @@ from typing import Any
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.text.characters import count_alphanumeric
-from tasks.run.missing_work import Judging
+from tasks.run.judgings import Judging
 from tests.builders import row
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, OUTSIDER, Contender, decides, is_met, run_of, tokens_of

@@ -17,14 +17,15 @@ from tasks.alerts.alert import Alert
 from tasks.alerts.findings import drops
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.drift import drifted
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics.intervals import draws
-from tasks.run.missing_work import judgings, model_hashes
+from tasks.run.judgings import judgings
+from tasks.run.missing_work import model_hashes
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.made_up.data import Names, job_for, write_data

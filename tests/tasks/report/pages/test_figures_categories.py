@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.drawing.specification import specification
 from tasks.report.pages.categories import CATEGORIES as PAGE

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tasks.benchmarks.prbench import SEVERITIES
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.ingest.ingest import ingest
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.drawing.specification import specification

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages.hard import HARD as PAGE
 from tests.builders import admitted, at, row

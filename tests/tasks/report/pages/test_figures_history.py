@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Plot
 from tasks.report.drawing.specification import specification

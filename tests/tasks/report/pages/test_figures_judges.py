@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages.judges import JUDGES as PAGE
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, PEOPLE

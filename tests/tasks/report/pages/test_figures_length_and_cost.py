@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.drawing.specification import specification
 from tasks.report.pages.lengths import LENGTHS as PAGE

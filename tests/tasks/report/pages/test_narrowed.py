@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flows.report import write_report
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices

@@ -11,7 +11,7 @@ import pytest
 
 from flows.nightly_changes import changes
 from flows.report import write_report
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.pages.notices import Notice, notices
 from tasks.report.pages.overview import facts

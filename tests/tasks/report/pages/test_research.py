@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tasks.benchmarks.base import Benchmark
-from tasks.config.settings import Job
+from tasks.config.job import Job
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.wording import formula, score_word, words
 from tasks.report.pages import PAGES

@@ -1,0 +1,79 @@
+"""Judgings: each configured judge with its template, grading and trial, which make its verdicts its own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.benchmarks.base import Benchmark
+from tasks.config import Job, Judge
+from tasks.prompts import load_evidence_template, load_template
+from tasks.rules.errors import UsageError
+from tasks.rules.evidence import WORDING
+from tasks.rules.identity import template_hash
+from tasks.run.part_writer import judge_target
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A judge with everything that makes its verdicts its own.
+
+    With `evidence_template`, answers that are too long for the judge are searched for evidence chunk by chunk; without,
+    they are a failure (`context_length`).
+    """
+
+    judge: Judge
+    judge_config_hash: str
+    template: str
+    template_hash: str
+    grading: str
+    judge_trial: int
+    evidence_template: str | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns that identify the judging on a verdict."""
+        return {
+            "judge": self.judge.label,
+            "judge_config_hash": self.judge_config_hash,
+            "template_hash": self.template_hash,
+            "grading": self.grading,
+            "judge_trial": self.judge_trial,
+        }
+
+
+def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
+    """Every configured judge in every judge trial."""
+    found = []
+    for judge in job.settings.judges:
+        grading = judge.grading or benchmark.grading
+        template = template_of(judge, benchmark)
+        evidence = _evidence_template(template, benchmark)
+        words, config = hash_of_template(template, benchmark), judge_target(judge).config_hash
+        found += [
+            Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)
+        ]
+    return found
+
+
+def hash_of_template(template: str, benchmark: Benchmark) -> str:
+    """The identity of a judge's template, with whatever else it reads for the benchmark."""
+    evidence = _evidence_template(template, benchmark)
+    return template_hash(template) if evidence is None else template_hash(template, evidence, *WORDING)
+
+
+def _evidence_template(template: str, benchmark: Benchmark) -> str | None:
+    """The template for the chunks of a long answer that goes with a judge's template; None where answers stay whole."""
+    name = benchmark.evidence_template
+    return None if name is None else load_evidence_template(name, template)
+
+
+def template_of(judge: Judge, benchmark: Benchmark) -> str:
+    """The text of a judge's template.
+
+    Raises:
+        UsageError: there is no such template, or the benchmark is not graded that way.
+    """
+    grading = judge.grading or benchmark.grading
+    if grading not in benchmark.gradings:
+        known = " or ".join(benchmark.gradings)
+        raise UsageError(f"judge {judge.label}: {benchmark.name} is graded {known}, not {grading}")
+    return load_template(judge.template, benchmark.gradings[grading])
