@@ -33,7 +33,7 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[M
         ]
 
 
-def missing_work(
+def criteria_to_judge(
     job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> tuple[Scope, list[dict[str, Any]], dict[str, Conversation]]:
     """The scope, the criteria of some responses without a verdict, and the conversations of their tasks."""
@@ -51,7 +51,7 @@ async def judge_responses(
     `place` is the batch's among all; see `CriterionJudge.judge` for the order of the calls.
     """
     context = run_context_of(job)
-    scope, criteria, conversations = missing_work(job, judging, response_ids, retry_failed=retry_failed)
+    scope, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
     gateway, target = context.gateway("judge", judging.judge.label), judge_target(judging.judge)
     own_columns = {"source": "judged", "import_batch": None}

@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.config import Job
 from tasks.judge.context_fit import context_fit_of
-from tasks.judge.judge import missing_work
+from tasks.judge.judge import criteria_to_judge
 from tasks.judge.judge_call import judge_call
 from tasks.judge.verdict_rows import verdict_id_of
 from tasks.llm import Batching, Call, Outcome, Target
@@ -24,7 +24,7 @@ async def judge_by_provider_batches(
     others, which no batch can hold; `judge_responses` makes them.
     """
     context, target = run_context_of(job), judge_target(judging.judge)
-    _, missing, conversations = missing_work(job, judging, response_ids, retry_failed=retry_failed)
+    _, missing, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judging.judge.label)
     calls = [] if is_held_back else list(_whole_calls(judging, target, missing, conversations))
     limiter = context.limiters["judge"]
