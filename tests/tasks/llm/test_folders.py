@@ -3,7 +3,9 @@
 import ast
 from pathlib import Path
 
-LLM = Path(__file__).parents[3] / "tasks" / "llm"
+import tasks.llm
+
+LLM = Path(tasks.llm.__file__).parent
 LEVELS = ({"transport"}, {""}, {"ledger", "limits"}, {"batches", "live"})
 """Lowest first; the empty name stands for the modules beside the folders."""
 
