@@ -28,29 +28,14 @@ from warehouse import Warehouse
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run the full pipeline: each stage does only what is missing."""
     async with open_run_context(job):  # one budget for sampling and judging
-        return [
-            await ingest_flow(job),
-            await assemble_flow(job),
-            await sample_flow(job, retry_failed),
-            *await _derived(job, retry_failed),
-            await judge_flow(job, retry_failed),
-            *await _concluded(job),
-        ]
+        return [*await _evaluated(job, retry_failed), *await _concluded(job)]
 
 
 @job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
     async with open_run_context(job):
-        reports = [
-            await ingest_flow(job),
-            await assemble_flow(job),
-            await sample_flow(job, retry_failed),
-            *await _derived(job, retry_failed),
-            await judge_flow(job, retry_failed),
-            await drift_flow(job),
-            *await _concluded(job),
-        ]
+        reports = [*await _evaluated(job, retry_failed), await drift_flow(job), *await _concluded(job)]
     # The ledger's file can be compacted when this run does not write to it any more.
     return [*reports, await compact_flow(job, only_if_needed=True)]
 
@@ -102,6 +87,17 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
         _, line = explained(error)
         report = StageReport("fill", notes=[f"{label} failed"], warnings=[f"{label}: {line}"], has_failed=True)
         return [await log_stage(job, report)]
+
+
+async def _evaluated(job: Job, retry_failed: bool) -> list[StageReport]:
+    """All stages up to the verdicts."""
+    return [
+        await ingest_flow(job),
+        await assemble_flow(job),
+        await sample_flow(job, retry_failed),
+        *await _derived(job, retry_failed),
+        await judge_flow(job, retry_failed),
+    ]
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:

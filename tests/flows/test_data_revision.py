@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.cli.common.options import Context
 from flows.cli.compare.diff_question import question_of
 from flows.cli.main import main
 from flows.run.arguments import Arguments
@@ -107,3 +108,11 @@ def test_a_comparison_is_about_the_revision_that_was_ingested(tmp_path: Path, fi
     job = job_of(tmp_path, f"{{source: {file}, prompts: {prompts}, splits: [finance]}}")
     question = question_of(job, ["x", "y"], None, score=None, is_hard=False, vintage=None)
     assert question.revision == job.data.revision
+
+
+def test_a_command_that_asks_several_questions_asks_them_all_about_one_revision(tmp_path: Path, file: Path) -> None:
+    job_of(tmp_path, f"{{source: {file}}}")
+    context = Context(Arguments(config=tmp_path / "night.yaml"), as_json=False, is_verbose=False)
+    at_first_use = context.job.data.revision
+    write_jsonl(file, [good_row("b")])
+    assert context.job.data.revision == at_first_use

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ class Context:
     as_json: bool
     is_verbose: bool
 
-    @property
+    @cached_property
     def job(self) -> "Job":
         """The job of this command; the configuration is read here."""
         from flows.run.config import load_job
