@@ -26,9 +26,9 @@ SHOWN = {
     "tasks": ("tasks.html", DESKTOP, False),
     "task": ("#changed_tasks a", DESKTOP, False),
 }
-"""Picture -> its page (or a link on the overview that leads to it), the window size, and whether it is dark."""
+"""Picture -> its page (or the link on the overview that leads there), the window size, whether it is dark."""
 SHEETS = {"pages": (DESKTOP, 5, 330), "phone": ((PHONE[0], 3 * PHONE[1] // 2), 5, 175)}
-"""Sheet of all pages -> the window size of each screenshot, how many are in a row, and the width of each."""
+"""Sheet of all pages -> the window of each screenshot, how many are in a row, and how wide each is."""
 _QUALITY = 55
 _SHEET = """<!doctype html><style>
     body {{ margin: 0; width: {width}px; font: 13px system-ui, sans-serif; background: #fff; }}
