@@ -12,20 +12,10 @@ from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
 
-_SMALL = (
-    "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most common value: "
-    "its interval (in the table) may cover less than 95 %."
-)
 _FEW = (
     "A hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most "
     "common value: its interval (in the table) may cover less than 95 %."
 )
-_HOLLOW = (
-    "A hollow dot is based on fewer than 50 tasks, or on fewer than 10 that differ from the most common value: its "
-    "interval may cover less than 95 %."
-)
-
-
 _MOST_DOTS = 8
 """So many labels have dots with their intervals below each other; more are a map."""
 Draw = Callable[[Rows], list[Plot]]
@@ -161,30 +151,30 @@ CATEGORIES = Page(
         SEVERITIES,
         _breakdown(
             Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
-            f"Mean $score on the tasks of each topic, the easiest topic first. {_SMALL}",
+            f"Mean $score on the tasks of each topic, the easiest topic first. {_FEW}",
         ),
         _breakdown(
             Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
             "Mean $score by the kind of decision that the task asks about; a task with several labels counts under "
-            f"each. {_SMALL}",
+            f"each. {_FEW}",
         ),
         _breakdown(
             Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways",
             "Economic pathway", as_heat,
             "Mean $score by the economic consequence of the decision; a task with several labels counts under "
-            f"each. {_SMALL}",
+            f"each. {_FEW}",
         ),
         _breakdown(
             Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
-            f"Mean $score on questions asked by experts and by laypeople, with 95 % intervals. {_HOLLOW}",
+            f"Mean $score on questions asked by experts and by laypeople, with 95 % intervals. {_FEW}",
         ),
         _breakdown(
             Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
-            f"Mean $score by the number of user turns; only the last answer is judged. {_SMALL}",
+            f"Mean $score by the number of user turns; only the last answer is judged. {_FEW}",
         ),
         _breakdown(
             Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
-            by_references, f"Mean $score on tasks with and without reference texts. {_HOLLOW}",
+            by_references, f"Mean $score on tasks with and without reference texts. {_FEW}",
         ),
     ),
     n_chosen=6,

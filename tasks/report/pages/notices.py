@@ -13,13 +13,14 @@ _NAMED = 4
 """So many names stand in a notice; of the others it says how many they are."""
 _GRAVE_SHARE = 0.1
 """Where more than this of the answers or verdicts failed, what is left may not be like what is lost."""
+Level = Literal["bad", "warn", "good"]
 
 
 @dataclass(frozen=True)
 class Notice:
     """One thing to know: how grave it is, what it is, and the page that shows more."""
 
-    level: Literal["bad", "warn", "good"]
+    level: Level
     text: str
     link: str
 
@@ -114,18 +115,12 @@ def _quality(edition: Edition) -> Iterable[Notice]:
         text = f"Refused by the checks and left out of all scores: {_count(facts['n_refused'], 'task')}."
         yield Notice("warn", text, "data.html")
     failed = edition.rows("last_checks")
-    if grave := [row for row in failed if row["severity"] != "warn"]:
-        text = (
-            f"Failed data checks (policy fail or quarantine), {_count(len(grave), 'check')}: {_some(_checks(grave))}."
-        )
-        yield Notice("bad", text, "data.html")
-    if slight := [row for row in failed if row["severity"] == "warn"]:
-        text = f"Failed data checks (warnings), {_count(len(slight), 'check')}: {_some(_checks(slight))}."
-        yield Notice("warn", text, "data.html")
-
-
-def _checks(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
+    kinds: tuple[tuple[Level, str], ...] = (("bad", "policy fail or quarantine"), ("warn", "warnings"))
+    for level, policy in kinds:
+        rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
+        if names := [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]:
+            text = f"Failed data checks ({policy}), {_count(len(names), 'check')}: {_some(names)}."
+            yield Notice(level, text, "data.html")
 
 
 def _coverage(edition: Edition) -> Iterable[Notice]:
