@@ -111,7 +111,7 @@ def _title(name: str) -> str:
 
 def _says(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
-        return "No answer has been judged in full here yet."
+        return "No response has been judged in full yet."
     score = score_word(load_benchmark(name).primary_score.score_name) if name in benchmark_names() else "score"
     return f"The first {_MOST} places on each split by mean {score}, judged by {rows[0]['judge']}."
 

@@ -76,7 +76,7 @@ def _common(edition: Edition) -> Mapping[str, Any]:
     """What every page says."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
-    narrowed = f", of it {edition.narrowed_to} alone" if edition.narrowed_to else ""
+    narrowed = f", only {edition.narrowed_to}" if edition.narrowed_to else ""
     return {
         "heading": edition.benchmark.title,
         "pages": (*PAGES, *NAVIGATED),

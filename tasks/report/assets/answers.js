@@ -33,7 +33,7 @@ const answers = {
   side({ name, entry, answer }, isAsText) {
     const heading = make("h3", {}, make("span", { class: "letter" }, name), ` ${entry.label}`);
     if (!answer) {
-      return make("article", { class: "answer" }, heading, make("p", { class: "empty" }, "No answer in this trial."));
+      return make("article", { class: "answer" }, heading, make("p", { class: "empty" }, "No response in this trial."));
     }
     return make("article", { class: "answer", "data-side": name }, heading, this.facts(answer), this.body(answer, isAsText));
   },
@@ -56,15 +56,15 @@ const answers = {
 
   body(answer, isAsText) {
     const notes = answer.degraded
-      ? [make("p", { class: "notice warn" }, "Made with the fall-back parameters, after the configured ones had failed.")]
+      ? [make("p", { class: "notice warn" }, "Made with fallback parameters, because the configured ones failed.")]
       : [];
     if (answer.status !== "ok") {
-      const cause = make("strong", {}, `No answer: ${verdicts.word(answer.status)}.`);
+      const cause = make("strong", {}, `No response: ${verdicts.word(answer.status)}.`);
       return [...notes, make("p", { class: "notice bad" }, cause, ` ${answer.error ?? ""}`)];
     }
     if (isAsText) return [...notes, make("div", { class: "exact" }, answer.text)];
     if (answer.html === null) {
-      const why = "Shown as text: it is too long, or nested too deep, to be set as Markdown.";
+      const why = "Shown as plain text: too long or too deeply nested to be shown as Markdown.";
       return [...notes, make("p", { class: "says" }, why), make("div", { class: "exact" }, answer.text)];
     }
     const body = make("div", { class: "markdown" });

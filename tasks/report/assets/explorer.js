@@ -144,9 +144,9 @@ const explorer = {
       const shade = Math.max(0, Math.min(10, Math.round(value * 10)));
       return make("td", { class: `score heat-${shade}`, "data-model": model.key }, value.toFixed(2).replace("-", "−"));
     }
-    if (!bounds) return make("td", { class: "score none", "data-model": model.key, title: "no answer" }, written.missing);
+    if (!bounds) return make("td", { class: "score none", "data-model": model.key, title: "no response" }, written.missing);
     const [low, high] = bounds.map((bound) => bound.toFixed(2).replace("-", "−"));
-    const title = `not complete: between ${low} and ${high}`;
+    const title = `incomplete: between ${low} and ${high}`;
     return make("td", { class: "score none", "data-model": model.key, title }, `${low} to ${high}`);
   },
 

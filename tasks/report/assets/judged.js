@@ -68,7 +68,7 @@ const judged = {
     ].filter(Boolean).join(" · ");
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Judge"),
       sides.map((side) => make("th", { scope: "col" }, make("span", { class: "letter" }, side.name), ` ${side.entry.label}, trial ${side.trial}`))));
-    const nobody = make("tbody", {}, make("tr", {}, make("td", { colspan: 3, class: "empty" }, "Nobody has judged these answers yet.")));
+    const nobody = make("tbody", {}, make("tr", {}, make("td", { colspan: 3, class: "empty" }, "These responses have not been judged yet.")));
     document.getElementById("criteria").replaceChildren(head,
       ...(judges.length ? [] : [nobody]), ...shown.map((each) => this.group(each, sides, asked)));
   },
@@ -130,7 +130,7 @@ const judged = {
     if (!/^[0-9a-f]+$/.test(id)) return null;
     const where = `response_id = '${id}' and starts_with(sha256(criterion_id), '${criterion.key}')`;
     return make("tr", {}, make("td", { colspan: 1 + sides.length }, make("details", { class: "query" },
-      make("summary", {}, `All that is stored of it (${side.name})`),
+      make("summary", {}, `Everything stored about this criterion (${side.name})`),
       make("pre", { tabindex: 0 }, `prbench sql --format json "from verdict_details where ${where}"`))));
   },
 
@@ -138,7 +138,7 @@ const judged = {
     const of = (side, judging) => side.section?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
     const rows = judgings.map((judging) => ({ judging, found: sides.map((side) => of(side, judging)) }))
       .filter(({ found }) => found.some(Boolean));
-    const titles = ["Score", "Points", "Decided"].concat(sides.length === 2 ? ["Score", "Points", "Decided", "B less A"] : []);
+    const titles = ["Score", "Points", "Decided"].concat(sides.length === 2 ? ["Score", "Points", "Decided", "B minus A"] : []);
     const names = make("tr", {}, make("td", {}), sides.map((side) => make("th", { colspan: 3, scope: "colgroup" }, `${side.name} · ${side.entry.label}`)),
       sides.length === 2 ? make("td", {}) : null);
     document.getElementById("points").replaceChildren(

@@ -37,7 +37,7 @@ const search = {
     filters.fill("severity", this.criteria.map((criterion) => criterion.severity));
     filters.fill("trial", entries.flatMap((entry) => entry.trials.map(String)));
     const select = filters.form().elements.status;
-    select.append(make("option", { value: "undecided" }, "could not be decided"));
+    select.append(make("option", { value: "undecided" }, "any failure"));
     Object.values(statuses).forEach((status) => select.append(make("option", { value: status }, verdicts.word(status))));
   },
 

@@ -53,8 +53,10 @@ def literal(value: Any) -> str:
     match value:
         case None:
             return "null"
-        case bool() | int() | float():
+        case bool() | int():
             return str(value).lower()
+        case float():  # with an exponent: without one it would be a decimal, which charts do not take for a number
+            return f"{value!r}" if "e" in repr(value) else f"{value!r}e0"
         case Rows():
             return value.literal
         case list() | tuple():

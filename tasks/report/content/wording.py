@@ -42,9 +42,9 @@ def words(benchmark: Benchmark) -> dict[str, str]:
 
 def _explained(benchmark: Benchmark) -> str:
     """What the words of the primary score's formula mean."""
-    half = " (half of what is met in part)" if "ternary" in benchmark.gradings else ""
-    sums = "positive those above 0"
+    half = " (half the weight of those partly met)" if "ternary" in benchmark.gradings else ""
+    sums = "positive is the sum of all weights above 0"
     if "negative" in formula(benchmark.primary_score):
-        sums += " and negative those below 0"
+        sums += " and negative the sum of all weights below 0"
     clipped = " A mean below 0 counts as 0." if benchmark.primary_score.clips_mean else ""
-    return f"points add up the weights of what is met{half}, {sums}.{clipped}"
+    return f"points is the sum of the weights of the criteria that are met{half}; {sums}.{clipped}"

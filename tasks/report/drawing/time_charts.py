@@ -84,7 +84,7 @@ def control(rows: Rows) -> alt.TopLevelMixin:
     """A judge's agreement with its first verdicts night by night, beside what was to be expected.
 
     A short line stands in each night where the control limit is; where the agreement is below it, or below the
-    configured bar, the dot is a red triangle.
+    configured minimum, the dot is a red triangle.
     """
     nights = alt.Scale(type="band", padding=0.1, domain=names_in_order(rows, "night"))
     lowest, _ = range_of(rows, "agreement", "lower_limit", "min_agreement", "centre")
@@ -102,7 +102,7 @@ def control(rows: Rows) -> alt.TopLevelMixin:
     ]
     dots = dated.encode(y=up, tooltip=tips)
     return alt.layer(
-        _across(base, "min_agreement", "configured bar", nights),
+        _across(base, "min_agreement", "configured minimum", nights),
         _across(base, "lower_limit", "control limit", nights),
         _across(base, "centre", "expected", nights),
         dated.mark_line(aria=False).encode(y=up),
@@ -120,7 +120,7 @@ def _across(base: alt.Chart, column: str, what: str, nights: alt.Scale) -> alt.C
         y=alt.Y(f"{column}:Q", title="Agreement"),
         strokeDash=alt.StrokeDash(
             "what:N", title=None, legend=alt.Legend(orient="top", symbolType="stroke", symbolSize=300, columns=3),
-            scale=alt.Scale(domain=["expected", "control limit", "configured bar"], range=[[1, 0], [6, 3], [2, 2]]),
+            scale=alt.Scale(domain=["expected", "control limit", "configured minimum"], range=[[1, 0], [6, 3], [2, 2]]),
         ),
     )  # fmt: skip
     return line

@@ -5,19 +5,19 @@ from tasks.report.content.figures import Page
 TASKS = Page(
     "tasks",
     "Tasks",
-    "Every task with the score of each model. A task opens with its conversation, the answers, and every verdict.",
+    "Every task with the score of each model. A task's page has its conversation, the responses, and every verdict.",
     template="tasks.html",
 )
 VERDICTS = Page(
     "verdicts",
     "Verdicts",
-    "Every verdict of the chosen models: who decided what on which criterion, and which could not be decided.",
+    "Every verdict on the chosen models: which judge decided what on which criterion, and which verdicts failed.",
     template="verdicts.html",
 )
 TASK = Page(
     "task",
     "Task",
-    "What was asked, what was answered, and what every judge decided on it.",
+    "The conversation, the responses, and every judge's verdicts on them.",
     template="task.html",
 )
 NAVIGATED = (TASKS, VERDICTS)

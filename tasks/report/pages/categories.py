@@ -12,20 +12,10 @@ from tasks.report.drawing.dots import dots
 from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
 from tasks.report.pages.severities import CRITICAL, SEVERITIES
 
-_SMALL = (
-    "An asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most common value, "
-    "whose interval (in the table) is not promised to cover 95 %."
-)
 _FEW = (
-    "A dot that is not filled, or an asterisk, marks a mean on fewer than 50 tasks, or with fewer than 10 that differ "
-    "from the most common value, whose interval (in the table) is not promised to cover 95 %."
+    "A hollow dot or an asterisk marks a mean on fewer than 50 tasks, or with fewer than 10 that differ from the most "
+    "common value: its interval (in the table) may cover less than 95 %."
 )
-_HOLLOW = (
-    "A hollow dot is based on fewer than 50 tasks, or on fewer than 10 that differ from the most common value: its "
-    "interval may cover less than 95 %."
-)
-
-
 _MOST_DOTS = 8
 """So many labels have dots with their intervals below each other; more are a map."""
 Draw = Callable[[Rows], list[Plot]]
@@ -85,7 +75,7 @@ def by_references(rows: Rows) -> list[Plot]:
 
 def failing(rows: Rows) -> list[Plot]:
     """For each split a map of what share of a category fails, and one of where all that fails lies."""
-    rates = (("failure_rate", "Fails, of its category"), ("failure_share", "Of all that fails"))
+    rates = (("failure_rate", "Failure rate"), ("failure_share", "Share of all failures"))
     return [plot for value, what in rates for plot in _failing(rows, value, what)]
 
 
@@ -120,21 +110,21 @@ def _breakdown(breakdown: Breakdown, name: str, label: str, plots: Draw, says: s
 def own_breakdown(breakdown: Breakdown) -> Figure:
     """The figure of a kind of label that the benchmark alone has."""
     what = (
-        "Mean $criteria_score ($criteria_formula) over the criteria under each label"
+        "Mean $criteria_score ($criteria_formula) over the criteria with each label"
         if breakdown.of_criteria
-        else "Mean $score on the tasks under each label"
+        else "Mean $score on the tasks with each label"
     )
-    says = f"{what}, the easiest first; what has several labels counts under each. {_FEW}"
+    says = f"{what}, the easiest first; a task or criterion with several labels counts under each. {_FEW}"
     return _breakdown(breakdown, f"breakdown_{breakdown.kind}", breakdown.title, as_fits, says)
 
 
 FAILURES = Figure(
     "failures",
     "Failures",
-    "A criterion that is wanted fails when it is not met at all, one that is not wanted when it is met in full; each "
-    "counts once, whatever its weight. The first map has the share that fails of the decided criteria of a category, "
-    "the second the share that a category has of all failures of the model, which adds up to 100 %. Less is better; "
-    "the category that fails most often comes first.",
+    "A criterion with a positive weight fails if it is not met at all, one with a negative weight if it is fully met; "
+    "each counts once, whatever its weight. The first map shows the share of a category's decided criteria that fail; "
+    "the second shows each category's share of all failures of the model, which adds up to 100 %. Less is better; the "
+    "category that fails most often comes first.",
     (
         *columns("judging split label model failure_rate failure_share", label="Category"),
         *columns("n_failed n_decided", "Criteria"),
@@ -150,42 +140,42 @@ FAILURES = Figure(
 CATEGORIES = Page(
     "categories",
     "Categories",
-    "Where the models are strong and weak: by what the criteria ask for, how grave they are, and the kind of task.",
+    "Where the models are strong and weak: by category of the criteria, by severity, and by kind of task.",
     (
         _breakdown(
             Breakdown("category", "Rubric categories", of_criteria=True), "categories", "Category", as_both,
-            "Mean $criteria_score of an answer ($criteria_formula) over the criteria of one category, with the 95 % "
-            f"interval for other tasks of the same kind. The easiest category for these models comes first. {_FEW}",
+            "Mean $criteria_score of a response ($criteria_formula) over the criteria of one category, with the 95 % "
+            f"interval for other tasks of the same kind. The easiest category comes first. {_FEW}",
         ),
         FAILURES,
         CRITICAL,
         SEVERITIES,
         _breakdown(
             Breakdown("topic", "Topics", of_criteria=False), "topics", "Topic", as_heat,
-            f"Mean $score on the tasks of each topic, the easiest topic first. {_SMALL}",
+            f"Mean $score on the tasks of each topic, the easiest topic first. {_FEW}",
         ),
         _breakdown(
             Breakdown("decision_type", "Decision types", of_criteria=False), "decision_types", "Decision type", as_heat,
             "Mean $score by the kind of decision that the task asks about; a task with several labels counts under "
-            f"each. {_SMALL}",
+            f"each. {_FEW}",
         ),
         _breakdown(
             Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "economic_pathways",
             "Economic pathway", as_heat,
             "Mean $score by the economic consequence of the decision; a task with several labels counts under "
-            f"each. {_SMALL}",
+            f"each. {_FEW}",
         ),
         _breakdown(
             Breakdown("expert", "Who asks", of_criteria=False), "experts", "Who asks", as_dots,
-            f"Mean $score on questions put by experts and by laypeople, with 95 % intervals. {_HOLLOW}",
+            f"Mean $score on questions asked by experts and by laypeople, with 95 % intervals. {_FEW}",
         ),
         _breakdown(
             Breakdown("turns", "Length of the conversation", of_criteria=False), "turns", "User turns", by_turns,
-            f"Mean $score by the number of user turns; only the last answer is judged. {_SMALL}",
+            f"Mean $score by the number of user turns; only the last answer is judged. {_FEW}",
         ),
         _breakdown(
             Breakdown("reference_texts", "Reference texts", of_criteria=False), "reference_texts", "Reference texts",
-            by_references, f"Mean $score on tasks that come with reference texts and on those without. {_HOLLOW}",
+            by_references, f"Mean $score on tasks with and without reference texts. {_FEW}",
         ),
     ),
     n_chosen=6,

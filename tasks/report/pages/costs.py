@@ -7,7 +7,7 @@ from tasks.report.content.figures import Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_split, listed, names_in_order, on_full_splits, picked
 
-_UNKNOWN = "A price that nobody knows is missing, not 0."
+_UNKNOWN = "An unknown price is left out, not counted as 0."
 
 
 def score_by_cost(rows: Rows) -> list[Plot]:
@@ -16,7 +16,7 @@ def score_by_cost(rows: Rows) -> list[Plot]:
     def compared(of_split: Rows) -> alt.TopLevelMixin:
         return charts.scatter(
             picked(of_split, "answer_usd", "mean_score", "ci_low", "ci_high"), x="answer_usd", y="mean_score",
-            x_title="US dollars an answer, logarithmic", y_title="Mean score", low="ci_low", high="ci_high", usd=True,
+            x_title="US dollars per response, log scale", y_title="Mean score", low="ci_low", high="ci_high", usd=True,
         )  # fmt: skip
 
     def added(of_split: Rows) -> alt.TopLevelMixin:
@@ -24,16 +24,16 @@ def score_by_cost(rows: Rows) -> list[Plot]:
             [
                 {**row, "part": part, "usd": row[column]}
                 for row in picked(of_split, "answer_usd", "judging_usd")
-                for part, column in (("answer", "answer_usd"), ("its judging", "judging_usd"))
+                for part, column in (("response", "answer_usd"), ("judging", "judging_usd"))
             ],
-            name="model", value="usd", title="US dollars a task", colour="part",
+            name="model", value="usd", title="US dollars per task", colour="part",
             order=names_in_order(of_split, "model"),
         )  # fmt: skip
 
     drawable = [row for row in rows if row["answer_usd"] and row["mean_score"] is not None]
     # A bar that lacks a part would look cheap.
     priced = [row for row in rows if row["task_usd"] is not None]
-    return [*by_split(drawable, compared, "Score"), *by_split(priced, added, "One answer and its judging")]
+    return [*by_split(drawable, compared, "Score"), *by_split(priced, added, "One response and its judging")]
 
 
 def missing_prices(rows: Rows) -> list[str]:
@@ -42,10 +42,14 @@ def missing_prices(rows: Rows) -> list[str]:
     unknown = [row["model"] for row in rows if row["model"] not in known]
     free = [row["model"] for row in rows if row["answer_usd"] == 0]
     partly = [row for row in rows if row["answer_usd"] is not None and row["n_unpriced_answers"]]
-    notes = [f"Not in these charts, since nobody knows their price: {listed(unknown)}."] if unknown else []
-    notes += [f"Not beside their score, since they cost nothing and the axis has no 0: {listed(free)}."] if free else []
+    notes = [f"Not in these charts, because their price is unknown: {listed(unknown)}."] if unknown else []
+    notes += (
+        [f"Not in the chart of score and cost, because they are free and a logarithmic axis has no 0: {listed(free)}."]
+        if free
+        else []
+    )
     return notes + [
-        f"The cost of {model} is the mean over the answers whose cost is known; some are not."
+        f"The cost of {model} is the mean over the responses of known cost; the cost of some is unknown."
         for model in dict.fromkeys(row["model"] for row in partly)
     ]
 
@@ -56,7 +60,7 @@ def tokens(rows: Rows) -> list[Plot]:
     def draw(of_split: Rows) -> alt.TopLevelMixin:
         return charts.bars(
             picked(of_split, "completion_tokens"), name="model", value="completion_tokens",
-            title="Tokens of an answer, mean", order=names_in_order(of_split, "model"),
+            title="Mean tokens of a response", order=names_in_order(of_split, "model"),
         )  # fmt: skip
 
     return by_split([row for row in rows if row["completion_tokens"] is not None], draw)
@@ -65,7 +69,7 @@ def tokens(rows: Rows) -> list[Plot]:
 def cached(rows: Rows) -> list[Plot]:
     """What a thousand verdicts of each judge cost, and how much of its prompts came from the cache."""
     charted = {
-        "A thousand verdicts": ("thousand_usd", "US dollars", False),
+        "1,000 verdicts": ("thousand_usd", "US dollars", False),
         "Prompts from the provider's cache": ("cached_share", "Share of the prompt tokens", True),
     }
     return [
@@ -96,14 +100,14 @@ def spent(rows: Rows) -> list[Plot]:
 def unpriced(rows: Rows) -> list[str]:
     """Whose calls are not, or not all, in the cost."""
     names = [row["called_model"] for row in rows if row["unpriced_calls"]]
-    return [f"Calls whose cost nobody knows are not in the sums: some or all of {listed(names)}."] if names else []
+    return [f"Calls of unknown cost are not in the sums: some or all calls of {listed(names)}."] if names else []
 
 
 COSTS = Figure(
     "costs",
     "Score by cost",
-    "What one answer costs, on a logarithmic axis, beside the mean score with its 95 % interval: up and to the left is "
-    f"more for less. Below, what judging it adds. {_UNKNOWN}",
+    "Cost of one response, on a logarithmic axis, against the mean score with its 95 % interval: up and left is "
+    f"better. Below it, the cost of judging is added. {_UNKNOWN}",
     columns(
         "judging split model mean_score ci_low ci_high coverage answer_usd judging_usd task_usd n_answers "
         "n_unpriced_answers all_answers_usd"
@@ -115,9 +119,9 @@ COSTS = Figure(
 )
 TOKENS = Figure(
     "answer_tokens",
-    "Tokens of an answer",
-    "Mean tokens of the reply as the provider reported them, thinking included; with those of the prompt, the length "
-    "and the time in the table.",
+    "Tokens per response",
+    "Mean tokens of a response as the provider reported them, thinking included. The table also has prompt tokens, "
+    "length and time.",
     (
         *columns("split model"),
         *columns("prompt_tokens cached_share completion_tokens reasoning_tokens", "Tokens"),
@@ -129,31 +133,31 @@ TOKENS = Figure(
 )
 JUDGE_COSTS = Figure(
     "judge_costs",
-    "What the judges cost",
-    "The verdicts on the answers of this report, for every judge: cost, tokens, and how much of the prompts came from "
-    f"the provider's cache, which costs a fraction. {_UNKNOWN}",
+    "Cost of judging",
+    "For each judge, the verdicts on the responses of this report: cost, tokens, and the share of prompt tokens that "
+    f"came from the provider's cache, which is cheaper. {_UNKNOWN}",
     (
         *columns("judged_by n_verdicts n_failed n_answers attempts"),
         *columns("prompt_tokens cached_share completion_tokens", "Tokens of a verdict"),
         *columns("thousand_usd cost_usd n_unpriced", "Cost", cost_usd="All"),
     ),
     cached,
-    empty="No verdict was made here; imported ones have no cost.",
+    empty="No verdict was made by a call; imported verdicts have no cost.",
     is_table=True,
     query="costs/judges",
 )
 SPEND = Figure(
     "spend",
-    "What all calls came to",
-    "Every call of every run in this warehouse, also of other data sets and of attempts that were discarded, by model "
-    "and by what it was made for.",
+    "Cost of all calls",
+    "Every call of every run in this warehouse, by model and purpose. It includes other data sets and discarded "
+    "attempts.",
     (
         *columns("purpose called_model calls failed_calls"),
         *columns("prompt_tokens cached_share completion_tokens", "Tokens"),
         *columns("cost_usd unpriced_calls n_runs first_day last_day"),
     ),
     spent,
-    empty="No call of a run has been written down yet.",
+    empty="No run has made a call yet.",
     notes=unpriced,
     reach="warehouse",
     query="costs/spend",

@@ -106,22 +106,22 @@ def _counts(breakdown: Breakdown, name: str, label: str, plots: Callable[[Rows],
 def own_counts(breakdown: Breakdown) -> Figure:
     """The distribution of a kind of label that the benchmark alone has."""
     what, draw = ("criteria", of_criteria) if breakdown.of_criteria else ("tasks", of_tasks)
-    says = f"The share of each split's {what} under each label; one with several labels counts under each."
+    says = f"The share of each split's {what} with each label; those with several labels count under each."
     return _counts(breakdown, f"labels_{breakdown.kind}", breakdown.title, draw, says)
 
 
 DATA = Page(
     "data",
     "Data",
-    "What the models are asked, how their answers are weighed, and whether the data are in order; tasks that were "
-    "refused are counted too, as they were ingested.",
+    "What the models are asked, how criteria are weighted, and which data checks failed. Refused tasks are counted "
+    "too.",
     (
         Figure(
             "splits",
             "Splits",
-            "The size and shape of each split: how many tasks and criteria there are, who asks, how many tasks have "
-            "several user turns, negative criteria or reference texts. A hard split repeats tasks of its full one, so "
-            "the two are never added up.",
+            "The size and shape of each split: how many tasks and criteria it has, and how many tasks come from "
+            "experts or have several user turns, negative criteria or reference texts. A hard split is a part of its "
+            "full split, so never add up the two.",
             _SPLITS,
             empty="No task has been ingested yet.",
             is_table=True,
@@ -137,32 +137,32 @@ DATA = Page(
         _counts(
             Breakdown("decision_type", "Decision types", of_criteria=False), "task_decision_types", "Decision type",
             of_tasks,
-            "What kind of decision is asked about. A task may have several labels, so the shares can add up to more "
-            "than 100 %.",
+            "The kind of decision that the task asks about. A task may have several labels, so shares can add up to "
+            "more than 100 %.",
         ),
         _counts(
             Breakdown("economic_pathway", "Economic pathways", of_criteria=False), "task_economic_pathways",
             "Economic pathway", of_tasks,
-            "Which economic consequence the decision has. A task may have several labels.",
+            "The economic consequence of the decision. A task may have several labels.",
         ),
         _counts(
             Breakdown("expert", "Who asks", of_criteria=False), "task_experts", "Who asks", of_tasks,
-            "The share of questions that are put as an expert would put them.",
+            "The share of tasks that are asked as an expert would ask them.",
         ),
         _counts(
             Breakdown("turns", "User turns", of_criteria=False), "task_turns", "User turns",
             over_numbers("label", "User turns", "Share of the tasks"),
-            "How many turns the user has in a conversation; the answer to the last one is judged.",
+            "The number of user turns in a conversation; only the response to the last one is judged.",
         ),
         _counts(
             Breakdown(_N_CRITERIA, "Criteria per task", of_criteria=False), "task_criteria", "Criteria",
-            over_numbers("label", "Criteria of a task", "Share of the tasks"), "How many criteria a task's rubric has.",
+            over_numbers("label", "Criteria of a task", "Share of the tasks"), "The number of criteria of a task.",
         ),
         Figure(
             "weights",
             "Weights",
-            "The share of criteria with each weight: left of 0 are mistakes that cost points, right of it what earns "
-            "them.",
+            "The share of criteria with each weight. Criteria below 0 are mistakes that cost points; those above 0 "
+            "earn points.",
             columns("split weight n_criteria share"),
             over_numbers("weight", "Weight", "Share of the criteria"),
             empty="No task has been ingested yet.",
@@ -170,7 +170,7 @@ DATA = Page(
         ),
         _counts(
             Breakdown("severity", "Severities", of_criteria=True), "criterion_severities", "Severity", of_criteria,
-            "The share of criteria in each weight class, the gravest on both ends.",
+            "The share of criteria of each severity (weight class), most severe at both ends.",
         ),
         _counts(
             Breakdown("category", "Rubric categories", of_criteria=True), "criterion_categories", "Category",

@@ -17,7 +17,7 @@ _OTHERS = {"official": "", "earlier": "selected ", "leave_one_out": "without "}
 
 def panels_of_models(rows: Rows) -> list[str]:
     """Which models chose."""
-    return [f"{row['field']} was chosen by {', '.join(row['panel'])}." for row in rows]
+    return [f"{row['field']} was chosen with the panel {', '.join(row['panel'])}." for row in rows]
 
 
 def certainty(rows: Rows) -> list[Plot]:
@@ -32,7 +32,7 @@ def _certainty(rows: Rows) -> alt.TopLevelMixin:
     bounds = [base.mark_rule(strokeDash=[4, 3], color="gray").encode(y=alt.datum(share)) for share in (0.05, 0.95)]
     dots = base.mark_point(filled=True, size=45, opacity=0.75).encode(
         x=alt.X("mean_score:Q", title="Mean score over the panel", scale=alt.Scale(zero=False, padding=10)),
-        y=alt.Y("inclusion_probability:Q", title="Selected by", axis=alt.Axis(format=".0%")),
+        y=alt.Y("inclusion_probability:Q", title="Selected by share of panels", axis=alt.Axis(format=".0%")),
         color=hue("place", _PLACES),
         shape=sign("place", _PLACES),
         tooltip=[
@@ -66,12 +66,12 @@ def border(rows: Rows) -> list[Plot]:
         for row in around_border(rows)
         if row["from_border"] is not None
     ]
-    return _bars(near, "task_id", "from_border", "Mean score above the border", colour="place")
+    return _bars(near, "task_id", "from_border", "Distance of the mean score from the border", colour="place")
 
 
 def topics(rows: Rows) -> list[Plot]:
     """A bar for each topic, a chart for each field."""
-    return _bars(rows, "topic", "selected_share", "Share that is hard", percent=True, wrapped=True)
+    return _bars(rows, "topic", "selected_share", "Share selected", percent=True, wrapped=True)
 
 
 def overlaps(rows: Rows) -> list[Plot]:

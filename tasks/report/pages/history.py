@@ -16,7 +16,7 @@ _MOST_RUNS = 200
 _DRAWN = (
     "answered_at", "label", "vintage", "mean_score", "ci_low", "ci_high", "n_tasks", "changed", "is_drifted", "line",
 )  # fmt: skip
-_PURPOSES = {"sample": "answers", "judge": "verdicts", "drift": "control set"}
+_PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control set"}
 
 
 def going_on(rows: Rows) -> list[Plot]:
@@ -53,12 +53,12 @@ def by_night(rows: Rows) -> list[Plot]:
 _HISTORY = Figure(
     "history",
     "Score over time",
-    "Mean score of each model from sampling to sampling, with the 95 % interval for other tasks of the same kind. A "
-    "line joins what can be compared. Where data set, model configuration, judge, template or grading changed, it "
-    "ends, and a dashed line says what is different from before: the step across it is no change of the model. A red "
-    "triangle is a night in which the judge was out of control (page Judges). A model that was sampled and judged "
-    "once has no line; it is in the table. Which tasks are complete may differ from night to night: what is "
-    "significant is on the overview.",
+    "Mean score of each model from sampling to sampling, with its 95 % interval for other tasks of the same kind. "
+    "Points on one line are comparable. A line ends where the data set, model configuration, judge, template or "
+    "grading changed; a dashed line says what changed, and a step across it is not a change of the model. A red "
+    "triangle is a night in which the judge had drifted (page Judges). A model with only one judged sampling has no "
+    "line; it is in the table. The complete tasks may differ from night to night; the overview says which changes are "
+    "significant.",
     columns(
         "judged_by split label answered_at vintage mean_score ci_low ci_high raw_mean_score raw_ci_low "
         "raw_ci_high change changed is_drifted n_tasks n_tasks_wanted coverage revision configuration "
@@ -67,16 +67,15 @@ _HISTORY = Figure(
         label="Model",
     ),
     going_on,
-    empty="No model has a scored answer yet.",
+    empty="No model has a scored response yet.",
     listed=latest_points,
     query="history/scores",
 )
 _COSTS = Figure(
     "night_costs",
-    "What each night cost",
-    "Dollars that the calls of a night cost, discarded attempts included, by what they were made for: answers, "
-    "verdicts on them, and the verdicts on the control set that watch the judges. Calls whose price nobody knows are "
-    "not in it; the table counts them.",
+    "Cost of each night",
+    "Cost of each night's calls in US dollars, discarded attempts included, by purpose: responses, verdicts, and "
+    "verdicts on the control sets. Calls of unknown price are not included; the table counts them.",
     (
         *columns("night purpose cost_usd calls failed_calls unpriced_calls"),
         *columns(
@@ -84,17 +83,17 @@ _COSTS = Figure(
         ),
     ),
     by_night,
-    empty="No night has made a call yet. prbench nightly and prbench serve run nights.",
+    empty="No night has made a call yet; prbench nightly and prbench serve run nights.",
     reach="warehouse",
     query="history/night_costs",
 )
 _RUNS = Figure(
     "runs",
     "Runs",
-    "What was run, the latest first, and how it ended: below_bar is done with data quality or coverage under the "
-    "configured bar. A cost is that of all calls, discarded attempts included, without those of unknown price.",
+    "All runs, latest first, and how each ended: below_bar means done, but with data quality or coverage below the "
+    "configured minimum. The cost includes discarded attempts, but not calls of unknown price.",
     columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
-    empty="No run is written down.",
+    empty="No run is stored.",
     is_table=True,
     listed=lambda rows: rows[:_MOST_RUNS],
     reach="warehouse",
@@ -104,6 +103,6 @@ _RUNS = Figure(
 HISTORY = Page(
     "history",
     "History",
-    "How each model's score went on, what was changed on the way, and what the runs made and cost.",
+    "How each model's score changed over time, what else changed, and what the runs produced and cost.",
     (_HISTORY, _COSTS, _RUNS),
 )

@@ -12,9 +12,9 @@ _MOST_PAIRS = 3
 """Pairs of graders that are drawn where all of them would be too many to distinguish."""
 _BREAKDOWNS = {
     "category": "By category of the criterion",
-    "severity": "By weight class of the criterion",
-    "model": "By model that answered",
-    "length": "By letters and digits of the answer",
+    "severity": "By severity of the criterion",
+    "model": "By model",
+    "length": "By letters and digits of the response",
     "field": "By field of the task",
 }
 _DECISIONS = ("met", "partial", "unmet")
@@ -26,7 +26,7 @@ def agreeing(rows: Rows) -> list[Plot]:
     graders = sorted({row[side] for row in pairs for side in ("grader_a", "grader_b")})
     plots = []
     if len(graders) > 2:
-        plots.append(Plot("Kappa of each with each", _each_with_each(pairs, graders)))
+        plots.append(Plot("Kappa of each pair", _each_with_each(pairs, graders)))
     domain = (min(0.0, *range_of(pairs, "kappa_ci_low", "macro_f1_ci_low", "kappa")), 1.0)
     for measure, title in (("kappa", "Kappa"), ("macro_f1", "Macro-F1")):
         chart = charts.intervals(
@@ -70,7 +70,7 @@ def confusing(rows: Rows) -> list[Plot]:
     pairs = names_in_order([{"pair": (row["grader_a"], row["grader_b"])} for row in rows], "pair")[:_MOST_PAIRS]
     return [
         Plot(
-            f"{one} (lines) and {other} (columns)",
+            f"{one} (rows) and {other} (columns)",
             charts.heat(
                 [row for row in rows if (row["grader_a"], row["grader_b"]) == (one, other)],
                 x="says_b", y="says_a", value="share", title="share", domain=(0, 1), across=_DECISIONS,
@@ -116,7 +116,7 @@ def lenient(rows: Rows) -> list[Plot]:
     """A bar for each grader, to the right where it is more lenient than the others."""
     return [
         Plot("", charts.bars(
-            rows, name="grader", value="leniency", title="Says met more often by", percent=True,
+            rows, name="grader", value="leniency", title="Says met more often than others, by", percent=True,
             order=names_in_order(rows, "grader"),
         ))
     ]  # fmt: skip
@@ -143,7 +143,7 @@ def failing(rows: Rows) -> list[Plot]:
     """A bar for each judge that failed, divided by cause."""
     failed = [row for row in rows if row["is_failure"]]
     chart = charts.bars(
-        failed, name="grader", value="n", title="Verdicts that failed", colour="status", whole=True,
+        failed, name="grader", value="n", title="Failed verdicts", colour="status", whole=True,
         order=names_in_order(rows, "grader"),
     )  # fmt: skip
     return [Plot("", chart)] if failed else []

@@ -23,7 +23,7 @@ def score_by_length(rows: Rows) -> list[Plot]:
     def draw(of_split: Rows) -> alt.TopLevelMixin:
         return charts.scatter(
             picked(of_split, "mean_chars_alnum", "mean_score", "ci_low", "ci_high"), x="mean_chars_alnum",
-            y="mean_score", x_title="Letters and digits of an answer, mean", y_title="Mean score", low="ci_low",
+            y="mean_score", x_title="Mean letters and digits of a response", y_title="Mean score", low="ci_low",
             high="ci_high",
         )  # fmt: skip
 
@@ -54,9 +54,9 @@ def by_fifth(rows: Rows) -> list[Plot]:
     def draw(of_split: Rows) -> alt.TopLevelMixin:
         return charts.heat(
             picked(of_split, "part", "difference", "is_small", "mean_value", "n_answers", "max_chars_alnum"),
-            x="part", y="model", value="difference", title="Difference from its mean", diverging=True,
+            x="part", y="model", value="difference", title="Difference from the model's mean", diverging=True,
             marked="is_small", domain=(-most, 0, most), across=_FIFTHS, down=names_in_order(of_split, "model"),
-            tips={"mean_value": "Mean score", "n_answers": "Answers", "max_chars_alnum": "Letters and digits up to"},
+            tips={"mean_value": "Mean score", "n_answers": "Responses", "max_chars_alnum": "Letters and digits up to"},
         )  # fmt: skip
 
     return by_split(named, draw)
@@ -65,13 +65,14 @@ def by_fifth(rows: Rows) -> list[Plot]:
 LENGTHS = Page(
     "length-and-cost",
     "Length and cost",
-    "Whether longer answers score higher, between models and within each, and what a score costs.",
+    "Whether longer responses score higher, between models and within each model, and what a score costs.",
     (
         Figure(
             "length_score",
             "Score by length",
-            "Mean length of a model's answers beside its mean score, with the 95 % interval. Only letters "
-            "and digits count, since most answers are full of Markdown. Up and left: more for less.",
+            "Mean length of a model's responses against its mean score, with the 95 % interval. Only letters and "
+            "digits count, since many responses are full of Markdown. Up and left is better: higher scores with less "
+            "text.",
             _SCORE,
             score_by_length,
             listed=on_full_splits,
@@ -80,23 +81,23 @@ LENGTHS = Page(
         Figure(
             "length_models",
             "Do models that write more score higher?",
-            "Spearman's rank correlation of mean length and mean score over the models of one sampling: 1 where the "
-            "order by length is the order by score, 0 where one says nothing about the other. Over fewer than 10 "
-            "models it is a hint at most and has no interval.",
+            "Spearman's rank correlation of mean length and mean score over the models of one sampling: 1 means that "
+            "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
+            "models it is only a hint and has no interval.",
             (
                 *columns("judging split vintage n_chars"),
                 *_CORRELATIONS,
             ),
-            empty="It takes at least three models of one sampling to compare.",
+            empty="This needs at least three models of one sampling.",
             is_table=True,
             query="lengths/models",
         ),
         Figure(
             "length_tasks",
-            "Does a model's longer answer score higher?",
+            "Do a model's longer responses score higher?",
             "Spearman's rank correlation of length and score over the tasks of one model, which compares a model with "
-            "itself. Tasks differ too: a question that takes a long answer may be easier or harder than others. The "
-            "table has 95 % intervals; below 10 tasks there is none.",
+            "itself. Tasks differ too: a question that needs a long response may be easier or harder than others. The "
+            "table has 95 % intervals, but none for fewer than 10 tasks.",
             (
                 *columns("judging split model n_chars", n_chars="Tasks"),
                 *_CORRELATIONS,
@@ -108,13 +109,13 @@ LENGTHS = Page(
         Figure(
             "length_fifths",
             "Score by length within a model",
-            "Each model's answers in five parts of equal size, from its shortest to its longest: by how much the mean "
-            "$score of a part differs from the mean over all of them. Where a line goes from orange to "
-            "blue, longer answers score higher. An asterisk marks a part with answers to fewer than 50 tasks.",
+            "Each model's responses in five parts of equal size, from shortest to longest: how much the mean $score of "
+            "a part differs from the mean of all its responses. In a line that goes from orange to blue, longer "
+            "responses score higher. An asterisk marks a part with responses to fewer than 50 tasks.",
             columns(
                 "judging split model fifth min_chars_alnum max_chars_alnum mean_value own_mean difference "
                 "n_answers n_tasks",
-                own_mean="Over all",
+                own_mean="Model's mean",
             ),
             by_fifth,
             listed=on_full_splits,

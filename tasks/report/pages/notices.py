@@ -13,13 +13,14 @@ _NAMED = 4
 """So many names stand in a notice; of the others it says how many they are."""
 _GRAVE_SHARE = 0.1
 """Where more than this of the answers or verdicts failed, what is left may not be like what is lost."""
+Level = Literal["bad", "warn", "good"]
 
 
 @dataclass(frozen=True)
 class Notice:
     """One thing to know: how grave it is, what it is, and the page that shows more."""
 
-    level: Literal["bad", "warn", "good"]
+    level: Level
     text: str
     link: str
 
@@ -31,7 +32,10 @@ def notices(edition: Edition) -> list[Notice]:
     found.sort(key=lambda notice: ("bad", "warn", "good").index(notice.level))
     if all(notice.level == "good" for notice in found):
         bar = f"{edition.job.settings.coverage.min:.0%}"
-        return [*found, Notice("good", f"All checks hold, every model is judged to at least {bar}.", "data.html")]
+        return [
+            *found,
+            Notice("good", f"All checks passed, and every model has a coverage of at least {bar}.", "data.html"),
+        ]
     return found
 
 
@@ -39,7 +43,7 @@ def _embedded(edition: Edition) -> Iterable[Notice]:
     settings = edition.job.settings
     judges = {judging["judge"] for judging in edition.judgings}
     if found := [judge.label for judge in settings.judges if is_embedded(judge.name) and judge.label in judges]:
-        text = f"{_some(found)} is the embedded model, far too small to judge: its figures only show that all works."
+        text = f"{_some(found)} is the embedded model, far too small to judge: scores only show that all works."
         yield Notice("bad", text, "judges.html")
 
 
@@ -48,15 +52,15 @@ def _answers(edition: Edition) -> Iterable[Notice]:
     rows = edition.rows("overview/answered")
     unjudged = [row["model"] for row in rows if not row["n_judged"] and row["n_failed"] < row["n_answers"]]
     if not rows:
-        yield Notice("warn", "No model has answered here yet, so there is nothing to rank.", "data.html")
+        yield Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
     elif unjudged and not any(row["n_judged"] for row in rows):
-        text = "No answer has been judged yet, so there are no scores; `prbench judge` judges them."
+        text = "No response has been judged yet, so there are no scores; run `prbench judge`."
         yield Notice("bad", text, "tasks.html")
     elif unjudged:
-        yield Notice("warn", f"Answers that nobody has judged, so without scores: {_some(unjudged)}.", "tasks.html")
+        yield Notice("warn", f"Not judged yet, so without scores: {_some(unjudged)}.", "tasks.html")
     for row in rows:
         if row["n_failed"] > _GRAVE_SHARE * row["n_answers"]:
-            lost = _of(row["n_failed"], row["n_answers"], "answer")
+            lost = _of(row["n_failed"], row["n_answers"], "response")
             text = f"{lost} of {row['model']} failed ({_words(row['causes'])})."
             yield Notice("bad", text, "length-and-cost.html#answer_tokens")
 
@@ -71,7 +75,7 @@ def _verdicts(edition: Edition) -> Iterable[Notice]:
         n_failed, n = sum(row["n"] for row in failures), rows[0]["n_verdicts"]
         if n_failed > _GRAVE_SHARE * n:
             causes = _words([row["status"] for row in failures])
-            rest = "there is no score" if n_failed == n else "its scores rest on the others"
+            rest = "there are no scores" if n_failed == n else "its scores are based on the rest"
             text = f"{_of(n_failed, n, 'verdict')} of {grader} failed ({causes}): {rest}."
             yield Notice("bad", text, "judges.html#judge_failures")
 
@@ -79,8 +83,8 @@ def _verdicts(edition: Edition) -> Iterable[Notice]:
 def _narrowed(edition: Edition) -> Iterable[Notice]:
     if edition.narrowed_to:
         text = (
-            f"This report is of {edition.narrowed_to} alone. Own hard selections are in it if all their tasks are; "
-            "what is measured over all splits at once is not."
+            f"This report shows only {edition.narrowed_to}. It includes own hard selections if all their tasks are in "
+            "it, and leaves out figures that are measured over all splits at once."
         )
         yield Notice("warn", text, "data.html")
 
@@ -88,8 +92,8 @@ def _narrowed(edition: Edition) -> Iterable[Notice]:
 def _drifted(edition: Edition) -> Iterable[Notice]:
     for row in edition.rows("overview/drifted"):
         text = (
-            f"{row['judge']} decided {row['agreement']:.1%} of its control verdicts as at first in {row['night']}: it "
-            "is out of control, and differences of that night may be the judge's."
+            f"{row['judge']} has drifted: in {row['night']} only {row['agreement']:.1%} of its verdicts on the control "
+            "set were the same as at first, so score changes of that night may come from the judge."
         )
         yield Notice("bad", text, "judges.html#judge_drift")
 
@@ -108,21 +112,15 @@ def _changed(edition: Edition) -> Iterable[Notice]:
 def _quality(edition: Edition) -> Iterable[Notice]:
     (facts,) = edition.rows("overview/facts")
     if facts["n_refused"]:
-        text = f"Refused by the checks, so without a part in any figure: {_count(facts['n_refused'], 'task')}."
+        text = f"Refused by the checks and left out of all scores: {_count(facts['n_refused'], 'task')}."
         yield Notice("warn", text, "data.html")
     failed = edition.rows("overview/last_checks")
-    if grave := [row for row in failed if row["severity"] != "warn"]:
-        text = (
-            f"Failed data checks (policy fail or quarantine), {_count(len(grave), 'check')}: {_some(_checks(grave))}."
-        )
-        yield Notice("bad", text, "data.html")
-    if slight := [row for row in failed if row["severity"] == "warn"]:
-        text = f"Failed data checks (warnings), {_count(len(slight), 'check')}: {_some(_checks(slight))}."
-        yield Notice("warn", text, "data.html")
-
-
-def _checks(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]
+    kinds: tuple[tuple[Level, str], ...] = (("bad", "policy fail or quarantine"), ("warn", "warnings"))
+    for level, policy in kinds:
+        rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
+        if names := [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]:
+            text = f"Failed data checks ({policy}), {_count(len(names), 'check')}: {_some(names)}."
+            yield Notice(level, text, "data.html")
 
 
 def _coverage(edition: Edition) -> Iterable[Notice]:
@@ -134,10 +132,10 @@ def _coverage(edition: Edition) -> Iterable[Notice]:
     if low := [row for row in rows if row["is_below_bar"] and row["judging"] in asked and not row["is_own_hard"]]:
         names = dict.fromkeys(f"{row['model']} by {row['judging']}" for row in low)
         bar = f"{edition.job.settings.coverage.min:.0%}"
-        text = f"Coverage below {bar}, so the figures rest on a part of a split: {_some(list(names))}."
+        text = f"Coverage below {bar}, so the scores are based on only part of a split: {_some(list(names))}."
         yield Notice("warn", text, "#leaderboard")
     if any(row["n_tasks"] > 1 and row["is_small"] is None for row in rows):
-        text = "Figures without an interval are newer than the last `prbench aggregate`, which draws them."
+        text = "Scores without an interval are newer than the last `prbench aggregate`, which computes intervals."
         yield Notice("warn", text, "#leaderboard")
 
 

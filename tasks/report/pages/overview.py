@@ -17,7 +17,7 @@ _LEADERBOARD = (
         "met_share mean_chars_alnum answers_usd",
         mean_chars_alnum="Characters",
     ),
-    Column("judging_usd", "of judging them", "usd", "Cost"),
+    Column("judging_usd", "judging", "usd", "Cost"),
 )
 
 
@@ -73,24 +73,24 @@ def facts(edition: Edition) -> list[tuple[str, str, str]]:
         ("Tasks", f"{row['n_tasks']:,}", f"{row['n_criteria'] or 0:,} criteria"),
         ("Models", f"{len(edition.entries):,}", ""),
         ("Judges", f"{len(judges):,}", ways),
-        ("Answers", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
+        ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
         ("Verdicts", f"{row['n_verdicts']:,}", f"{row['n_failed']:,} failed"),
-        ("Cost", f"${usd:,.2f}" if is_priced else "unknown", f"{unpriced:,} without a price" if unpriced else ""),
+        ("Cost", f"${usd:,.2f}" if is_priced else "unknown", f"{unpriced:,} of unknown price" if unpriced else ""),
     ]
 
 
 OVERVIEW = Page(
     "index",
     "Overview",
-    "Which model answers best, how surely, and what the figures rest on.",
+    "Which model scores best, how certain that is, and what the scores are based on.",
     (
         Figure(
             "leaderboard",
             "Leaderboard",
-            "Mean $score with the 95 % interval for other tasks of the same kind, on each split. A task "
-            "counts with the trials that are complete for it; ranks compare the tasks with a complete trial for every "
-            "ranked model, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A "
-            "model without a score has no verdict of the judge. The $score of an answer is $formula: $explained",
+            "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the "
+            "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
+            "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A "
+            "model without a score has no verdicts by the judge. The $score of a response is $formula: $explained",
             _LEADERBOARD,
             by_split,
             is_table=True,
@@ -99,12 +99,12 @@ OVERVIEW = Page(
         Figure(
             "changes",
             "What changed",
-            "Each model's latest sampling (or the one that the report is of) beside its last comparable one, under the "
-            "same judge and over the tasks with a complete trial in both. A difference is significant where its "
+            "Each model's latest sampling (or the one that this report shows) compared with its previous comparable "
+            "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
             "p-value, corrected for all rows (Holm), is below 0.05; the interval is not corrected.",
             _CHANGES,
             changed,
-            empty="There are no two samplings of one model to compare: it takes two that the same judge decided in the "
+            empty="No model has two samplings to compare. That takes two samplings that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,
             query="overview/changes",
@@ -112,10 +112,10 @@ OVERVIEW = Page(
         Figure(
             "changed_tasks",
             "Where it changed",
-            "The tasks behind each significant change: the ten of a model that went furthest the same way. A task "
-            "opens with the answers of then and now side by side and the flipped verdicts marked.",
+            "The tasks behind each significant change: for each model the ten that changed most in the same direction. "
+            "A task's link shows the earlier and the latest responses side by side, with flipped verdicts marked.",
             _CHANGED_TASKS,
-            empty="There is no significant change to look into.",
+            empty="There is no significant change.",
             is_table=True,
             listed=side_by_side,
             query="overview/changed_tasks",

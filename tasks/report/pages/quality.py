@@ -11,8 +11,8 @@ _MOST_REFUSALS = 200
 
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
-    all_passed = f"All {len(rows)} expectations passed."
-    found = f"{n_failed} of {len(rows)} expectations failed; they come first." if n_failed else all_passed
+    all_passed = f"All {len(rows)} checks passed."
+    found = f"{n_failed} of {len(rows)} checks failed; they come first." if n_failed else all_passed
     last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
     return [found, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
 
@@ -27,8 +27,8 @@ def _reasons(rows: Rows) -> list[str]:
 QUALITY = Figure(
     "quality",
     "Data quality",
-    "Every expectation of the last run of each suite of checks. The policy says what happens when one fails: "
-    "quarantine refuses the task, warn only reports it, fail stops the run.",
+    "Every check of the last run of each suite. The policy says what happens when a check fails: quarantine refuses "
+    "the task, warn only reports it, fail stops the run.",
     (
         *columns("outcome policy check_name meaning table_name"),
         *columns("n_evaluated n_failed", "Rows"),
@@ -43,7 +43,7 @@ QUALITY = Figure(
 REFUSALS = Figure(
     "refusals",
     "Refused tasks",
-    "Tasks that failed a check with the policy quarantine or fail. They are not sampled, and count in no score.",
+    "Tasks that failed a check with the policy quarantine or fail. They are not sampled and have no scores.",
     (
         *columns("check_name"),
         Column("task_id", "Task"),

@@ -64,9 +64,9 @@ def _shares(rows: Rows, what: str) -> list[Plot]:
 CRITICAL = Figure(
     "critical",
     "Critical criteria missed, critical mistakes made",
-    "What a risk owner asks first: of the critically important criteria the share that the answers miss, and of the "
-    "critically detrimental ones the share that they commit, with 95 % intervals over tasks. Less is better; the best "
-    "model is on top. A dot that is not filled rests on few tasks.",
+    "The share of critically important criteria that the responses miss, and the share of critically detrimental "
+    "criteria (mistakes) that they meet, with 95 % intervals over tasks. Less is better; the best model is on top. A "
+    "hollow dot is based on few tasks.",
     _CRITICAL_COLUMNS,
     gravest,
     empty="No model has been judged on criteria of the highest severity yet.",
@@ -78,8 +78,8 @@ SEVERITIES = Figure(
     "severities",
     "All severities",
     "The share of criteria met, by severity, with 95 % intervals over tasks; a criterion counts once, whatever its "
-    "weight. Of a detrimental severity met means that the mistake was made, so less is better there. A dot that is not "
-    "filled rests on few tasks.",
+    "weight. A detrimental criterion is met if the response makes that mistake, so less is better there. A hollow dot "
+    "is based on few tasks.",
     _SEVERITY_COLUMNS,
     by_severity,
     empty="No model has been judged on criteria with a severity yet.",

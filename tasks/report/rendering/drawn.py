@@ -68,7 +68,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     plots, notes = _charts(figure, rows)
     if edition.narrowed_to and figure.reach == "warehouse":
-        notes.append(f"This is of the whole warehouse, and not of {edition.narrowed_to} alone.")
+        notes.append(f"This covers the whole warehouse, not only {edition.narrowed_to}.")
     listed = figure.listed(rows) if figure.listed else rows
     return Drawn(
         figure, _says(figure, edition.benchmark), query, len(rows), plots, notes, len(listed),
@@ -78,7 +78,7 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
 
 
 def _pooled(figure: Figure, edition: Edition) -> Drawn:
-    empty = f"Measured over all splits at once, and this report is of {edition.narrowed_to} alone."
+    empty = f"Measured over all splits at once, but this report shows only {edition.narrowed_to}."
     return Drawn(
         replace(figure, empty=empty), _says(figure, edition.benchmark), "", 0, [], [], 0, Markup("")
     )  # fmt: skip
@@ -91,7 +91,7 @@ def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[
     charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
     notes = list(figure.notes(rows)) if figure.notes else []
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
-        notes.append(f"Not drawn, since nothing in it has a value: {', '.join(blank)}.")
+        notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
     return [(title, as_json(chart)) for title, chart in charts if shows_anything(chart)], notes
 
 

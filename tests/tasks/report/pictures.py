@@ -1,7 +1,7 @@
-"""Pictures of the report's pages, of the made-up warehouse: for the README, and to look at.
+"""Screenshots of the report of the made-up warehouse.
 
-`python -m tests.tasks.report.pictures` renews those of the README; `--all FOLDER` takes one of every page, at both
-widths.
+`python -m tests.tasks.report.pictures` renews those in the README; `--all FOLDER` takes one of every page on a desktop
+and on a phone, light and dark.
 """
 
 import argparse
@@ -26,9 +26,9 @@ SHOWN = {
     "tasks": ("tasks.html", DESKTOP, False),
     "task": ("#changed_tasks a", DESKTOP, False),
 }
-"""Picture of the README -> its page (or what leads there from the overview), the width, and whether it is dark."""
+"""Picture -> its page (or the link on the overview that leads there), the window size, whether it is dark."""
 SHEETS = {"pages": (DESKTOP, 5, 330), "phone": ((PHONE[0], 3 * PHONE[1] // 2), 5, 175)}
-"""Sheet of the README with all pages -> the window that they are taken in, how many stand in a row, how wide there."""
+"""Sheet of all pages -> the window of each screenshot, how many are in a row, and how wide each is."""
 _QUALITY = 55
 _SHEET = """<!doctype html><style>
     body {{ margin: 0; width: {width}px; font: 13px system-ui, sans-serif; background: #fff; }}
@@ -39,7 +39,7 @@ _GAP = 10
 
 
 def picture(page: Page, kind: str = "webp", *, whole: bool = False) -> bytes:
-    """What the window shows, or the whole page, as WebP or PNG."""
+    """A screenshot of the window or of the whole page, as WebP or PNG."""
     session = page.context.new_cdp_session(page)
     quality = {"quality": _QUALITY} if kind == "webp" else {}
     taken = session.send(
@@ -56,7 +56,7 @@ def _clip(page: Page, whole: bool) -> dict[str, object]:
 
 
 def sheet(browser: Browser, site: Path, size: tuple[int, int], columns: int, width: int) -> bytes:
-    """The top of every page at one width, beside each other in the order of the navigation."""
+    """One picture with the top of every page, in the order of the navigation."""
     figures = []
     for name in [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]:
         with visiting(browser, site, size) as visit:
@@ -73,7 +73,7 @@ def sheet(browser: Browser, site: Path, size: tuple[int, int], columns: int, wid
 
 
 def shown(browser: Browser, site: Path, folder: Path) -> None:
-    """The pictures of the README."""
+    """Take the pictures of the README."""
     folder.mkdir(exist_ok=True)
     for name, (page, size, dark) in SHOWN.items():
         with visiting(browser, site, size, dark=dark) as visit:
@@ -90,7 +90,7 @@ def _address(visit: Visit, link: str) -> str:
 
 
 def everything(browser: Browser, site: Path, folder: Path) -> None:
-    """Every page from top to bottom, at both widths, light and dark."""
+    """Take every page from top to bottom, on a desktop and on a phone, light and dark."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in sorted(site.glob("*.html")):
         for size in (DESKTOP, PHONE):
@@ -102,9 +102,11 @@ def everything(browser: Browser, site: Path, folder: Path) -> None:
 
 
 def main() -> None:
-    """Take them."""
+    """Take the pictures that the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m tests.tasks.report.pictures", description=__doc__)
-    parser.add_argument("--all", type=Path, metavar="FOLDER", help="every page at both widths, into a folder")
+    parser.add_argument(
+        "--all", type=Path, metavar="FOLDER", help="take every page, on a desktop and on a phone, into this folder"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, browsing() as browser:
         site = write_report(report_world(Path(scratch)), Path(scratch) / "site").index.parent

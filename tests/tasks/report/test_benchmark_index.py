@@ -121,7 +121,7 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
     assert attack in found.texts[attack]
     older = "Revision an-older: 1 tasks, 1 criteria, 0 models, 0 judges, last judged never."
     assert older in found.texts["prbench"]
-    assert "No answer has been judged in full here yet." in found.texts["prbench"]
+    assert "No response has been judged in full yet." in found.texts["prbench"]
 
 
 def test_what_is_said_of_a_benchmark_is_of_the_revision_that_its_report_shows(tmp_path: Path) -> None:

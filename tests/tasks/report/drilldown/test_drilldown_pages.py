@@ -218,7 +218,7 @@ def test_an_answer_that_failed_is_shown_as_that(visit: Visit, held: dict[str, An
     one, other = entry(held, "dogwood-open")["key"], entry(held, "birch-2")["key"]
     visit.open(f"task.html#task={task_key('finance-04')}&a={one}&b={other}")
 
-    assert "No answer: truncated." in visit.page.locator("#answers article").first.inner_text()
+    assert "No response: truncated." in visit.page.locator("#answers article").first.inner_text()
     assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
     assert visit.page.locator("td .flip").count() == 0
 

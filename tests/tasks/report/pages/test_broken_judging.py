@@ -62,7 +62,7 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
     site = write_report(unjudged).index.parent
 
     shown = {name: (value, beside) for name, value, beside in facts(edition)}
-    assert (shown["Models"][0], shown["Answers"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
+    assert (shown["Models"][0], shown["Responses"][0], shown["Cost"][0]) == ("2", "4", "$1.00")
     costs = edition.rows("costs/answers")
     priced = [(each["model"], each["split"], each["answer_usd"], each["mean_score"]) for each in costs]
     assert priced == [("m1", "finance", 0.25, None), ("m2", "finance", 0.25, None)]
@@ -76,8 +76,8 @@ def test_answers_without_a_verdict_are_counted_priced_and_can_be_read(unjudged: 
 def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_still_named(unjudged: Job) -> None:
     edition = edition_of(unjudged)
 
-    assert texts(edition, "bad")[0].startswith("No answer has been judged yet, so there are no scores")
-    assert "Refused by the checks, so without a part in any figure: 1 task." in texts(edition, "warn")
+    assert texts(edition, "bad")[0].startswith("No response has been judged yet, so there are no scores")
+    assert "Refused by the checks and left out of all scores: 1 task." in texts(edition, "warn")
 
 
 def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
     edition = edition_of(job)
 
     assert [each["entry"] for each in edition.entries] == ["m1 base", "m1 2026-10-01", "m2"]
-    assert "Answers that nobody has judged, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
+    assert "Not judged yet, so without scores: m1 2026-10-01, m2." in texts(edition, "warn")
     assert [(each["model"], each["mean_score"] is None) for each in edition.rows("overview/leaderboard")] == [
         ("m1 base", False), ("m2", True),
     ]  # fmt: skip
@@ -126,7 +126,7 @@ def test_where_nothing_was_decided_no_chart_is_drawn_and_the_page_says_why(undec
     site = write_report(undecided).index.parent
     page = (site / "index.html").read_text(encoding="utf-8")
 
-    assert "Not drawn, since nothing in it has a value: finance." in page
+    assert "Not drawn, because no value is known: finance." in page
     assert 'id="leaderboard"' in page
     with visiting(browser, site) as visit:
         for path in sorted(site.glob("*.html")):
@@ -146,7 +146,7 @@ def test_that_nothing_can_be_compared_is_not_said_to_be_no_change(undecided: Job
 def test_an_empty_warehouse_says_that_nobody_has_answered(tmp_path: Path) -> None:
     edition = edition_of(tiny_job(tmp_path, TASKS, models=()))
 
-    expected = Notice("warn", "No model has answered here yet, so there is nothing to rank.", "data.html")
+    expected = Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")
     assert notices(edition) == [expected]
 
 
@@ -166,7 +166,7 @@ def test_text_that_a_spreadsheet_would_run_is_marked_in_the_csv_and_numbers_stay
     assert {as_before(each["model"]) for each in rows} == {"m1", " m1", "=1+1", "2026-10-01", "@sum"}
     assert {float(each["mean_score"]) for each in rows} == {1.0}
     page = (odd_names / "index.html").read_text(encoding="utf-8")
-    assert "In the CSV an apostrophe stands before text" in page
+    assert "In the CSV, text that a spreadsheet would read as a formula" in page
 
 
 @pytest.mark.slow

@@ -50,7 +50,7 @@ def test_without_a_model_a_figure_says_that_nothing_is_chosen(browser: Browser, 
         visit.page.locator("#topics .plot").first.wait_for(state="hidden")
 
         said = visit.value("getComputedStyle(document.querySelector('#topics .plots'), '::after').content")
-        assert said == '"Nothing of what is chosen."'
+        assert said == '"No data for this choice."'
         assert visit.faults == []
 
 

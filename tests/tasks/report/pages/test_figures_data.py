@@ -224,7 +224,7 @@ def test_the_last_run_of_each_suite_counts_and_what_fails_comes_first_the_graves
         ("failed", "many", "new", 7, keys[:5], 2), ("passed", "healed", "new", 0, [], None),
     ]  # fmt: skip
     notes = FIGURES["quality"].notes(rows)  # type: ignore[misc]
-    assert notes[0].startswith("3 of 4 expectations failed")
+    assert notes[0].startswith("3 of 4 checks failed")
     assert "ingest 2026-01-01 00:00 UTC" in notes[1]
 
 
@@ -240,7 +240,7 @@ def test_a_run_in_which_nothing_failed_shows_every_expectation(tmp_path: Path) -
     assert [tuple(each[name] for name in shown) for each in rows] == [
         ("passed", "warn", name, "ingest", "rubrics", 100, 0, []) for name in names
     ]
-    assert FIGURES["quality"].notes(rows)[0] == "All 3 expectations passed."  # type: ignore[misc]
+    assert FIGURES["quality"].notes(rows)[0] == "All 3 checks passed."  # type: ignore[misc]
     assert set(shown) <= {column.name for column in FIGURES["quality"].columns}
 
 

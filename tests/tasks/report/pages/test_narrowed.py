@@ -79,13 +79,13 @@ def test_what_is_measured_over_all_tasks_at_once_is_left_out_and_the_page_says_s
 
     assert POOLED
     assert not [name for name in POOLED if list((finance / "figures").glob(f"{name}.*"))]
-    said = "Measured over all splits at once, and this report is of split finance alone."
+    said = "Measured over all splits at once, but this report shows only split finance."
     assert page.count(said) == sum(not figure.is_optional for figure in POOLED.values())
 
 
 def test_every_page_says_which_splits_it_is_of(finance: Path) -> None:
     for page in finance.glob("*.html"):
-        assert "of it split finance alone" in page.read_text(encoding="utf-8"), page.name
+        assert "only split finance" in page.read_text(encoding="utf-8"), page.name
 
 
 def test_what_is_of_the_whole_warehouse_says_so(finance: Path) -> None:
@@ -93,7 +93,7 @@ def test_what_is_of_the_whole_warehouse_says_so(finance: Path) -> None:
     shown = [name for name in WHOLE if numbers(finance, name)]
 
     assert shown
-    assert pages.count("This is of the whole warehouse, and not of split finance alone.") >= len(shown)
+    assert pages.count("This covers the whole warehouse, not only split finance.") >= len(shown)
 
 
 def test_the_facts_are_counts_of_the_splits_tasks(edition: Edition) -> None:
@@ -111,7 +111,7 @@ def test_the_facts_are_counts_of_the_splits_tasks(edition: Edition) -> None:
     shown = {name: value for name, value, _ in facts(edition)}
 
     assert shown["Tasks"] == str(len(members)) == "24"
-    assert shown["Answers"] == f"{len(answers):,}"
+    assert shown["Responses"] == f"{len(answers):,}"
     assert shown["Verdicts"] == f"{len(verdicts):,}"
 
 
@@ -140,7 +140,7 @@ def test_a_report_of_splits_that_hold_all_tasks_is_no_part(
     edition = open_edition(narrowed(world_job, *splits), reader)
 
     assert edition.narrowed_to == part
-    assert [each.text for each in notices(edition) if each.text.startswith("This report is of")] == (
-        [f"This report is of {part} alone. Own hard selections are in it if all their tasks are; what is measured over "
-         "all splits at once is not."] if part else []
+    assert [each.text for each in notices(edition) if each.text.startswith("This report shows only")] == (
+        [f"This report shows only {part}. It includes own hard selections if all their tasks are in it, and leaves out "
+         "figures that are measured over all splits at once."] if part else []
     )  # fmt: skip

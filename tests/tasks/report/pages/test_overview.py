@@ -49,6 +49,15 @@ def score_of(reader: Reader, response_id: str, judging: dict[str, Any]) -> float
     return sum(r["weight"] * r["value"] for r in rows) / sum(r["weight"] for r in rows if r["weight"] > 0)
 
 
+def test_the_intervals_of_what_changed_are_drawn(world_site: Path) -> None:
+    section = (world_site / "index.html").read_text(encoding="utf-8").partition('id="changes"')[2]
+    chart = json.loads(section.partition('<script type="application/json">')[2].partition("</script>")[0])
+
+    assert chart["data"]["values"]
+    for row in chart["data"]["values"]:
+        assert row["ci_low"] < row["difference"] < row["ci_high"]
+
+
 def test_what_changed_is_the_mean_of_paired_differences(edition: Edition, reader: Reader) -> None:
     answers = reader.rows(
         "select response_id, task_id, vintage from responses where model = $model and vintage in ($a, $b) "
@@ -149,7 +158,7 @@ def test_the_facts_are_counts_of_what_is_shown(edition: Edition, reader: Reader)
         if (row["model"], row["vintage"]) in entries
     ]
     n_failed = sum(row["status"] != "ok" for row in answers)
-    assert shown["Answers"] == (f"{len(answers):,}", f"{n_failed:,} failed")
+    assert shown["Responses"] == (f"{len(answers):,}", f"{n_failed:,} failed")
     assert shown["Tasks"][0] == str(len(reader.rows("select * from tasks where is_admitted and dataset_revision = $r",
                                                     {"r": edition.revision})))  # fmt: skip
 
@@ -171,9 +180,7 @@ def test_an_embedded_judge_is_the_gravest_notice(world_job: Job, edition: Editio
 def test_an_empty_warehouse_has_a_report_that_says_so(tmp_path: Path) -> None:
     edition = edition_of(tmp_path, {})
 
-    assert notices(edition) == [
-        Notice("warn", "No model has answered here yet, so there is nothing to rank.", "data.html")
-    ]
+    assert notices(edition) == [Notice("warn", "There are no responses yet, so there is nothing to rank.", "data.html")]
     assert edition.main is None
 
 
