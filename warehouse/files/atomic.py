@@ -61,13 +61,8 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
         temporary.replace(folder / chosen)
     finally:
         temporary.unlink(missing_ok=True)
-    sync_folder(folder)
-    return chosen
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder durable."""
     sync(folder)
+    return chosen
 
 
 def sync(path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse.contracts.tables import TABLES
-from warehouse.files.atomic import sync_folder, write_named
+from warehouse.files.atomic import sync, write_named
 from warehouse.files.damage import HASH_HEX, is_whole
 from warehouse.files.errors import WarehouseError
 from warehouse.parts.manifest import Part, place_of, read_manifest, standing_parts, write_manifest
@@ -109,7 +109,7 @@ class PartStore:
         The caller holds the publish lock.
         """
         to = aside(self.root.parent, part.path, table_name)
-        sync_folder(part.path.parent)
+        sync(part.path.parent)
         self.forget(table_name, part)
         return to
 
@@ -137,7 +137,7 @@ def aside(root: Path, path: Path, sub: str = "") -> Path:
         number += 1
         to = folder / f"{path.name}.{number}"
     path.replace(to)
-    sync_folder(folder)
+    sync(folder)
     return to
 
 
