@@ -10,11 +10,11 @@ import pytest
 from flows.run.outcomes import ENDINGS, outcome_of
 from tasks.rules.errors import PipelineError
 from tasks.run.stage_report import StageReport
-from tests.alerts.servers import serving_hook
 from tests.builders import job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.flows.conftest import Command
 from tests.flows.prefect_server import browser
+from tests.tasks.alerts.servers import serving_hook
 from warehouse import Warehouse
 
 REPORTS = {
