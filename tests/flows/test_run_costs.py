@@ -93,7 +93,7 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     told["runs.cost_usd"] = killed["cost_usd"]
     Warehouse(folder).publish()
     with Warehouse(folder).reader() as reader:
-        for name in ("runs", "spend", "night_costs"):
+        for name in ("history/runs", "costs/spend", "history/night_costs"):
             told[f"report {name}"] = summed(reader.rows(filled(name, {"benchmark": "prbench"})))
         told["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
         told["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
