@@ -263,3 +263,19 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts
     said = capsys.readouterr().err
     assert said.startswith("prbench: /proc/nowhere")
     assert said.count("\n") == 1
+
+
+def test_status_without_models_is_a_sentence_and_no_empty_table(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+    from tasks.ingest.ingest import ingest
+    from warehouse import Warehouse
+
+    Path("prbench.yaml").write_text("dataset: {source: sample}\nmodels: []\njudges: []\n", encoding="utf-8")
+    job = load_job(Arguments())
+    ingest(job)
+    Warehouse(job.warehouse).publish()
+
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported.\nWarehouse: ")
