@@ -122,7 +122,7 @@ def execute_flow(
     if flow_name in _WHOLE | {"derive"}:
         refuse_uninstalled(job)
     if job.vintage == EVERY:
-        raise UsageError(f"--vintage {EVERY}: is for leaderboards; name one sampling")
+        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
     refuse_unready(job)
     prepare(is_verbose=is_verbose)
     work = partial(run_interruptibly, lambda: _run(job, flow_name, options))

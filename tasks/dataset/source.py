@@ -87,7 +87,7 @@ def open_source(dataset: Dataset, benchmark: Benchmark) -> Source:
     if dataset.source == "sample":
         path = sample_of(benchmark.name)
         if path is None:
-            raise UsageError(f"dataset.source: no sample of {benchmark.name} ships; name a file, a folder or `hub`")
+            raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
         files = {"sample": path}
     else:
         path = Path(dataset.source).expanduser()

@@ -167,9 +167,9 @@ def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversatio
 def _of_long_answers(fit: ContextFit, to_come_calls: int) -> Iterator[str]:
     """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
     if fit.window.prompt_tokens is None:
-        yield "the size of its context (`context_tokens`); answers that are too long for it need more calls"
+        yield "the size of its context (`context_tokens`); responses that are too long for it need more calls"
     elif to_come_calls:
-        yield "whether answers are too long for it, which need more calls"
+        yield "whether responses are too long for it, which need more calls"
 
 
 def _identity(judging: Judging) -> tuple[str, list[Any]]:
@@ -213,9 +213,9 @@ def _planned(role: str, label: str, calls: int, per_call: _PerCall, prices: Pric
         return Planned(role, label, 0, 0, 0, 0.0, MEASURED)
     missing = []
     if per_call.prompt is None:
-        missing.append("there is no answer to judge yet")
+        missing.append("there is no response to judge yet")
     if per_call.completion is None:
-        missing.append("its answers have not been measured yet")
+        missing.append("its responses have not been measured yet")
     if prices.input_usd_per_mtok is None:
         missing.append("its price is unknown")
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)

@@ -74,7 +74,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
     "source": (_TEXT, "sampled or judged here, or imported."),
     "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
-    "is_retracted": (_FLAG, "Whether the import was taken back; its rows stay in the parts and are not published."),
+    "is_retracted": (_FLAG, "Whether the import was retracted; its rows stay in the parts and are not published."),
     "reason": (_TEXT, "Why a response was removed, as the user said."),
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
     "text": (_TEXT, "The answer without the thinking that it starts with; NULL unless status is ok."),
@@ -279,7 +279,7 @@ _TABLES = (
            f"verdict_id response_id {_TASK} criterion_id round part_number n_parts first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
            "verdict_id round n_parts part_number", "decided"),
-    _table("retractions", "An imported file that was taken back, or brought back after that.",
+    _table("retractions", "An imported file that was retracted, or restored after that.",
            "import_batch is_retracted run_id created_at", "import_batch"),
     _table("removals", "A response that was removed: what was made of it until then, and rests on it, is left out.",
            "response_id reason run_id created_at", "response_id"),

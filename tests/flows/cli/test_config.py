@@ -45,7 +45,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
         (
             "hard_subset: {Finance: 40}",
-            "hard_subset: there is no key 'Finance'; it has share, panel, min_coverage (numbers by field stand under "
+            "hard_subset: there is no key 'Finance'; it has share, panel, min_coverage (numbers by field belong under "
             "`share`, such as `share: {Finance: 300, Legal: 250}`)",
         ),
         ("limits: {max_usd: 0}", "limits.max_usd: "),
