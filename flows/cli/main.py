@@ -136,7 +136,8 @@ def _usage_line(error: click.ClickException) -> str:
     """Wrong usage in one line, with the help page to read."""
     if isinstance(error, click.NoSuchOption):
         # Click suggests options that hardly resemble the one given, such as --help for --model.
-        error.possibilities = get_close_matches(error.option_name, error.possibilities or (), cutoff=0.8)
+        similar = get_close_matches(error.option_name, error.possibilities or (), cutoff=0.8)
+        error = click.NoSuchOption(error.option_name, possibilities=similar, ctx=error.ctx)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "prbench"
     return f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"
