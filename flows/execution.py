@@ -120,7 +120,7 @@ def execute_flow(
     if flow_name in _JUDGING | {"sample"}:
         refuse_unknown_models(job)
     if job.vintage == EVERY:
-        raise UsageError(f"--vintage {EVERY}: is for leaderboards; name one sampling")
+        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
     if flow_name in _CALLING:
         refuse_uninstalled(job)
         refuse_unready(job)

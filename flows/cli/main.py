@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
@@ -48,7 +49,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Keep": (import_, export, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip
-"""All commands, by what one wants to do."""
+"""All commands, grouped by purpose."""
 
 
 @click.group(
@@ -56,7 +57,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     sections=SECTIONS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=examples(
-        "prbench run                       sample data, built-in model, no key needed",
+        "prbench run                       sample data, embedded model, no key needed",
         "prbench run --config night.yaml   your data, models and judges",
         "prbench leaderboard --by category",
         "prbench sql 'select model, status, count(*) from verdicts group by all'",
@@ -65,20 +66,20 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 def cli() -> None:
     """Evaluate language models on rubric benchmarks.
 
-    Models answer the tasks of a benchmark, judges decide every criterion, and every single verdict can be queried in
-    SQL. `prbench COMMAND --help` describes a command.
+    Models respond to the tasks of a benchmark, and judges decide each criterion of each task's rubric. Every verdict
+    can be queried in SQL. `prbench COMMAND --help` describes a command.
     """
 
 
 def entry() -> None:
-    """Be the process `prbench`."""
+    """Run `prbench` as a process."""
     # A terminal that cannot show a table's lines gets question marks instead of an error.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     ending: list[int] = []
-    # Registered first, so called last, when everybody else has cleaned up: Python would go on to take modules apart
-    # that Prefect's threads still hold, and DuckDB's binding prints pages about that.
+    # Registered first, so called last, after all other clean-up: Python would go on to tear down modules that
+    # Prefect's threads still use, and DuckDB's binding prints pages about that.
     atexit.register(lambda: _end_process(ending))
     ending.append(main(sys.argv[1:]))
     sys.exit(ending[0])
@@ -96,24 +97,24 @@ def main(arguments: Sequence[str]) -> int:
     with shown_visibly():
         code, line = _outcome(list(arguments))
         for notice in _notices():
-            # What a run found is in its reports; this is what other commands find.
+            # A run shows what it found in its reports; this is for all other commands.
             click.echo(f"prbench: {notice.line}", err=True)
             if code == 0 and not notice.is_mended:
                 code = EXIT_DAMAGED
         if line:
-            # What a line quotes may have lines of its own.
+            # Quoted text may contain line breaks.
             click.echo(f"prbench: {' '.join(line.split(chr(10)))}", err=True)
     return code
 
 
 def _notices() -> list["Notice"]:
-    """What was found about damage: nothing where no warehouse was opened, which takes its libraries to import."""
+    """Damage found so far; none if no warehouse was opened, since importing its libraries takes long."""
     damage = sys.modules.get("warehouse.files.damage")
     return list(damage.take_notices()) if damage else []
 
 
 def _outcome(given: list[str]) -> tuple[int, str]:
-    """The exit code, and what to say about it."""
+    """The exit code, and the line to show with it."""
     try:
         return cli.main(args=given, prog_name="prbench", standalone_mode=False) or 0, ""
     except click.exceptions.NoArgsIsHelpError as error:
@@ -132,7 +133,11 @@ def _outcome(given: list[str]) -> tuple[int, str]:
 
 
 def _usage_line(error: click.ClickException) -> str:
-    """A wrong use in one line, with the help page that tells more."""
+    """Wrong usage in one line, with the help page to read."""
+    if isinstance(error, click.NoSuchOption):
+        # Click suggests options that hardly resemble the one given, such as --help for --model.
+        similar = get_close_matches(error.option_name, error.possibilities or (), cutoff=0.8)
+        error = click.NoSuchOption(error.option_name, possibilities=similar, ctx=error.ctx)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "prbench"
     return f"{' '.join(error.format_message().split()).removesuffix('.')} (see `{command} --help`)"

@@ -12,10 +12,7 @@ from tasks.rules.errors import UsageError
 
 _ANSWER_S = 10.0
 _REFUSALS = (401, 403)
-_NONE = (
-    "PREFECT_API_URL is not set, so runs and `prbench serve` start a server that asks for a secret; Prefect's own "
-    "commands would start one that asks for none: set PREFECT_SERVER_EPHEMERAL_ENABLED=false to prevent that"
-)
+_NONE = "PREFECT_API_URL is not set; runs and `prbench serve` start a server of their own, which asks for a secret"
 _OPEN = (
     "{where} asks for no secret: anyone who reaches it, even a web page, can make it run commands; start it with "
     "PREFECT_SERVER_API_AUTH_STRING, and set PREFECT_API_AUTH_STRING here"

@@ -116,7 +116,7 @@ def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
 
 def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[Pair]:
     if kind == "run":
-        # Two runs that worked on the same answers have no difference to show: a verdict is stored once.
+        # Two runs that worked on the same responses have no difference to show: a verdict is stored once.
         return [Pair(a, b) for a, b in product(first, second) if a.model_run.model_run_id != b.model_run.model_run_id]
     if kind != "judge":
         return [_latest(kind, first, second)]
@@ -168,7 +168,7 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
         same = {side.model_run.model_run_id for side in sides[names[0]]}
         if any(side.model_run.model_run_id in same for name in names[1:] for side in sides[name]):
             return (
-                "nothing to compare: the runs worked on the same answers under the same judging, "
+                "nothing to compare: the runs worked on the same responses under the same judging, "
                 "and a verdict is stored once; runs differ where their vintages do"
             )
     differing = sorted(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])

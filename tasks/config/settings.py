@@ -118,7 +118,7 @@ class HardSubset(Strict):
         unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
         if unknown:
             raise ValueError(
-                f"there is no key {unknown[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field stand under "
+                f"there is no key {unknown[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field belong under "
                 "`share`, such as `share: {Finance: 300, Legal: 250}`)"
             )
         return data

@@ -106,7 +106,7 @@ def _path(dataset: Dataset, benchmark: Benchmark) -> Path:
         return from_home(dataset.source, "dataset.source")
     path = sample_of(benchmark.name)
     if path is None:
-        raise UsageError(f"dataset.source: no sample of {benchmark.name} ships; name a file, a folder or `hub`")
+        raise UsageError(f"dataset.source: there is no sample of {benchmark.name}; name a file, a folder or `hub`")
     return path
 
 

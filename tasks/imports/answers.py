@@ -52,7 +52,7 @@ class Answers:
         shown = as_text(given.get("response"))
         if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
             raise ImportRefused(
-                f"{where}: `response` is not the stored answer of {asked}, so the verdict is on another text; "
+                f"{where}: `response` is not the stored response of {asked}, so the verdict is on another text; "
                 "name the vintage that was graded (if only the program that saved the file changed the text, "
                 "remove the column `response`)"
             )
@@ -64,7 +64,7 @@ class Answers:
             asked = {**self._key, "task_id": task_id, "models": list(readings(model)), "trial": trial}
             rows = reader.rows(sql.read("questions/imports/vintages_of_answer"), asked)
         if not rows:
-            return "import the answer first (`prbench import responses`)"
+            return "import the response first (`prbench import responses`)"
         vintages = [row["vintage"] for row in rows]
         others = f" and {len(rows) - _N_NAMED} others" if len(rows) > _N_NAMED else ""
         option = f"`--vintage {vintages[0]}` or a column `vintage`" if cell is None else "the column `vintage`"

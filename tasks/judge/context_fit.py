@@ -58,7 +58,7 @@ class ContextFit:
         around = evidence_prompt(self.evidence_template, messages, "", text="", number=1, n_chunks=1, round_=round_)
         most = self.window.beside(around) - step_tokens
         if most < _FEWEST_TOKENS:
-            raise NoRoom(f"beside the request there is no room for a chunk of the answer ({most} tokens)")
+            raise NoRoom(f"the request leaves no room for a chunk of the response ({most} tokens)")
         return cut(text, most, self.window.count)
 
     def usual_chunks(self, messages: Sequence[Message], text: str) -> list[str]:

@@ -233,11 +233,11 @@ def _log_result(found: _Found, n_changed: Mapping[str, int]) -> None:
         return
     line = (
         f"stored replies were read again by a stricter parser: {n_other} of {n_verdicts} verdicts and "
-        f"{n_changed['responses']} of {found.n_rows['answers']} answers changed"
+        f"{n_changed['responses']} of {found.n_rows['answers']} responses changed"
     )
     if found.n_on_other_answers:
         line += (
-            f"; {found.n_on_other_answers} verdicts on changed answers were removed, `prbench judge` makes them again"
+            f"; {found.n_on_other_answers} verdicts on changed responses were removed, `prbench judge` makes them again"
         )
     if found.n_without_reply:
         line += f"; {found.n_without_reply} could not be read again, their replies are no longer in the ledger"

@@ -70,9 +70,9 @@ def planned_calls(role: str, label: str, calls: int, per_call: PerCall, prices: 
         return Planned(role, label, 0, 0, 0, 0.0, MEASURED)
     missing = []
     if per_call.prompt is None:
-        missing.append("there is no answer to judge yet")
+        missing.append("there is no response to judge yet")
     if per_call.completion is None:
-        missing.append("its answers have not been measured yet")
+        missing.append("its responses have not been measured yet")
     if prices.input_usd_per_mtok is None:
         missing.append("its price is unknown")
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)

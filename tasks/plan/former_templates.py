@@ -34,7 +34,7 @@ def judged_before(reader: Reader, scope: Scope, judging: Judging) -> str:
         return ""
     name = _names(scope.benchmark).get(found[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
-    return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept beside the new ones"
+    return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
 
 async def former_template_notices(job: Job) -> list[str]:

@@ -131,9 +131,9 @@ def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversatio
 def _of_long_answers(fit: ContextFit, to_come_calls: int) -> Iterator[str]:
     """What is not known of answers that are too long for a judge; such a one takes a call for each part, and one."""
     if fit.window.prompt_tokens is None:
-        yield "the size of its context (`context_tokens`); answers that are too long for it need more calls"
+        yield "the size of its context (`context_tokens`); responses that are too long for it need more calls"
     elif to_come_calls:
-        yield "whether answers are too long for it, which need more calls"
+        yield "whether responses are too long for it, which need more calls"
 
 
 def _identity(judging: Judging) -> tuple[str, list[Any]]:

@@ -189,7 +189,7 @@ def refuse_unready(job: Job) -> None:
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_answer_tokens(target, parameters) is None for parameters in used):
             raise UsageError(
-                f"{label}: the length of its answers is not limited, so no cap can be enforced; set `max_tokens`"
+                f"{label}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
             )
 
 

@@ -71,9 +71,9 @@ def test_the_plan_says_what_is_not_known_and_why(command: Command, provider: Fau
     assert by_label["alpha"]["prompt_tokens"] > 0
     assert by_label["alpha"]["completion_tokens"] is None
     assert "its price is unknown" in by_label["alpha"]["note"]
-    assert "there is no answer to judge yet" in by_label["judge"]["note"]
+    assert "there is no response to judge yet" in by_label["judge"]["note"]
     assert planned["total"]["cost_usd"] is None
-    assert "Unknown for judge: there is no answer to judge yet" in command("plan", "--warehouse", "data").stdout
+    assert "Unknown for judge: there is no response to judge yet" in command("plan", "--warehouse", "data").stdout
     assert provider.book == []
 
 

@@ -67,7 +67,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
     "source": (_TEXT, "sampled or judged here, or imported."),
     "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
-    "is_retracted": (_FLAG, "Whether the import was taken back; its rows stay in the parts and are not published."),
+    "is_retracted": (_FLAG, "Whether the import was retracted; its rows stay in the parts and are not published."),
     "reason": (_TEXT, "Why a response was removed, as the user said."),
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),
     "text": (_TEXT, "The answer without the thinking that it starts with; NULL unless status is ok."),

@@ -93,7 +93,7 @@ _TABLES = (
            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
            "verdict_id round n_chunks chunk_number", "decided"),
-    _table("retractions", "An imported file that was taken back, or brought back after that.",
+    _table("retractions", "An imported file that was retracted, or restored after that.",
            "import_batch is_retracted run_id created_at", "import_batch"),
     _table("removals", "A response that was removed: what was made of it until then, and rests on it, is left out.",
            "response_id reason run_id created_at", "response_id"),

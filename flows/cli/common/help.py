@@ -1,4 +1,4 @@
-"""Help pages: options under headings, commands by what one wants to do, and nothing cut off."""
+"""Help pages: options and commands under headings, and nothing truncated."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +10,11 @@ OWN, SELECTION, PLACE, OUTPUT = "Options", "Selection", "Place", "Output"
 _HEADINGS = (OWN, SELECTION, PLACE, OUTPUT)
 _COMMANDS = "Commands"
 _RANGE = re.compile(r"  \[(\d+<=?)?x[<>]=?\d+\]$|; (\d+<=?)?x[<>]=?\d+(?=\]$)")
-"""What click adds to the text of a number; nobody gives 0 or a negative one."""
+"""What click adds to the text of a number; that 0 and negative numbers make no sense is obvious."""
 
 
 class GroupedOption(click.Option):
-    """An option that stands under a heading of its own in a command's help."""
+    """An option that a command's help lists under the heading of its group."""
 
     def __init__(self, *arguments: Any, group: str, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -50,7 +50,7 @@ class Group(click.Group):
         width = max(len(command.name or "") for commands in sections.values() for command in commands)
         for heading, commands in sections.items():
             with formatter.section(heading):
-                # Names of one width, so that the texts of all sections stand below each other.
+                # Names padded to one width, so that the texts of all sections are aligned.
                 formatter.write_dl([(f"{command.name:<{width}}", first_sentence(command)) for command in commands])
 
 
@@ -65,7 +65,7 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
 
 
 def _records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Each option's heading, name and text; `--help` stands with the output options, if there are any."""
+    """Each option's heading, name and text; `--help` is among the output options, if there are any."""
     options = command.get_params(ctx)
     of_help = OUTPUT if any(getattr(option, "group", OWN) == OUTPUT for option in options) else OWN
     for option in options:

@@ -1,4 +1,4 @@
-"""The options that commands share, in three groups; each command takes those that change something there."""
+"""The options that commands share, in three groups; each command takes those that have an effect there."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -35,22 +35,27 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "task": (SELECTION, ("--task", "tasks"), {
         "multiple": True, "metavar": "ID", "help": "Only this task (repeatable)."}),
     "trial": (SELECTION, ("--trial", "trial_numbers"), {
-        "type": _POSITIVE, "multiple": True, "metavar": "N", "help": "Only the trial with this number (repeatable)."}),
+        "type": _POSITIVE, "multiple": True, "metavar": "N", "help": "Only trial number N (repeatable)."}),
     "trials": (SELECTION, ("--trials",), {
-        "type": _POSITIVE, "metavar": "N", "help": "Number of trials, instead of the configured number."}),
+        "type": _POSITIVE, "metavar": "N", "help": "Number of trials: 1 to N.  [default: as configured]"}),
     "limit": (SELECTION, ("--limit",), {
         "type": _POSITIVE, "metavar": "N", "help": "Use only the first N tasks."}),
     "vintage": (SELECTION, ("--vintage",), {
-        "metavar": "LABEL", "help": "Sampling to use (`vintage` in all tables).  [default: base]"}),
+        "metavar": "LABEL", "help": "Vintage to use: the label of one sampling of a model.  [default: base]"}),
     "night": (SELECTION, ("--night",), {
-        "metavar": "LABEL", "help": "Night to use for models with `resample: nightly`."}),
+        "metavar": "LABEL",
+        "help": "Vintage to use for models with `resample: nightly`: the date of a night.  "
+        "[default: that of --vintage]"}),
     "config": (PLACE, ("--config",), {
         "type": _PATH, "metavar": "FILE",
-        "help": "Configuration file.  [default: prbench.yaml in this folder, else the built-in example]"}),
+        "help": "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data "
+        "and embedded model]"}),
     "warehouse": (PLACE, ("--warehouse",), {
-        "type": _PATH, "metavar": "DIR", "help": "Folder with the data.  [default: warehouse/data]"}),
+        "type": _PATH, "metavar": "DIR",
+        "help": "Folder with the data.  [default: `warehouse:` in the configuration, else $PRBENCH_WAREHOUSE, else "
+        "warehouse/data beside the configuration file, or in this folder if there is none]"}),
     "benchmark": (PLACE, ("--benchmark",), {
-        "metavar": "NAME", "help": "Benchmark to use, instead of the configured one."}),
+        "metavar": "NAME", "help": "Benchmark to use.  [default: as configured]"}),
     "json": (OUTPUT, ("--json", "as_json"), {
         "is_flag": True, "help": "Write the result as JSON to standard output."}),
     "quiet": (OUTPUT, ("-q", "--quiet", "is_quiet"), {
@@ -86,7 +91,7 @@ def shared_options(
 ) -> Callable[[Function], Function]:
     """Give a command the shared options that it names; it gets them as a `Context`, its first argument.
 
-    `texts` are help texts of options that mean something special to this command.
+    `texts` replaces the help of options whose meaning is special to this command.
     """
 
     def decorate(command: Function) -> Function:
@@ -107,10 +112,11 @@ def shared_options(
 def budget_options(command: Function) -> Function:
     """Give a command the options that limit what it may use: money, tokens, and time."""
     for option in (
-        click.option("--stop-at", metavar="TIME", help="Start no call after this time: 06:30, or a date with a time."),
-        click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Stop before more than N tokens are used."),
+        click.option("--stop-at", metavar="TIME",
+                     help="Start no call after this time, such as 06:30 or 2026-11-22T06:30."),
+        click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Stop before the run uses more than N tokens."),
         click.option("--max-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
-                     help="Stop before more than this is spent."),
+                     help="Stop before the run costs more than this."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -119,8 +125,15 @@ def budget_options(command: Function) -> Function:
 def repair_options(command: Function) -> Function:
     """Give a command the options that say which failed or lost work is done again."""
     for option in (
-        click.option("--replace-lost", is_flag=True, help="Call again for rows that were lost with damaged files."),
-        click.option("--retry-failed", is_flag=True, help="Retry permanent failures too."),
+        click.option(
+            "--replace-lost", is_flag=True, help="Repeat the calls of rows that were lost with damaged files."
+        ),
+        click.option(
+            "--retry-failed",
+            is_flag=True,
+            help="Retry permanent failures too: refused, truncated, "
+            "context_length, redirected, too_large. Temporary ones are always retried.",
+        ),
     ):
         command = option(command)
     return command

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from flows.cli.common.tables import Rows, cell_text, show_table
 from tasks.console import exact
 from tasks.rules.text.visible import visible, visible_json
@@ -18,9 +20,9 @@ FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 def show(
     columns: Sequence[str], rows: Rows, file_format: str, output: Path | None = None, *, is_cut: bool = True
 ) -> None:
-    """Rows in a text format, to a file or to standard output; only a table cuts long texts.
+    """Rows in a text format, to a file or to standard output; only a table on a terminal cuts long texts.
 
-    Formats for machines are exact to the character, but on a terminal.
+    Formats for machines are exact to the character, except on a terminal.
     """
     if file_format == "table" and output is None:
         show_table(columns, rows, is_cut=is_cut)
@@ -34,9 +36,14 @@ def show(
         output.write_text(text, encoding="utf-8")
 
 
-def show_rows(as_json: bool, columns: Sequence[str], rows: Rows) -> None:
-    """Rows as a table for people, with columns in plain words, or as JSON for machines."""
-    show(columns if as_json else in_words(columns), rows, "json" if as_json else "table")
+def show_rows(as_json: bool, columns: Sequence[str], rows: Rows, *, if_empty: str = "") -> None:
+    """Rows as a table for people, with columns in plain words, or as JSON for machines; `if_empty` replaces no rows."""
+    if as_json:
+        show(columns, rows, "json")
+    elif rows:
+        show_table(in_words(columns), rows, is_cut=False)
+    else:
+        click.echo(if_empty)
 
 
 def in_words(columns: Sequence[str]) -> list[str]:

@@ -8,8 +8,10 @@ from tasks.rules.text.visible import visible
 if TYPE_CHECKING:
     from tasks.console.printing import VisibleConsole
 
+SMALL_MARK = "°"
+"""Marks an interval that may be too narrow."""
 _WIDEST_CELL = 60
-_MACHINE_WIDTH = 500
+_WITHOUT_LIMIT = 10**6
 
 Rows = Sequence[Sequence[Any]]
 
@@ -17,21 +19,22 @@ Rows = Sequence[Sequence[Any]]
 def show_table(
     columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True, n_least: int | None = None
 ) -> None:
-    """Show a table for people: numbers on the right, long texts cut if `is_cut`.
+    """Show a table for people: numbers on the right; on a terminal, long texts are cut if `is_cut`.
 
     On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
     or `n_least` is None, each row becomes a block with one line for each column.
     """
     from tasks.console.printing import VisibleConsole
 
+    console = VisibleConsole()
+    is_cut = is_cut and console.is_terminal
     columns, title = [visible(column) for column in columns], visible(title or "") or None
     cells = [[_short(cell_text(value)) if is_cut else cell_text(value) for value in row] for row in rows]
     are_numbers = [
         bool(rows) and all(isinstance(row[index], int | float | None) for row in rows) for index in range(len(columns))
     ]
-    console = VisibleConsole()
     if not console.is_terminal:
-        console = VisibleConsole(width=_MACHINE_WIDTH)
+        console = VisibleConsole(width=_WITHOUT_LIMIT)
     n_fitting = len(columns)
     if console.is_terminal:
         # Where columns may be left out, cells stay whole; otherwise texts may be folded between words.

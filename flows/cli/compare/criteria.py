@@ -35,7 +35,7 @@ suspect     They correlate negatively with the rest of their task: their
 @click.argument("which", type=click.Choice(list(_KINDS)))
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Number of criteria to show.")  # fmt: skip
-@shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this sampling."})
+@shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this vintage."})
 def criteria(context: Context, which: str, n_rows: int) -> int:
     """Find criteria worth a second look."""
     given = context.arguments
@@ -54,5 +54,5 @@ def criteria(context: Context, which: str, n_rows: int) -> int:
         "disagreement": "disagreement", **judging, "title": "title",
     })  # fmt: skip
     if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
-        click.echo("None is clear (an upper limit below 0, which takes at least 4 models): this may be chance.")
+        click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")
     return 0

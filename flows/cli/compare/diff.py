@@ -11,29 +11,33 @@ _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 
 @click.command(cls=Command, epilog=examples(
     "prbench diff gpt-5-high gpt-5-low               two models",
-    "prbench diff base 2026-11-21 --model MODEL      one model, two samplings",
+    "prbench diff base 2026-11-21 --model MODEL      one model, two vintages",
     "prbench diff o4-mini reader --of judge --json   two judges",
     "prbench diff a b c --split finance              a with b, and a with c",
 ))  # fmt: skip
 @click.argument("names", nargs=-1, metavar="A B [C]...")
-@click.option("--of", "kind", type=click.Choice(_KINDS), help="What the names are.  [default: looked up]")
-@click.option("--hard", "is_hard", is_flag=True, help="Only tasks of your latest hard subset.")
+@click.option(
+    "--of", "kind", type=click.Choice(_KINDS), help="Kind of the names.  [default: the kind that has them all]"
+)
+@click.option(
+    "--hard", "is_hard", is_flag=True, help="Compare on your latest hard subset of each field instead of the splits."
+)
 @click.option("--score", metavar="NAME", help="Score to compare.  [default: the benchmark's primary score]")
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
               help="Number of flipped criteria to show.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
-                texts={"vintage": "Only this sampling, if something else is compared."})  # fmt: skip
+                texts={"vintage": "Only this vintage, unless vintages are compared."})  # fmt: skip
 def diff(
     context: Context, names: tuple[str, ...], kind: str | None, is_hard: bool, score: str | None, n_flips: int
 ) -> int:
-    """Compare two models, judges, runs or samplings, task by task.
+    """Compare two models, judges, runs or vintages, task by task.
 
-    A is compared with each of the others, over the tasks that are complete on both sides. A difference is the second
-    mean minus the first. It comes with its interval, a paired test, and the criteria whose verdict flipped. Judge
+    A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
+    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped. Judge
     templates and data set revisions can be compared too.
     """
     if len(names) < 2:
-        raise click.UsageError("diff: give two names to compare, such as two models")
+        raise click.UsageError("give at least two names to compare, such as two models")
     from flows.cli.compare.diff_json import as_json
     from flows.cli.compare.diff_question import question_of
     from flows.cli.compare.diff_table import show

@@ -62,7 +62,7 @@ def _too_few(difference: Difference) -> str:
 
 
 def notes_on(flips: Flips, difference: Difference) -> list[str]:
-    """What must be known beside the flips."""
+    """Notes on the flips."""
     notes = []
     missing = flips.n_criteria - flips.n_compared
     if missing:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from flows.cli.common.tables import show_table
+from flows.cli.common.tables import SMALL_MARK, show_table
 from flows.cli.compare.diff_sentence import (
     CONTEXT,
     counted,
@@ -18,11 +18,11 @@ from flows.cli.compare.diff_sentence import (
     sentence,
     where_in,
 )
+from flows.cli.compare.figures import small_note
 from tasks.compare import Answer, Difference, Flips, flips_of, short
-from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
+from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from warehouse import Reader
 
-SMALL_MARK = "°"
 _MOST_DETAILED = 2
 """Up to so many differences are all shown in detail; of more, only the first."""
 _WORST_TASKS = 5
@@ -46,10 +46,9 @@ def show(reader: Reader, answer: Answer, n_flips: int) -> None:
 
 
 def _notes_on_figures(answer: Answer) -> Iterator[str]:
-    """What must be known about intervals and p-values."""
+    """Notes on intervals and p-values."""
     if any(each.paired.ci_low is not None and each.paired.is_small for each in answer.differences):
-        few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
-        yield f"{SMALL_MARK} {few}: the interval may be too narrow"
+        yield small_note()
     if any(each.paired.p_value is None for each in answer.differences):
         yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
     if len(answer.differences) > 1:
@@ -57,7 +56,7 @@ def _notes_on_figures(answer: Answer) -> Iterator[str]:
 
 
 def _own_notes(answer: Answer) -> Iterator[str]:
-    """What must be known about single differences; with its split where it does not hold for all splits."""
+    """Notes on single differences, with the split where they do not hold for all splits."""
     splits = {difference.split for difference in answer.differences}
     for difference in answer.differences:
         for note in difference.notes:

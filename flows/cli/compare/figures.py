@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.cli.common.tables import show_table
+from flows.cli.common.tables import SMALL_MARK, show_table
 from flows.cli.compare.questions import Records
-
-SMALL_MARK = "°"
 
 
 def show_figures(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:

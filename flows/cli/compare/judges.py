@@ -5,7 +5,8 @@ import click
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
 from flows.cli.common.output import show_json
-from flows.cli.compare.figures import SMALL_MARK, is_small, show_figures, small_note
+from flows.cli.common.tables import SMALL_MARK
+from flows.cli.compare.figures import is_small, show_figures, small_note
 from flows.cli.compare.questions import Records, answer
 
 _BREAKDOWNS = ("category", "severity", "field", "model", "length")
@@ -19,17 +20,17 @@ _WITH_SETS = {None, "category", "severity"}
     "prbench judges --people expert-1 --people expert-2",
     "prbench judges --json",
 ))  # fmt: skip
-@click.option("--by", type=click.Choice(_BREAKDOWNS), help="One row for each pair of graders and label.")
+@click.option("--by", type=click.Choice(_BREAKDOWNS), help="Break the agreement down by this.")
 @click.option("--people", multiple=True, metavar="GRADER",
-              help="Compare the other graders with these people together (repeatable).")  # fmt: skip
+              help="Compare the other graders with this person; several persons are pooled (repeatable).")  # fmt: skip
 @shared_options(selection=("judge",), output=SHOWS, texts={"judge": "Only pairs with this grader (repeatable)."})
 def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     """Compare judges with each other and with people.
 
-    Graders are judges, people whose labels were imported, each repetition of a judge, and majorities.
+    A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
 
-    With --people, each other grader is compared with all of these people: their decisions are pooled, so each person
-    counts by the number of criteria. The mean of the pairs, as in table 3 of the paper, is shown too.
+    With --people, each other grader is compared with the pooled decisions of these people, so a person with more
+    decisions counts more. The mean over the pairs is shown too, as in table 3 of the paper.
     """
     if people:
         return _show_agreement_with_people(context, by, people)
@@ -42,7 +43,7 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     elif pairs:
         _show(by, pairs, sets, leniency)
     else:
-        click.echo("No criterion of a response has been decided by two graders yet.")
+        click.echo("No criterion has been decided by two graders yet.")
     return 0
 
 
@@ -66,7 +67,7 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
         "met by others": "others_met_share", "criteria": "n",
     })  # fmt: skip
     if any(pair["agreement"] is None for pair in apart):
-        click.echo("Some figures are missing: run `prbench aggregate`, which computes them.")
+        click.echo("Some figures are missing; `prbench aggregate` computes them.")
     if any(pair["n_tasks"] < SMALL for pair in apart):
         click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks: the interval may be too narrow")
 
@@ -80,7 +81,7 @@ def _show_agreement_with_people(context: Context, by: str | None, people: tuple[
         show_json(records)
         return 0
     if not records:
-        click.echo(f"No criterion of a response has been decided by {' or '.join(people)} and another grader yet.")
+        click.echo(f"No criterion has been decided by {' or '.join(people)} and another grader yet.")
         return 0
     label = {by: "label"} if by else {}
     show_figures(f"Agreement with {', '.join(people)}, their decisions pooled", records, {

@@ -1,23 +1,27 @@
-"""The command `lengths`: length against score."""
+"""The command `lengths`: correlation between response length and score."""
 
 import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
 from flows.cli.common.output import show_json
-from flows.cli.compare.figures import SMALL_MARK, repetition, show_figures
+from flows.cli.common.tables import SMALL_MARK
+from flows.cli.compare.figures import repetition, show_figures
 from flows.cli.compare.questions import answer
 
 
 @click.command(cls=Command, epilog=examples("prbench lengths", "prbench lengths --hard --model gpt-5-high"))
-@click.option("--hard", "is_hard", is_flag=True, help="Only tasks of your latest hard subset.")
+@click.option(
+    "--hard", "is_hard", is_flag=True, help="Use your latest hard subset of each field instead of the splits."
+)
 @click.option("--score", metavar="NAME", help="Score to use.  [default: the benchmark's primary score]")
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
-                texts={"vintage": "Only this sampling."})  # fmt: skip
+                texts={"vintage": "Only this vintage."})  # fmt: skip
 def lengths(context: Context, is_hard: bool, score: str | None) -> int:
-    """Compare the length of responses with their score.
+    """Show the correlation between response length and score.
 
-    Shows Spearman's rank correlation of each model, with its interval (figure 7 of the paper).
+    It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
+    the paper).
     """
     given = context.arguments
     parameters = {
@@ -29,9 +33,9 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
         show_json(records)
         return 0
     if not records:
-        click.echo("No model has a complete task here yet.")
+        click.echo("No model has a complete task yet; `prbench status` shows what is missing.")
         return 0
-    show_figures("Rank correlation of length and score", records, {
+    show_figures("Rank correlation between response length and score", records, {
         "split": "split", "model": "model", "length": "measure",
         "correlation": ("rank_correlation", "ci_low", "ci_high"), "tasks or models": "n",
         "judge": "judge", **repetition(records), "vintage": "vintage",

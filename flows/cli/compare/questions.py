@@ -1,4 +1,4 @@
-"""Questions of sql/questions/compare/ that a command asks of stored results, and refusing names that nothing has."""
+"""Queries below sql/questions/compare/ on the stored results, and refusing unknown names."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ def answer(
 
 
 def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
-    """Refuse a name that nothing has; one that exists may simply have no rows."""
+    """Refuse an unknown name; a known one may simply have no rows."""
     from tasks.rules.errors import UsageError
 
     for names, (option, query) in _NAMES.items():

@@ -16,12 +16,12 @@ _PATH = click.Path(path_type=Path)
     "prbench backup /mnt/backup/prbench --verify    also check earlier copies",
 ))  # fmt: skip
 @click.argument("folder", type=_PATH)
-@click.option("--verify", is_flag=True, help="Read earlier copies too, and replace damaged ones.")
+@click.option("--verify", is_flag=True, help="Also check the files copied earlier, and replace damaged ones.")
 @shared_options(place=WAREHOUSE)
 def backup(context: Context, folder: Path, verify: bool) -> int:
     """Copy the warehouse to a folder.
 
-    The copy is consistent, also while runs are under way. `prbench restore` brings it back.
+    The copy is consistent, even if a run is writing. `prbench restore` restores it.
     """
     from tasks.maintain import backup as made
 

@@ -10,8 +10,8 @@ from flows.cli.common.options import WAREHOUSE, Context, shared_options
 @click.command(cls=Command, epilog=examples("prbench compact", "prbench compact --warehouse results/"))
 @shared_options(place=WAREHOUSE)
 def compact(context: Context) -> int:
-    """Merge small files, delete old raw replies.
+    """Merge small files and delete old raw replies.
 
-    `retention.replies_days` in the configuration says how long raw replies are kept. Results stay the same.
+    `retention.replies_days` in the configuration sets how long raw replies are kept. Results stay the same.
     """
     return finish(context, run_flow(context, "compact"))

@@ -38,7 +38,7 @@ def export() -> None:
 ))  # fmt: skip
 @click.argument("folder", type=_PATH)
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table or view (repeatable).")
-@shared_options(texts={"benchmark": "Only rows of this benchmark, of tables with a column `benchmark`."})
+@shared_options(texts={"benchmark": "Only rows of this benchmark, in tables with a column `benchmark`."})
 def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
     """Write tables to a folder as Parquet files.
 
@@ -56,14 +56,14 @@ def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> in
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
-              help="Least number of rows; a response always comes with all its criteria.")  # fmt: skip
+              help="Minimum number of rows; a response always comes with all its criteria.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
 @shared_options(selection=("split", "model", "trial", "limit", "vintage", "night"))
 def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> int:
     """Write a sheet for human graders (CSV).
 
     It has one row for each criterion of a response, with columns to fill in. `prbench import verdicts` reads it back.
-    The column `vintage` says which sampling of the model a row shows.
+    The column `vintage` says which vintage of the model a row shows.
     """
     from tasks.exports import export_labelling as written
 

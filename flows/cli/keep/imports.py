@@ -1,4 +1,4 @@
-"""The command `import`: responses, verdicts and warehouses from elsewhere, and taking an import back."""
+"""The command `import`: responses, verdicts and warehouses from elsewhere, and retracting an import."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from flows.cli.common.options import WAREHOUSE, Context, shared_options
 from tasks.rules.verdict import GRADINGS
 
 _FILE = click.Path(path_type=Path)
-_AS = click.option("--as", "as_model", metavar="LABEL", help="The model, if the rows do not name one.")
-_TASK = click.option("--task", metavar="ID", help="The task, if the rows do not name one.")
+_AS = click.option("--as", "as_model", metavar="LABEL", help="Model of rows that name none.")
+_TASK = click.option("--task", metavar="ID", help="Task of rows that name none.")
 _SKIP_UNKNOWN = click.option(
     "--skip-unknown", is_flag=True, help="Skip rows whose task or criterion is not in the data set."
 )
@@ -24,12 +24,15 @@ _SKIP_UNKNOWN = click.option(
     "prbench import warehouse exported/",
     "prbench import --retract 4f1c2a9be0d37788",
 ))  # fmt: skip
-@click.option("--retract", metavar="BATCH", help="Take back an import; its batch is in the column `import_batch`.")
+@click.option(
+    "--retract", metavar="BATCH", help="Retract an import by its batch, which is in the column `import_batch`."
+)
 @shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
     """Import responses, verdicts or a warehouse.
 
-    Importing the same file again changes nothing. `prbench import COMMAND --help` describes the formats.
+    Importing the same file again changes nothing. --retract withdraws an import; importing the file again restores it.
+    `prbench import COMMAND --help` describes the formats.
     """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
@@ -39,24 +42,26 @@ def import_(context: Context, retract: str | None) -> int:
         click.echo(here.get_help())
         return 0
     from flows.execution import execute
-    from tasks.imports import retract as take_back
+    from tasks.imports import retract as retract_batch
 
     job = context.job
-    return finish(context, execute(job, lambda: [take_back(job, retract)]))
+    return finish(context, execute(job, lambda: [retract_batch(job, retract)]))
 
 
 def _refuse_options_before_command(here: click.Context) -> None:
-    """Refuse options that would be ignored, since they are those of `import --retract`."""
+    """Refuse options that would be ignored: those before a subcommand belong to `import --retract`."""
     for option in here.command.params:
         if here.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{option.opts[-1]} stands before `{here.invoked_subcommand}`; give it after that")
+            raise click.UsageError(
+                f"{option.opts[-1]} is given before `{here.invoked_subcommand}`; move it behind that"
+            )
 
 
 @import_.command("responses", epilog=examples(
     "prbench import responses answers.jsonl",
     "prbench import responses answers.json --as gpt-5-high",
     "prbench import responses files.csv             rows with a column `file`",
-    "prbench import responses reports/              files reports/MODEL/TASK.pdf",
+    "prbench import responses reports/              a folder of MODEL/TASK.pdf",
     "prbench import responses reports/ --pattern '{task}/{model} run {trial}'",
     "prbench import responses reports/ --as gpt-5-high --skip-other",
 ))  # fmt: skip
@@ -64,9 +69,9 @@ def _refuse_options_before_command(here: click.Context) -> None:
 @_AS
 @click.option("--pattern", metavar="NAMES", help="File names in a folder, without endings, made of {task}, {model}, "
               "{trial} and {vintage}.  [default: {model}/{task}; with --as: {task}]")  # fmt: skip
-@click.option("--skip-other", is_flag=True, help="Skip other files in the folder; their number is shown.")
+@click.option("--skip-other", is_flag=True, help="Skip files in the folder that do not match, and show their number.")
 @_SKIP_UNKNOWN
-@shared_options(selection=("vintage",), texts={"vintage": "Sampling of rows that name none.  [default: base]"})
+@shared_options(selection=("vintage",), texts={"vintage": "Vintage of rows that name none.  [default: base]"})
 def import_responses(
     context: Context, source: Path, as_model: str | None, pattern: str | None, skip_other: bool, skip_unknown: bool
 ) -> int:
@@ -94,12 +99,12 @@ def import_responses(
 @click.argument("file", type=_FILE)
 @_AS
 @_TASK
-@click.option("--by", "by_judge", metavar="LABEL", help="The judge, if the rows do not name one.  [default: imported]")
-@click.option("--grading", type=click.Choice(GRADINGS), help="Steps of the decisions, if the rows do not name them.  "
+@click.option("--by", "by_judge", metavar="LABEL", help="Judge of rows that name none.  [default: imported]")
+@click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
 @_SKIP_UNKNOWN
-@shared_options(selection=("vintage", "night"), texts={"vintage": "Sampling of rows that name none.  [default: base]"})
+@shared_options(selection=("vintage", "night"), texts={"vintage": "Vintage of rows that name none.  [default: base]"})
 def import_verdicts(
     context: Context, file: Path, as_model: str | None, task: str | None, by_judge: str | None, grading: str | None,
     skip_empty: bool, skip_unknown: bool,
@@ -107,7 +112,7 @@ def import_verdicts(
     """Import verdicts made elsewhere, human labels included.
 
     Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may have `judge, trial,
-    vintage, judge_trial, grading, explanation`. Rows that the benchmark's own code writes are read too.
+    vintage, judge_trial, grading, explanation`. The files that the benchmark's own code writes can be read too.
 
     The decision is `criteria_met`, or `value` (0, 0.5 or 1), or `verdict` (in words). `criterion` is a criterion's id
     or its exact text; if several criteria have the same text, a column `category` or `occurrence` (1 for the first)

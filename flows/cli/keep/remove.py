@@ -24,16 +24,16 @@ def remove() -> None:
 @click.option("--longer-than", type=click.IntRange(min=0), metavar="N",
               help="Only responses with more than N letters and digits.")  # fmt: skip
 @click.option("--reason", default="", metavar="TEXT", help="Reason, stored in the table `removals`.")
-@click.option("--dry-run", is_flag=True, help="List the responses, and remove none.")
+@click.option("--dry-run", is_flag=True, help="List the responses without removing any.")
 @shared_options(selection=("model", "task", "trial", "vintage"), place=WAREHOUSE,
-                texts={"vintage": "Only responses of this sampling."})  # fmt: skip
+                texts={"vintage": "Only this vintage."})  # fmt: skip
 def remove_response(
     context: Context, response_ids: tuple[str, ...], longer_than: int | None, reason: str, dry_run: bool
 ) -> int:
     """Remove responses with all their verdicts.
 
-    Only responses that match everything you give are removed. This cannot be undone; the next run samples them again
-    by new calls. No run may be under way on the warehouse.
+    Only responses that match all given ids and options are removed. This cannot be undone. The next run samples them
+    again with new calls. No run may be using the warehouse.
     """
     from tasks.maintain import Choice, chosen
     from tasks.maintain import remove as removed
@@ -42,6 +42,7 @@ def remove_response(
     choice = Choice(response_ids, given.models, given.tasks, given.trial_numbers, given.vintage, longer_than)
     if dry_run:
         rows = chosen(context.job, choice)
-        show_rows(context.as_json, _SHOWN, [tuple(row[name] for name in _SHOWN) for row in rows])
+        shown = [tuple(row[name] for name in _SHOWN) for row in rows]
+        show_rows(context.as_json, _SHOWN, shown, if_empty="No stored response matches.")
         return 0
     return report_done(context, removed(context.job, choice, reason))

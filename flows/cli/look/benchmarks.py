@@ -19,17 +19,17 @@ _RANKS = "*"
     "prbench benchmarks",
     "prbench benchmarks prbench --json",
     "prbench run --benchmark NAME",
-    "PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    with your own",
+    "PRBENCH_BENCHMARKS=$PWD/mine prbench benchmarks    include your own",
 ))  # fmt: skip
 @click.argument("name", required=False)
 @shared_options(place=(), output=SHOWS)
 def benchmarks(context: Context, name: str | None) -> int:
     """List the benchmarks.
 
-    With a NAME, show everything it declares: checks, gradings, scores, weight classes and breakdowns.
+    With a NAME, show what that benchmark declares: checks, gradings, scores, weight classes and breakdowns.
 
-    A benchmark is one Python module (tasks/benchmarks/README.md describes how to write one). The environment variable
-    PRBENCH_BENCHMARKS names folders with more of them, by absolute paths.
+    A benchmark is one Python module; tasks/benchmarks/README.md describes how to write one. The environment variable
+    PRBENCH_BENCHMARKS lists folders with more benchmarks, as absolute paths.
     """
     from tasks.benchmarks import benchmark_names, load_benchmark
 

@@ -21,30 +21,45 @@ if TYPE_CHECKING:
     "prbench leaderboard --risk",
     "prbench leaderboard --selection latest",
 ))  # fmt: skip
-@click.option("--hard", "is_hard", is_flag=True, help="Only tasks of your latest hard subset.")
+@click.option(
+    "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."
+)
 @click.option("--score", metavar="NAME", help="Score to show.  [default: the benchmark's primary score]")
 @click.option("--by", metavar="BREAKDOWN",
-              help="One row for each model and label: category, severity, turns, reference_texts, subset, topic, "
-              "expert, decision_type, economic_pathway, or one of the benchmark's own, which `prbench benchmarks NAME` "
-              "lists. A task with several labels counts for each.")  # fmt: skip
-@click.option("--risk", "is_severity", is_flag=True, help="Show critical criteria met and critical mistakes made.")
-@click.option("--selection", metavar="ID", help="Only tasks of this hard subset: its id, the start of it, or `latest`.")
+              help="Break scores down by category, severity, turns, reference_texts, subset, topic, expert, "
+              "decision_type, economic_pathway, or a breakdown that only this benchmark has (see `prbench benchmarks "
+              "NAME`). A task with several labels counts for each.")  # fmt: skip
+@click.option(
+    "--risk",
+    "is_severity",
+    is_flag=True,
+    help="Show critical criteria met and critical mistakes made instead of scores.",
+)
+@click.option(
+    "--selection",
+    metavar="ID",
+    help="Show each split on the tasks of one hard subset, without ranks: its id, the start of its id, or `latest`.",
+)
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
-    "vintage": "Only this sampling, or `all`.  [default: the latest of each model]",
+    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 def leaderboard(
     context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None
 ) -> int:
     """Rank the models.
 
-    Every score comes with its interval, its coverage, and the range it could have once nothing is missing.
+    Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
+    can have when no verdict is missing any more.
     """
     from tasks.compare import Choice
     from tasks.compare import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
     if sum(map(bool, (by, is_severity, selection))) > 1 or (selection and is_hard) or (score and is_severity):
-        raise UsageError("--by, --risk and --selection show different tables; give one (and no --score with --risk)")
+        raise UsageError(
+            "--by, --risk and --selection show different tables; give one (and neither --selection with --hard nor "
+            "--risk with --score)"
+        )
     choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
     job = context.job
     table = ranked(job, choice, must_know=True)
@@ -70,7 +85,7 @@ def leaderboard_of(context: Context, job: "Job") -> "Table":
 
 def _show(job: "Job", table: "Table") -> None:
     if not table.rows:
-        click.echo("No model has a verdict here yet.")
+        click.echo("No model has a verdict in this selection yet; `prbench status` shows what is missing.")
         return
     from flows.cli.look.leaderboard_columns import for_people
     from flows.cli.look.leaderboard_notes import notes_on

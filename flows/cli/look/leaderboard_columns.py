@@ -1,22 +1,23 @@
-"""A leaderboard as people read it: the columns that say something, with marks."""
+"""A leaderboard as people read it: only informative columns, with marks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flows.cli.common.tables import SMALL_MARK
 from tasks.rules.text.table import Table
 
 Record = dict[str, Any]
 _NEEDED = {"mean_score", "ci_low", "mistake_share"}
 """A leaderboard needs these columns and all before them."""
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
-BELOW_BAR, SMALL = "*", "°"
+BELOW_BAR = "*"
 
 
 def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
     """Titles and cells of the columns to show, and how many of the first ones are always needed."""
     records = table.records
     shown = [name for name in _COLUMNS if name in table.columns and is_worth_showing(name, records)]
-    # What the rows are broken down by stands behind the split.
+    # The column of the breakdown follows the split.
     breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
     names = [*shown[:1], *breakdown, *shown[1:]]
     titles = {"mean_score": records[0].get("score_name", "score")} | _TITLES
@@ -35,7 +36,7 @@ def is_clipped(record: Record) -> bool:
 
 
 def is_worth_showing(name: str, records: Sequence[Record]) -> bool:
-    """Whether a column says something in these rows."""
+    """Whether a column is informative in these rows."""
     values = {r[name] for r in records}
     if name in {"cost_usd", "n_trials"}:
         return bool(values - {None, 1})
@@ -56,7 +57,7 @@ def _span(low: str, high: str, form: str = ".3f", mark: str = "") -> Callable[[R
     def shown(record: Record) -> str | None:
         if record[low] is None:
             return None
-        small = SMALL if mark and record.get(mark) else ""
+        small = SMALL_MARK if mark and record.get(mark) else ""
         return f"{record[low]:{form}} to {record[high]:{form}}{small}"
 
     return shown
@@ -126,7 +127,7 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "split": lambda r: r["split"],
     "rank": lambda r: r["rank"],
     "model": lambda r: r["model"],
-    # What distinguishes rows stands where a narrow terminal shows it.
+    # What distinguishes rows comes first, where a narrow terminal shows it.
     "judge": lambda r: r["judge"],
     "judge_trial": lambda r: r["judge_trial"],
     "grading": lambda r: r["grading"].replace("_", " "),

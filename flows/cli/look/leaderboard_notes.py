@@ -1,8 +1,9 @@
-"""What must be known beside the figures of a leaderboard."""
+"""Notes that readers need below a leaderboard."""
 
 from collections.abc import Sequence
 
-from flows.cli.look.leaderboard_columns import BELOW_BAR, SMALL, Record, is_clipped, is_worth_showing
+from flows.cli.common.tables import SMALL_MARK
+from flows.cli.look.leaderboard_columns import BELOW_BAR, Record, is_clipped, is_worth_showing
 from tasks.config import Job
 from tasks.llm import is_embedded
 
@@ -11,11 +12,10 @@ _SMALL_MARKS = {
     "is_critical_small": "critical_met_ci_low",
     "is_mistake_small": "mistake_ci_low",
 }
-_NOT_COMPUTED = "Some intervals are missing: run `prbench aggregate`, which computes them."
 
 
 def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
-    """What must be known beside the figures, a line each."""
+    """Notes on the figures, one line each."""
     is_one_judge = not is_worth_showing("judge", records)
     lines = [f"Judge: {judge}" for judge in {r["judge"] for r in records}] if is_one_judge else []
     unjudged = [r for r in records if r.get("is_judged") is False]
@@ -37,19 +37,18 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
 
 
 def _on_intervals(records: Sequence[Record]) -> list[str]:
-    """What must be known about intervals that may be too narrow, or are missing."""
+    """Notes on intervals that may be too narrow or are missing."""
     marked = [r[low] for r in records for mark, low in _SMALL_MARKS.items() if r.get(mark)]
     lines = []
     if marked:
-        from tasks.rules.statistics.intervals import FEWEST_OTHERS
-        from tasks.rules.statistics.intervals import SMALL as FEW
+        from tasks.rules.statistics.intervals import FEWEST_OTHERS, SMALL
 
         if any(low is not None for low in marked):
-            lines.append(f"{SMALL} fewer than {FEW} tasks, or few that differ: the interval may be too narrow")
+            lines.append(f"{SMALL_MARK} fewer than {SMALL} tasks, or few that differ: the interval may be too narrow")
         if None in marked:
             lines.append(f"No interval: fewer than {FEWEST_OTHERS} tasks differ from the most common value.")
     if any(r.get("n_tasks", 0) > 1 and r["is_small"] is None for r in records):
-        lines.append(_NOT_COMPUTED)
+        lines.append("Some intervals are missing; `prbench aggregate` computes them.")
     return lines
 
 

@@ -10,26 +10,27 @@ from flows.cli.common.output import show_json
 
 
 @click.command(cls=Command, epilog=examples(
-    "prbench report                     into report/ in the warehouse",
-    "prbench report --benchmark NAME    another benchmark, beside it",
+    "prbench report                     to report/ in the warehouse",
+    "prbench report --benchmark NAME    the report of another benchmark",
     "prbench report --out board/ --vintage all",
-    "prbench report --serve             and open it in the browser until Ctrl-C",
+    "prbench report --serve             serve it on localhost until Ctrl-C",
 ))  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
-              help="Folder to write to.  [default: the configured one, else report/ in the warehouse]")  # fmt: skip
-@click.option("--serve", "is_served", is_flag=True, help="Then serve it on localhost until interrupted.")
+              help="Folder to write to.  [default: `report.folder` in the configuration, else report/ in the "
+              "warehouse]")  # fmt: skip
+@click.option("--serve", "is_served", is_flag=True, help="Serve the report on localhost afterwards, until interrupted.")
 @click.option("--port", type=click.IntRange(min=0, max=65535), default=8000, show_default=True, metavar="PORT",
-              help="Port for --serve; 0 takes any free one.")  # fmt: skip
+              help="Port for --serve; 0 uses any free port.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "vintage"), texts={
-    "vintage": "Only this sampling, or `all`.  [default: the latest of each model]",
+    "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 def report(context: Context, out: Path | None, is_served: bool, port: int) -> int:
     """Write the HTML report.
 
-    It is a folder of pages that open from disk, without a network: leaderboards, categories, data, judges, history,
-    and every single verdict. It shows everything that is stored, whatever the configuration evaluates; --split,
-    --model, --judge and --vintage narrow it. Each benchmark has a folder of its own, and the page above lists all
-    benchmarks. Other files in the folder are left alone.
+    The report is a folder of pages that open without a network: leaderboards, categories, data, judges, history, and
+    every verdict. It shows all stored results of the benchmark, not only those of configured models and judges;
+    --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the page above them
+    lists all benchmarks. Other files in the folder are left alone.
     """
     from flows.report import of_all_splits, serve_report, write_report
 

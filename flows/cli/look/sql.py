@@ -31,20 +31,20 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 ))  # fmt: skip
 @click.argument("query", required=False)
 @click.option("-f", "--file", type=_FILE, metavar="FILE", help="Read the query from a file.")
-@click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one.", **_MAY_BE_BARE)
-@click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one.", **_MAY_BE_BARE)
+@click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
+@click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL, and do not run it.")
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Format of the result.  [default: table]")
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
-@shared_options(place=WAREHOUSE, output=SHOWS)
+@shared_options(place=WAREHOUSE, output=SHOWS, texts={"json": "Short for --format json."})
 def sql(
     context: Context, query: str | None, file: Path | None, describe: str | None, cookbook: str | None,
     is_shown: bool, file_format: str | None, output: Path | None,
 ) -> int:  # fmt: skip
     """Query the database in SQL.
 
-    Queries only read. Without a query, a prompt with history and completion opens; a query can also come through a
-    pipe. The cookbook has recipes: queries for common questions.
+    Queries are read-only. Without a query, a prompt with history and completion opens; a query can also come through a
+    pipe. The cookbook is a list of recipes: ready-made queries for common questions.
     """
     _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
     if is_shown and not cookbook:
@@ -62,14 +62,14 @@ def sql(
 
 
 def _refuse_two_questions(given: dict[str, str | Path | None]) -> None:
-    asked = [name for name, value in given.items() if value is not None]
-    if len(asked) > 1:
-        raise click.UsageError(f"{' and '.join(asked)} cannot be used together; give one")
+    given_names = [name for name, value in given.items() if value is not None]
+    if len(given_names) > 1:
+        raise click.UsageError(f"{' and '.join(given_names)} cannot be used together; give one")
 
 
 def _format(context: Context, file_format: str | None) -> str:
     if context.as_json and file_format not in {None, "json"}:
-        raise click.UsageError(f"--json and --format {file_format} are two formats; give one")
+        raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
     return file_format or ("json" if context.as_json else "table")
 
 

@@ -38,7 +38,7 @@ class SqlCompleter(Completer):
         self._formats = tuple(formats)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
-        """What may stand at the cursor; nothing inside quotes or where a new name stands."""
+        """Completions at the cursor; none inside quotes or for a new name."""
         before = document.text_before_cursor
         if before.startswith("."):
             yield from self._of_command(before)
@@ -84,15 +84,15 @@ class SqlCompleter(Completer):
     def _anything(self, text: str, word: str) -> Words:
         """The columns of the query's tables, or of all where it names none; then tables and keywords."""
         catalogue = self._catalogue()
-        asked = dict.fromkeys(self._aliases(text).values()) or [name for name in catalogue if catalogue[name].meaning]
-        for name in asked:
+        used = dict.fromkeys(self._aliases(text).values()) or [name for name in catalogue if catalogue[name].meaning]
+        for name in used:
             yield from catalogue[name].columns.items()
         yield from self._tables()
         yield from _keywords(word)
 
 
 def _keywords(word: str) -> Words:
-    """In capitals for who writes so."""
+    """In capitals if the word is typed in capitals."""
     return ((keyword.upper() if word.isupper() else keyword, "") for keyword in KEYWORDS)
 
 

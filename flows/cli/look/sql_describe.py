@@ -1,4 +1,4 @@
-"""What the published database says about itself: its tables, views and columns, with what they mean."""
+"""The catalogue of the published database: its tables, views and columns, with what they mean."""
 
 import difflib
 from collections.abc import Iterable
@@ -65,7 +65,7 @@ def columns_query(name: str) -> str:
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:
-    """What to say about a name that is not known: the nearest of all names, else those of a list."""
+    """A hint for an unknown name: the nearest of all names, else those of a list."""
     listed = list(listed)
     found = difflib.get_close_matches(name.lower(), list(dict.fromkeys([*listed, *also])))
     return f"did you mean {' or '.join(found)}?" if found else f"known: {', '.join(listed)}"

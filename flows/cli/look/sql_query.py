@@ -33,7 +33,7 @@ def _fetched(cursor: duckdb.DuckDBPyConnection, at_most: int | None) -> Table:
         return Table([], [])
     if at_most is None:
         return Table(columns, cursor.fetchall())
-    # Counted batch by batch, so that a large result never stands in memory.
+    # Counted batch by batch, so that a large result is never in memory at once.
     rows, n_more = cursor.fetchmany(at_most), 0
     while n_more < MOST_COUNTED and (batch := cursor.fetchmany(1000)):
         n_more += len(batch)
@@ -75,9 +75,7 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
         except (pa.ArrowException, NotImplementedError) as error:
             raise PipelineError(f"--format parquet: {' '.join(str(error).split())}") from error
         except OSError as error:
-            raise PipelineError(
-                f"{output}: cannot be written ({error.strerror or error}); is the path right?"
-            ) from error
+            raise PipelineError(f"{output}: cannot be written ({error.strerror or error}); check the path") from error
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The SQL prompt: queries over several lines, a history that stays, completion, and commands that begin with a dot."""
+"""The SQL prompt: queries over several lines, a saved history, completion, and commands that begin with a dot."""
 
 import os
 import sys
@@ -31,19 +31,19 @@ from tasks.rules.text.visible import always_shown, visible
 Char.display_mappings.update({character: visible(character) for character in always_shown() if ord(character) > 0xA0})
 ROWS_SHOWN = 50
 """How many rows of a result the prompt shows as a table."""
-# Parquet is nothing to read on a terminal.
+# Parquet cannot be read on a terminal.
 _FORMATS = tuple(name for name in FORMATS if name != "parquet")
 COMMANDS = {
     ".help": "List the commands.",
     ".tables": "List all tables and views.",
     ".describe": "List the columns of a table: .describe NAME",
     ".format": f"Choose the format of results: .format {'|'.join(_FORMATS)}",
-    ".quit": "Leave, as Ctrl-D does.",
+    ".quit": "Leave the prompt (or press Ctrl-D).",
 }
 
 
 class SqlPrompt:
-    """A conversation with the published database; each query sees what is published when it is asked."""
+    """A prompt on the published database; each query sees what is published at that moment."""
 
     def __init__(self, database: Path, file_format: str) -> None:
         self._database = database
@@ -61,7 +61,7 @@ class SqlPrompt:
         )
 
     def run(self) -> None:
-        """Ask and answer until `.quit` or the end of the input."""
+        """Read and run queries until `.quit` or the end of the input."""
         click.echo(f"{self._database}, read-only. End a query with ; and type .help for the commands.", err=True)
         while True:
             try:
@@ -73,18 +73,18 @@ class SqlPrompt:
             except EOFError:
                 return
             except KeyboardInterrupt:
-                # The line that was being written is dropped, or the query that was running.
+                # Drops the text that is being written, or stops the running query.
                 continue
             except PipelineError as error:
                 click.echo(f"prbench: {error}", err=True)
-            except Exception as error:  # noqa: BLE001 - whatever a query brings up, the prompt goes on
+            except Exception as error:  # noqa: BLE001 - the prompt survives any error of a query
                 click.echo(f"prbench: {type(error).__name__}: {' '.join(str(error).split())}", err=True)
 
     def _look_again(self) -> None:
         try:
             self._known = read_catalogue(self._database)
         except PipelineError:
-            # Completion does without; the query that comes will say what is wrong.
+            # Completion works without; the next query reports what is wrong.
             self._known = Catalogue()
 
     def _answer(self, text: str) -> None:
@@ -131,7 +131,7 @@ class SqlPrompt:
 
 @contextmanager
 def on_terminal() -> Iterator[None]:
-    """The prompt stands on the terminal, also where results go elsewhere."""
+    """Show the prompt on the terminal, even if results go elsewhere."""
     # Its own commands go to the terminal as they are.
     terminal = next((stream for stream in (sys.stdout, sys.stderr) if stream.isatty()), sys.stdout)
     with create_app_session(output=create_output(exact(terminal))):
@@ -156,7 +156,7 @@ def _keys() -> KeyBindings:
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if buffer.complete_state and buffer.complete_state.current_completion:
-            # The chosen word stands in the text already.
+            # The chosen word is already in the text.
             buffer.complete_state = None
         elif _is_finished(buffer.text):
             buffer.validate_and_handle()
@@ -167,7 +167,7 @@ def _keys() -> KeyBindings:
 
 
 def _history() -> History:
-    """What was asked before, in a file of the user's; in memory where that cannot be written."""
+    """Earlier queries, from a file of the user; in memory if that file cannot be written."""
     try:
         state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
         path = Path(state).expanduser() / "prbench" / "sql_history"
@@ -181,7 +181,7 @@ def _history() -> History:
 
 
 class _CarefulHistory(FileHistory):
-    """A history whose file may become unwritable: the prompt goes on without a word."""
+    """A history whose file may become unwritable: the prompt continues silently."""
 
     def store_string(self, string: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The command `status`: what is done of what is wanted, what was spent, what ran, and the disk space in use."""
+"""The command `status`: coverage, spend, runs, and the disk space in use."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _SPAN = re.compile(r"([1-9]\d{0,4})([dh])")
 _LAST_DAYS = 7
 _MOMENTS = ("started_at", "ended_at")
 _TITLES = {
-    "spend": "Spend, with discarded attempts, but without calls of unknown price",
+    "spend": "Spend, including discarded attempts, without calls of unknown price",
     "runs": "Runs, latest first",
     "disk": "Disk space",
 }
@@ -43,8 +43,9 @@ _MATRIX = [
 def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool, since: str | None) -> int:
     """Show what is done, failed and missing.
 
-    The table has a row for each model, trial and judge, with the causes of failures; `(responses)` in the column
-    `judge` counts the model's responses. --spend, --runs and --disk show other tables instead.
+    The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
+    column `judge` count the model's responses, the others its verdicts. --spend, --runs and --disk show other tables
+    instead.
     """
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
@@ -66,10 +67,10 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
 
 
 def _refuse_selection(given: Arguments) -> None:
-    """Refuse what would change nothing: spend, runs and disk space are those of the whole warehouse."""
+    """Refuse options without effect: spend, runs and disk space are those of the whole warehouse."""
     for option in EVALUATED:
         if getattr(given, f"{option}s" if option in {"split", "model", "judge"} else option):
-            raise click.UsageError(f"--{option} selects nothing of --spend, --runs and --disk; leave it out")
+            raise click.UsageError(f"--{option} does not apply to --spend, --runs and --disk; leave it out")
 
 
 def _show_tables(tables: dict[str, list[dict[str, Any]]]) -> None:
@@ -107,7 +108,12 @@ def _matrix(context: Context, job: "Job") -> int:
         )
         for cell in coverage(job)
     ]  # fmt: skip
-    show_rows(context.as_json, _MATRIX, rows)
+    show_rows(
+        context.as_json,
+        _MATRIX,
+        rows,
+        if_empty="No response is wanted: no model is configured or imported.",
+    )
     if not context.as_json:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))

@@ -9,13 +9,13 @@ from flows.cli.common.output import show_rows
 
 
 @click.command(cls=Command, epilog=examples("prbench check", "prbench check --list"))
-@click.option("--list", "only_list", is_flag=True, help="List all checks with their policies, and run none.")
+@click.option("--list", "only_list", is_flag=True, help="List all checks with their policies without running them.")
 @shared_options()
 def check(context: Context, only_list: bool) -> int:
     """Run the data quality checks on all stored data.
 
-    The policy of a check (`quarantine`, `warn` or `fail`) says what happens when data does not pass it; the
-    configuration sets it under `quality`.
+    The policy of a check (`quarantine`, `warn` or `fail`) decides what happens if data fails it. Policies are set under
+    `quality` in the configuration.
     """
     if not only_list:
         return finish(context, run_flow(context, "check"))

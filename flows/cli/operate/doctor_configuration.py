@@ -48,7 +48,7 @@ def check_configuration(job: Job) -> Iterator[Finding]:
 
 
 def check_models(job: Job) -> Iterator[Finding]:
-    """Whether each model has its key, or a server that answers."""
+    """Whether each model has its key, or a server that can be reached."""
     seen: set[tuple[str, str | None]] = set()
     writer = job.settings.rubric_writer
     endpoints = (*job.settings.models, *job.settings.judges, *([] if writer is None else [writer]))

@@ -22,15 +22,14 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
 @click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
               help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
 @click.option("--name", metavar="NAME", callback=_name_checked,
-              help="Name the deployments nightly-NAME and so on, for several warehouses on one server.")  # fmt: skip
+              help="Add -NAME to the names of deployments, so that several warehouses can share a server.")  # fmt: skip
 @click.option("--work-pool", metavar="NAME",
-              help="Register the deployments in this work pool and exit; its workers run them.")  # fmt: skip
+              help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
 @shared_options(output=("verbose",))
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
     """Serve the scheduled deployments until interrupted.
 
-    Nights start by the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's
-    UI.
+    Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
     """
     from flows.serving import serve as serve_deployments
 

@@ -18,7 +18,7 @@ _NEXT = (
 
 
 @click.command(cls=Command, epilog=examples(
-    "prbench run                      sample data, built-in model, no key needed",
+    "prbench run                      sample data, embedded model, no key needed",
     "prbench run --config prbench.yaml --limit 20",
     "prbench run --max-usd 20 --stop-at 06:30",
     "prbench run --json -q",
@@ -29,9 +29,8 @@ _NEXT = (
 def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Run the full pipeline.
 
-    Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only work
-    that is missing is done: after a finished run, running it again makes no model call. Failures that may be temporary
-    are tried again.
+    Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only
+    missing work is done: run again after it has finished, it makes no model call, except to retry temporary failures.
     """
     execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
     if execution.was_interrupted:
@@ -48,7 +47,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
 
 
 def _next(benchmark: str | None) -> str:
-    """What to try next, on the benchmark that was asked for."""
+    """Commands to try next, for the benchmark given with --benchmark."""
     narrowed = {
         "option": "" if benchmark is None else f" --benchmark {benchmark}",
         "where": "" if benchmark is None else f" where benchmark = '{benchmark}'",
@@ -58,19 +57,20 @@ def _next(benchmark: str | None) -> str:
 
 @click.command(cls=Command, epilog=examples(
     "prbench nightly --config prbench.yaml",
-    "prbench nightly --night 2026-11-22       continue a night that was cut short",
+    "prbench nightly --night 2026-11-22       continue an interrupted night",
     "prbench nightly --stop-at 06:30",
 ))  # fmt: skip
 @repair_options
 @budget_options
 @shared_options(selection=EVALUATED, texts={
-    "night": "Label of the night.  [default: the day the schedule last fired]",
-    "vintage": "Sampling of the models without `resample: nightly`.  [default: base]",
+    "night": "Date of the night: the vintage of models with `resample: nightly`.  [default: the day the schedule last "
+    "fired]",
+    "vintage": "Vintage to use for all other models.  [default: base]",
 })  # fmt: skip
 def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Run one night: resample nightly models, judge, compare, alert.
 
-    Models with `resample: nightly` are sampled again, the night is compared with the one before, and alerts are sent.
+    Models with `resample: nightly` are sampled again. The night is compared with the previous one, and alerts are sent.
     The night is named after the day the schedule last fired, so the same night is never sampled twice.
     """
     from flows.nightly import run_night
@@ -88,16 +88,15 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     "prbench backfill --model gpt-5-high --judge o4-mini --trial 2 --trial 3",
     "prbench backfill --task 5f2c --split finance --stop-at 06:30",
 ))  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Show the calls and their cost, and make none.")
+@click.option("--dry-run", is_flag=True, help="Show the calls and their cost without making any.")
 @repair_options
 @budget_options
 @shared_options(selection=("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night"))
 def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: bool) -> int:
     """Fill in missing responses and verdicts for some models.
 
-    Only what you select is sampled and judged; everything else stays as it is. Models are filled in side by side, and
-    one that fails does not stop the others. Of models with `resample: nightly` the base sampling is filled in, or with
-    --night that of a night.
+    Only what you select is sampled and judged; everything else stays as it is. Models are processed in parallel, and
+    one that fails does not stop the others.
     """
     if dry_run:
         from flows.execution import refuse_unknown_models

@@ -12,7 +12,7 @@ from flows.cli.common.tables import show_table
 if TYPE_CHECKING:
     from tasks.config import Job
 
-_COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "answer tokens", "USD", "token estimate"]
+_COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tokens", "USD", "token estimate"]
 
 
 @click.command(cls=Command, epilog=examples(
@@ -22,7 +22,10 @@ _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "answer tokens"
 ))  # fmt: skip
 @shared_options(selection=EVALUATED, output=SHOWS)
 def plan(context: Context) -> int:
-    """Show the calls and cost of a run without making any call."""
+    """Show the calls and cost of a run without making any call.
+
+    For each model and judge: the missing calls, their tokens and the estimated cost.
+    """
     return show_plan(context, context.job)
 
 

@@ -31,8 +31,8 @@ def _calling_stage(name: str, text: str, *lines: str, selection: Sequence[str]) 
 
 ingest = _stage(
     "ingest",
-    "Load the data set and check it.\n\nA task that breaks a check is put in the table `quarantine` and not evaluated; "
-    "the configuration can choose otherwise for each check.",
+    "Load the data set and check it.\n\nA task that fails a check is put in the table `quarantine` and not evaluated, "
+    "unless the configuration sets another policy for the check.",
     "prbench ingest --config prbench.yaml",
     selection=("split",),
 )
@@ -52,8 +52,8 @@ sample = _calling_stage(
 )
 derive = _calling_stage(
     "derive",
-    "Rewrite criteria for judges with another rubric.\n\nNeeded only where a judge's setting `rubric` is not "
-    "`original`; `prbench run` does it too.",
+    "Rewrite criteria for judges that use a rubric variant.\n\nA judge uses one if its `rubric` in the configuration "
+    "is `examples_removed` or `augmented`. `prbench run` includes this stage.",
     "prbench derive --limit 5",
     selection=("split", "judge", "limit"),
 )
@@ -65,11 +65,19 @@ judge = _calling_stage(
     selection=EVALUATED,
 )
 aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.", "prbench aggregate")
-select_hard = _stage(
-    "select-hard",
-    "Select the hard subset of each field.\n\nIt holds the tasks with the lowest mean score over the models. --judge "
-    "names the judge whose verdicts count.",
-    "prbench select-hard",
-    "prbench select-hard --judge o4-mini",
-    selection=("split", "judge", "vintage"),
+
+
+@click.command(
+    "select-hard", cls=Command, epilog=examples("prbench select-hard", "prbench select-hard --judge o4-mini")
 )
+@shared_options(selection=("split", "judge", "vintage"), texts={
+    "judge": "Judge whose verdicts count (only one).  [default: the first configured one, else the only stored one]",
+})  # fmt: skip
+def select_hard(context: Context) -> int:
+    """Select the hard subset of each field.
+
+    It holds the tasks with the lowest mean score over the models.
+    """
+    if len(context.arguments.judges) > 1:
+        raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")
+    return finish(context, run_flow(context, "select_hard"))

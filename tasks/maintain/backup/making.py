@@ -100,9 +100,9 @@ def backup(job: Job, folder: Path, *, must_verify: bool = False) -> StageReport:
 def _refuse(warehouse: Warehouse, folder: Path) -> None:
     root = warehouse.root.resolve()
     if not any((root / name).is_dir() for name in ("parts", LEDGER)):
-        raise UsageError(f"{warehouse.root}: holds nothing to back up; is --warehouse right?")
+        raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
     if folder.resolve().is_relative_to(root):
-        raise UsageError(f"{folder}: lies in the warehouse itself; name a folder elsewhere, best on another disk")
+        raise UsageError(f"{folder}: is inside the warehouse; name a folder elsewhere, best on another disk")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is not a folder; name another one")
     is_ours = any((folder / name).exists() for name in (NAME, _LOCK))

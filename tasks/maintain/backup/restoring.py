@@ -93,6 +93,6 @@ def _put_in_place(stage: Path, root: Path) -> None:
     for name in (VERSION_FILE, DAMAGED, LEDGER, "parts"):
         if (stage / name).exists():
             if name != VERSION_FILE and (root / name).exists():
-                raise UsageError(f"{root}: {name} came in while a restore was cut short; empty the folder first")
+                raise UsageError(f"{root}: {name} appeared during an interrupted restore; empty the folder first")
             (stage / name).replace(root / name)
     sync(root)

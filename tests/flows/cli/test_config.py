@@ -45,7 +45,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ("hard_subset: {share: {Finanz: 3}}", "hard_subset.share.Finanz: prbench has the fields Finance, Legal"),
         (
             "hard_subset: {Finance: 40}",
-            "hard_subset: there is no key 'Finance'; it has share, panel, min_coverage (numbers by field stand under "
+            "hard_subset: there is no key 'Finance'; it has share, panel, min_coverage (numbers by field belong under "
             "`share`, such as `share: {Finance: 300, Legal: 250}`)",
         ),
         ("limits: {max_usd: 0}", "limits.max_usd: "),
@@ -291,3 +291,19 @@ def test_a_folder_that_cannot_be_made_is_told_in_one_line_before_anything_starts
     said = capsys.readouterr().err
     assert said.startswith("prbench: /proc/nowhere")
     assert said.count("\n") == 1
+
+
+def test_status_without_models_is_a_sentence_and_no_empty_table(
+    places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+    from tasks.ingest.ingest import ingest
+    from warehouse import Warehouse
+
+    Path("prbench.yaml").write_text("dataset: {source: sample}\nmodels: []\njudges: []\n", encoding="utf-8")
+    job = load_job(Arguments())
+    ingest(job)
+    Warehouse(job.warehouse).publish()
+
+    assert main(["status"]) == 0
+    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported.\nWarehouse: ")

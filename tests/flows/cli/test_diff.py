@@ -209,7 +209,7 @@ def test_another_score_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["good"], 2, "give two names to compare"),
+        (["good"], 2, "give at least two names"),
         (["good", "riskyy"], 2, "nearest: risky (model)"),
         (["good", "good"], 2, "given twice"),
         (["good", "risky", "--of", "colour"], 2, "colour"),

@@ -98,16 +98,28 @@ def test_an_option_that_would_change_nothing_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
-    (["import", "--warehouse", "data", "responses", "a.jsonl"], "--warehouse stands before `responses`"),
-    (["import", "--retract", "b", "responses", "a.jsonl"], "--retract stands before `responses`"),
-    (["status", "--spend", "--model", "m"], "--model selects nothing of --spend"),
-    (["status", "--disk", "--limit", "3"], "--limit selects nothing of --spend"),
+    (["import", "--warehouse", "data", "responses", "a.jsonl"], "--warehouse is given before `responses`"),
+    (["import", "--retract", "b", "responses", "a.jsonl"], "--retract is given before `responses`"),
+    (["status", "--spend", "--model", "m"], "--model does not apply to --spend"),
+    (["status", "--disk", "--limit", "3"], "--limit does not apply to --spend"),
+    (["select-hard", "--judge", "a", "--judge", "b"], "one judge selects the hard subset"),
 ])  # fmt: skip
 def test_an_option_that_means_nothing_beside_another_one_is_refused(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("arguments", "suggested"), [
+    (["aggregate", "--model", "m"], ""), (["status", "--flips", "3"], ""), (["run", "--modle", "m"], "'--model'"),
+])  # fmt: skip
+def test_only_an_option_that_resembles_the_one_given_is_suggested(
+    arguments: list[str], suggested: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    said = capsys.readouterr().err.split("(see")[0]
+    assert said.partition("Did you mean ")[2].strip(" ?\n") == suggested
 
 
 def test_shared_options_stand_under_the_heading_of_their_group() -> None:

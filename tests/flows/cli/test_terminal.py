@@ -232,3 +232,11 @@ def test_alerts_hold_text_alone_whatever_name_they_are_about() -> None:
     assert r"\x1b]0;owned" in message.body
     # The broken mention of a chat is the only one.
     assert commands_in(message.title + message.body + message.as_chat.replace("@\u200b", "@")) == []
+
+
+def test_a_table_outside_a_terminal_is_never_truncated(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "word " * 500
+
+    show_table(["name", "text"], [("a", text)])
+
+    assert text.strip() in capsys.readouterr().out

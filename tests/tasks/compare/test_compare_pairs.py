@@ -212,7 +212,7 @@ def test_runs_are_compared_on_the_tasks_of_which_both_made_a_verdict(sittings: R
     assert {flip.task_id for flip in flips.flips} == {"t3"}
     with pytest.raises(PipelineError, match="nothing to compare: finance: no task is complete for both"):
         ask(sittings, "run-early", "run-late")
-    with pytest.raises(PipelineError, match="nothing to compare: the runs worked on the same answers"):
+    with pytest.raises(PipelineError, match="nothing to compare: the runs worked on the same responses"):
         ask(sittings, "run-one", "run-early")
 
 

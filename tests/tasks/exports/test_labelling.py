@@ -221,7 +221,7 @@ def test_a_verdict_on_another_text_than_the_stored_one_is_refused_in_one_line(tw
     without = [{name: cell for name, cell in row.items() if name != "vintage"} for row in rows]
     file = saved(tmp_path / "filled.csv", without)
 
-    expected = r"row 1: `response` is not the stored answer of fresh .* in vintage base, "
+    expected = r"row 1: `response` is not the stored response of fresh .* in vintage base, "
     with pytest.raises(PipelineError, match=expected) as why:
         import_verdicts(twice, file)
     assert 1 == len(str(why.value).splitlines())

@@ -301,7 +301,7 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
         [{**VERDICT, "vintage": "2026-11-03"}],
         "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name it with the column",
     ),
-    "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored answer of ada"),
+    "another text": ([{**VERDICT, "response": "Another answer."}], "`response` is not the stored response of ada"),
     "half a value": ([{**VERDICT, "criteria_met": None, "value": 0.5}], "0.5"),
     "a value of 2": ([{**VERDICT, "criteria_met": None, "value": 2}], "the decision is 2"),
     "a word": ([{**VERDICT, "criteria_met": "maybe"}], "maybe"),

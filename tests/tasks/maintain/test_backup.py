@@ -267,12 +267,12 @@ def test_a_folder_that_holds_something_else_is_not_backed_up_into(job: Job, tmp_
 
 
 def test_a_backup_does_not_lie_in_the_warehouse_itself(job: Job) -> None:
-    with pytest.raises(UsageError, match="lies in the warehouse itself"):
+    with pytest.raises(UsageError, match="is inside the warehouse"):
         backup(job, job.warehouse / "backup")
 
 
 def test_where_nothing_is_stored_nothing_is_backed_up(job: Job, tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(UsageError, match="holds nothing to back up"):
+    with pytest.raises(UsageError, match="there is nothing to back up here"):
         backup(into(job, tmp_path / "nowhere"), folder)
     assert not (tmp_path / "nowhere").exists()
 

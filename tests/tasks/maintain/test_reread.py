@@ -102,7 +102,7 @@ def test_a_verdict_that_was_read_out_of_prose_becomes_a_failure_and_is_asked_for
     world.reread()
     n_all = before["met"]
     assert world.counted() == {"met": n_all - n_bad, "parse_error": n_bad}
-    assert f"{n_bad} of {n_all} verdicts and 0 of 2 answers changed" in capsys.readouterr().err
+    assert f"{n_bad} of {n_all} verdicts and 0 of 2 responses changed" in capsys.readouterr().err
     (found,) = world.rows("select distinct error, value, explanation from verdicts where status = 'parse_error'")
     assert found["error"].startswith("not one JSON object") or "not met" in found["error"]
     assert (found["value"], found["explanation"]) == (None, None)
@@ -187,7 +187,7 @@ def test_an_answer_that_was_cut_comes_back_whole_and_is_judged_anew(
         "select distinct text, chars_alnum from responses"
     )
     assert {} == world.counted()
-    assert f"2 of 2 answers changed; {n_all} verdicts on changed answers were removed" in capsys.readouterr().err
+    assert f"2 of 2 responses changed; {n_all} verdicts on changed responses were removed" in capsys.readouterr().err
     assert not world.server.book
     judged(world.job)
     assert world.counted() == {"met": n_all}
