@@ -46,5 +46,12 @@ def expect(
 
 
 def where(column: str, value: str) -> dict[str, Any]:
-    """A `row_condition`: the rows with this value alone are looked at."""
+    """A `row_condition`: only the rows with this value are looked at."""
     return {"type": "comparison", "column": {"name": column}, "operator": "==", "parameter": value}
+
+
+def where_not(column: str, value: str) -> dict[str, Any]:
+    """A `row_condition`: only the rows with another value are looked at; a missing one is none."""
+    differs = where(column, value) | {"operator": "!="}
+    is_there = {"type": "nullity", "column": {"name": column}, "is_null": False}
+    return {"type": "and", "conditions": [differs, is_there]}

@@ -2,14 +2,15 @@
 
 from functools import partial
 
-from expectations.expectation import expect, where
+from expectations.expectation import expect, where, where_not
 
 _of_responses = partial(expect, "sample", "responses")
 
 SAMPLE_SUITE = (
     _of_responses("response_not_empty", "no answer is empty", "ExpectColumnValueLengthsToBeBetween",
                   column="first_visible", min_value=1, row_condition=where("status", "ok")),
-    _of_responses("response_status", "a response has a text exactly when its status is ok",
-                  "ExpectColumnPairValuesToBeEqual",
-                  column_A="is_ok", column_B="has_text", ignore_row_if="either_value_is_missing"),
+    _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
+                  column="first_character", row_condition=where("status", "ok")),
+    _of_responses("response_status", "a response that failed has no text", "ExpectColumnValuesToBeNull",
+                  column="first_character", row_condition=where_not("status", "ok")),
 )  # fmt: skip

@@ -3,8 +3,7 @@
 select
     response_id as key,
     status,
-    status = 'ok' as is_ok,
-    text is not null as has_text,
+    left(text, 1) as first_character,
     coalesce(regexp_extract(text, '[^\s\pZ\x0b\x0c\x1c-\x1f\x85]'), '')
         as first_visible
 from responses

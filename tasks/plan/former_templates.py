@@ -2,6 +2,7 @@
 
 import asyncio
 
+import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
 from tasks.prompts import FOLDER, load_template
@@ -9,27 +10,10 @@ from tasks.rules.conversation import missing_places
 from tasks.run import Judging, Scope, hash_of_template, judgings, open_scope
 from warehouse import Reader, Warehouse
 
-_DECIDED_BEFORE = """
-    select template_hash, count(*) as n_verdicts from verdicts as before
-    where
-        benchmark = $benchmark and dataset_revision = $dataset_revision and judge = $judge
-        and judge_config_hash = $judge_config_hash and grading = $grading and judge_trial = $judge_trial
-        and source = 'judged' and value is not null and template_hash <> $template_hash
-        and not exists (
-            select 1 from verdicts as now
-            where now.response_id = before.response_id and now.criterion_id = before.criterion_id
-                and now.criterion_hash = before.criterion_hash and now.judge = before.judge
-                and now.judge_config_hash = before.judge_config_hash and now.grading = before.grading
-                and now.judge_trial = before.judge_trial and now.template_hash = $template_hash
-                and now.value is not null
-        )
-    group by template_hash order by n_verdicts desc, template_hash limit 1
-"""
-
 
 def judged_before(reader: Reader, scope: Scope, judging: Judging) -> str:
     """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
-    found = reader.rows(_DECIDED_BEFORE, {**scope.key, **judging.columns})
+    found = reader.rows(sql.read("questions/plan/decided_before"), {**scope.key, **judging.columns})
     if not found:
         return ""
     name = _names(scope.benchmark).get(found[0]["template_hash"])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from expectations import Expectation, Failure, Finding, run_suite
-from expectations.expectation import expect, where
+from expectations.expectation import expect, where, where_not
 
 KEYS = ("<b>one</b>", "two\n", "3", "")
 
@@ -38,6 +38,8 @@ KINDS: list[tuple[str, dict[str, Any], dict[str, list[Any]], list[int]]] = [
      {"a": [1.0, None, 1.0, None], "b": [1.0, None, None, 0.0]}, [2, 3]),
     ("ExpectColumnValueLengthsToBeBetween", {"column": "a", "min_value": 1, "row_condition": where("b", "ok")},
      {"a": ["", "x", ""], "b": ["bad", "ok", "ok"]}, [2]),
+    ("ExpectColumnValuesToBeNull", {"column": "a", "row_condition": where_not("b", "ok")},
+     {"a": ["x", "x", "x", None], "b": ["bad", "ok", None, "bad"]}, [0]),
 ]  # fmt: skip
 
 
@@ -102,4 +104,4 @@ def test_great_expectations_is_not_imported_where_there_are_no_rows() -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
-    assert ["7", "True", "False"] == told.split()
+    assert ["8", "True", "False"] == told.split()

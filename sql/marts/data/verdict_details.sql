@@ -1,30 +1,51 @@
 -- built as: view
--- depends on: staging.judged_criteria, staging.model_runs, criteria, responses,
---     tasks, verdicts
+-- depends on: staging.graded_verdicts, staging.judged_criteria,
+--     staging.model_runs, criteria, responses, tasks, verdicts
+with readings as (
+    -- From the verdicts on, so that a look-up by `verdict_id` reads one of them
+    -- and not the rubrics of all responses.
+    select
+        verdict_id,
+        response_id,
+        judging_id,
+        criterion_id,
+        criterion_hash,
+        status,
+        value
+    from staging.graded_verdicts
+    union all by name
+    -- What is still to be judged has no verdict to show.
+    select
+        null as verdict_id,
+        judged_criteria.response_id,
+        model_runs.judging_id,
+        judged_criteria.criterion_id,
+        null as criterion_hash,
+        judged_criteria.status,
+        null as value
+    from staging.judged_criteria
+    inner join staging.model_runs using (model_run_id)
+    where judged_criteria.status = 'no_response'
+)
+
 select
-    judged_criteria.verdict_id,
-    judged_criteria.response_id,
-    model_runs.benchmark,
-    model_runs.dataset_revision,
-    judged_criteria.task_id,
+    readings.verdict_id,
+    readings.response_id,
+    model_runs.* exclude (
+        model_run_id, ranking_id, judging_id, trials, n_trials, is_latest,
+        first_answered_at
+    ),
+    responses.task_id,
     tasks.field,
     tasks.topic,
-    model_runs.model,
-    model_runs.model_config_hash,
-    judged_criteria.trial,
-    model_runs.vintage,
-    model_runs.judge,
-    model_runs.judge_config_hash,
-    model_runs.template_hash,
-    model_runs.grading,
-    model_runs.judge_trial,
-    judged_criteria.criterion_id,
+    responses.trial,
+    readings.criterion_id,
     criteria.title,
     criteria.weight,
     criteria.severity,
-    judged_criteria.category,
-    judged_criteria.status,
-    judged_criteria.value,
+    coalesce(criteria.category, '(none)') as category,
+    readings.status,
+    readings.value,
     verdicts.* exclude (
         verdict_id, response_id, benchmark, dataset_revision, task_id,
         criterion_id, model, trial, vintage, judge, judge_config_hash,
@@ -32,20 +53,29 @@ select
     ),
     responses.status as response_status,
     responses.text as response_text
-from staging.judged_criteria
-inner join staging.model_runs using (model_run_id)
+from readings
 inner join responses using (response_id)
+inner join staging.model_runs
+    on
+        readings.judging_id = model_runs.judging_id
+        and responses.benchmark = model_runs.benchmark
+        and responses.dataset_revision = model_runs.dataset_revision
+        and responses.model = model_runs.model
+        and responses.model_config_hash = model_runs.model_config_hash
+        and responses.vintage = model_runs.vintage
+        and list_contains(model_runs.trials, responses.trial)
 inner join tasks
     on
         responses.benchmark = tasks.benchmark
         and responses.dataset_revision = tasks.dataset_revision
         and responses.task_id = tasks.task_id
+        and tasks.is_admitted
 inner join criteria
     on
         responses.benchmark = criteria.benchmark
         and responses.dataset_revision = criteria.dataset_revision
         and responses.task_id = criteria.task_id
-        and judged_criteria.criterion_id = criteria.criterion_id
-left join verdicts using (verdict_id)
--- What is still to be judged has no verdict to show.
-where judged_criteria.status <> 'not_judged'
+        and readings.criterion_id = criteria.criterion_id
+        and coalesce(readings.criterion_hash, criteria.content_hash)
+        = criteria.content_hash
+left join verdicts on readings.verdict_id = verdicts.verdict_id

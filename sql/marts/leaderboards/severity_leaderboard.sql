@@ -43,20 +43,8 @@ sides as (
     select distinct
         mean_scores.task_set_id,
         mean_scores.model_run_id,
-        mean_scores.benchmark,
-        mean_scores.dataset_revision,
         mean_scores.split,
         mean_scores.is_own_hard,
-        mean_scores.judge,
-        mean_scores.judge_config_hash,
-        mean_scores.template_hash,
-        mean_scores.grading,
-        mean_scores.judge_trial,
-        mean_scores.vintage,
-        mean_scores.model,
-        mean_scores.model_config_hash,
-        mean_scores.n_trials,
-        model_runs.is_latest,
         mean_scores.label = extremes.gravest_good as is_good,
         mean_scores.n_tasks,
         mean_scores.n_judged,
@@ -66,7 +54,6 @@ sides as (
         intervals.is_met_small,
         mean_scores.coverage
     from staging.mean_scores
-    inner join staging.model_runs using (model_run_id)
     inner join staging.model_run_costs using (task_set_id, model_run_id)
     inner join extremes
         on
@@ -80,22 +67,11 @@ sides as (
     where mean_scores.breakdown = 'severity' and model_run_costs.is_judged
 ),
 
-final as (
+of_runs as (
     select
-        sides.benchmark,
-        sides.dataset_revision,
+        sides.model_run_id,
         sides.split,
         sides.is_own_hard,
-        sides.judge,
-        sides.judge_config_hash,
-        sides.template_hash,
-        sides.grading,
-        sides.judge_trial,
-        sides.vintage,
-        sides.model,
-        sides.model_config_hash,
-        sides.n_trials,
-        sides.is_latest,
         any_value(met_share) filter (where is_good) as critical_met_share,
         any_value(met_ci_low) filter (where is_good) as critical_met_ci_low,
         any_value(met_ci_high) filter (where is_good) as critical_met_ci_high,
@@ -114,7 +90,18 @@ final as (
         any_value(n_responses) as n_responses_at_risk
     from sides
     left join mistakes using (task_set_id, model_run_id)
-    group by all
+    group by
+        sides.task_set_id, sides.model_run_id, sides.split, sides.is_own_hard
+),
+
+final as (
+    select
+        model_runs.* exclude (
+            model_run_id, ranking_id, judging_id, trials, first_answered_at
+        ),
+        of_runs.* exclude (model_run_id)
+    from of_runs
+    inner join staging.model_runs using (model_run_id)
 )
 
 select * from final

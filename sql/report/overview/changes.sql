@@ -31,27 +31,18 @@ paired as (
     from changes
     inner join members using (split)
     inner join valued as second_side
-        on
-            members.task_id = second_side.task_id
-            and changes.later = second_side.vintage
-            and changes.model = second_side.model
-            and changes.model_config_hash = second_side.model_config_hash
-            and changes.judge = second_side.judge
-            and changes.judge_config_hash = second_side.judge_config_hash
-            and changes.template_hash = second_side.template_hash
-            and changes.grading = second_side.grading
-            and changes.judge_trial = second_side.judge_trial
+        using (
+            model, model_config_hash, judge, judge_config_hash, template_hash,
+            grading, judge_trial, task_id
+        )
     inner join valued as first_side
-        on
-            second_side.task_id = first_side.task_id
-            and changes.earlier = first_side.vintage
-            and second_side.model = first_side.model
-            and second_side.model_config_hash = first_side.model_config_hash
-            and second_side.judge = first_side.judge
-            and second_side.judge_config_hash = first_side.judge_config_hash
-            and second_side.template_hash = first_side.template_hash
-            and second_side.grading = first_side.grading
-            and second_side.judge_trial = first_side.judge_trial
+        using (
+            model, model_config_hash, judge, judge_config_hash, template_hash,
+            grading, judge_trial, task_id
+        )
+    where
+        second_side.vintage = changes.later
+        and first_side.vintage = changes.earlier
     group by all
 )
 

@@ -1,10 +1,10 @@
 -- The leaderboard on each split and own hard selection, under each judge; with
 -- what the answers cost, and what judging them did. A cost that is not known
 -- makes a sum unknown, not smaller.
--- begins with: entries, judgings, shown_scores, shown_splits
+-- begins with: entries, judgings, shown_leaderboard
 with costs as (
     select
-        entries.entry,
+        entries.entry as model,
         judgings.judging,
         split,
         is_own_hard,
@@ -24,50 +24,16 @@ with costs as (
 )
 
 select
-    judging,
-    split,
-    is_own_hard,
-    displayed_rank as rank,
-    displayed_rank_low as rank_low,
-    displayed_rank_high as rank_high,
-    entry as model,
-    mean_score,
-    ci_low,
-    ci_high,
-    is_small,
-    hidden_mean_score as raw_mean_score,
-    hidden_ci_low as raw_ci_low,
-    hidden_ci_high as raw_ci_high,
-    trials_ci_low,
-    trials_ci_high,
-    mean_lower,
-    mean_upper,
-    n_tasks,
-    n_tasks_full,
-    n_tasks_wanted,
-    coverage,
-    coverage < $bar as is_below_bar,
-    n_trials,
-    met_share,
-    mean_chars_alnum,
-    mean_completion_tokens,
+    shown_leaderboard.* exclude (cost_usd),
     costs.answers_usd,
     costs.judging_usd,
-    cost_usd
-from shown_scores
-left join costs using (entry, judging, split, is_own_hard)
-where
-    score_name = $score
-    and breakdown = 'all'
-    and if(
-        is_own_hard,
-        list_contains($own_hard_splits::varchar[], split),
-        split in (select split from shown_splits)
-    )
+    shown_leaderboard.cost_usd
+from shown_leaderboard
+left join costs using (model, judging, split, is_own_hard)
 order by
     judging <> $main,
     judging,
     is_own_hard,
     split,
-    displayed_rank nulls last,
-    entry
+    rank nulls last,
+    model

@@ -21,35 +21,16 @@ with whole as (
 
 judged as (
     select
-        mean_scores.benchmark,
-        mean_scores.dataset_revision,
-        mean_scores.split,
-        mean_scores.is_own_hard,
-        mean_scores.breakdown,
-        mean_scores.label,
-        mean_scores.judge,
-        mean_scores.judge_config_hash,
-        mean_scores.template_hash,
-        mean_scores.grading,
-        mean_scores.judge_trial,
-        mean_scores.vintage,
-        mean_scores.model,
-        mean_scores.model_config_hash,
-        mean_scores.score_name,
-        mean_scores.is_primary,
-        mean_scores.n_tasks,
-        mean_scores.n_tasks_full,
-        mean_scores.n_tasks_wanted,
-        mean_scores.is_complete,
-        mean_scores.n_trials,
-        mean_scores.mean_score,
+        mean_scores.* exclude (
+            task_set_id, model_run_id, figure_id, basis, mean_floor,
+            lower_bound, upper_bound
+        ),
         -- Clipping is monotone, so the ends of the interval are clipped as the
         -- mean is.
         if(intervals.ci_low < mean_floor, mean_floor, intervals.ci_low)
             as ci_low,
         if(intervals.ci_high < mean_floor, mean_floor, intervals.ci_high)
             as ci_high,
-        mean_scores.raw_mean_score,
         intervals.ci_low as raw_ci_low,
         intervals.ci_high as raw_ci_high,
         intervals.is_small,
@@ -59,14 +40,9 @@ judged as (
             as trials_ci_low,
         if(n_tasks = n_tasks_full, intervals.trials_ci_high, null)
             as trials_ci_high,
-        mean_scores.mean_lower,
-        mean_scores.mean_upper,
-        mean_scores.coverage,
-        mean_scores.met_share,
         intervals.met_ci_low,
         intervals.met_ci_high,
         intervals.is_met_small,
-        mean_scores.n_judged,
         whole.mean_chars_alnum,
         whole.mean_completion_tokens,
         whole.cost_usd,

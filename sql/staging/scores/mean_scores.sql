@@ -9,7 +9,8 @@
 --
 -- built as: table
 -- depends on: staging.breakdown_sizes, staging.breakdown_values,
---     staging.model_runs, staging.task_set_members, score_definitions
+--     staging.model_run_names, staging.model_runs, staging.task_set_members,
+--     score_definitions
 with means as (
     select
         task_set_members.task_set_id,
@@ -76,14 +77,7 @@ final as (
         bounded.is_own_hard,
         bounded.breakdown,
         bounded.label,
-        model_runs.judge,
-        model_runs.judge_config_hash,
-        model_runs.template_hash,
-        model_runs.grading,
-        model_runs.judge_trial,
-        model_runs.vintage,
-        model_runs.model,
-        model_runs.model_config_hash,
+        names.* exclude (model_run_id, benchmark, dataset_revision),
         bounded.score_name,
         definitions.is_primary,
         bounded.mean_floor,
@@ -100,7 +94,7 @@ final as (
         bounded.n_judged,
         bounded.basis::varchar as basis
     from bounded
-    inner join staging.model_runs using (model_run_id)
+    inner join staging.model_run_names as names using (model_run_id)
     inner join score_definitions as definitions
         on
             bounded.benchmark = definitions.benchmark

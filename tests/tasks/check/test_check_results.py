@@ -1,5 +1,6 @@
 """Check: what is wrong with responses and verdicts is found row by row."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,10 @@ def failing(published: Fill, **tables: list[dict[str, Any]]) -> dict[str, list[s
     """The keys that fail, by check; checks that hold are left out."""
     reader = published(TASK | tables)
     findings = run_suite(all_expectations({}), lambda table: reader.frame(sql.read(f"checks/{table}"), ASKED))
-    return {each.expectation.check: [row.key for row in each.failures] for each in findings if not each.success}
+    found: dict[str, list[str]] = defaultdict(list)
+    for each in findings:
+        found[each.expectation.check] += [row.key for row in each.failures]
+    return {check: keys for check, keys in found.items() if keys}
 
 
 TEXTS = [

@@ -1,0 +1,9 @@
+-- One row: a model run, by the names that tell it from all others.
+--
+-- built as: view
+-- depends on: staging.model_runs
+select
+    * exclude (
+        ranking_id, judging_id, trials, n_trials, first_answered_at, is_latest
+    )
+from staging.model_runs
