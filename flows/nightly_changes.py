@@ -22,17 +22,19 @@ def comparisons(job: Job) -> list[Comparison]:
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     models = {model.label for model in job.settings.models if model.resample == "nightly"}
     judges = {judge.label for judge in job.settings.judges}
-    asked = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
+    parameters = {"benchmark": benchmark.name, "revision": data.revision, "night": job.night}
     found: list[Comparison] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for row in reader.rows(sql.read("questions/nightly/pairs"), asked):
+        for row in reader.rows(sql.read("questions/nightly/pairs"), parameters):
             if row["model"] not in models or row["judge"] not in judges:
                 continue
             if row["last_vintage"] is None:
                 notice(f"{row['model']}, judged by {row['judge']}: no earlier night to compare with")
             else:
                 score = benchmark.primary_score.score_name
-                found += (_comparison(score, each) for each in _of_judging(job, reader, data.revision, asked | row))
+                found += (
+                    _comparison(score, each) for each in _of_judging(job, reader, data.revision, parameters | row)
+                )
     return found
 
 
@@ -45,14 +47,14 @@ def changes(job: Job, vintage: str | None = None) -> list[dict[str, Any]]:
     over all rows). A model with one vintage has no row.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    asked = {"benchmark": benchmark.name, "revision": data.revision}
+    parameters = {"benchmark": benchmark.name, "revision": data.revision}
     found: list[tuple[Mapping[str, Any], Difference]] = []
     with Warehouse(job.warehouse).reader() as reader:
-        for latest in reader.rows(sql.read("questions/nightly/latest_samplings"), asked | {"vintage": vintage}):
-            pairs = reader.rows(sql.read("questions/nightly/pairs"), asked | {"night": latest["vintage"]})
+        for latest in reader.rows(sql.read("questions/nightly/latest_samplings"), parameters | {"vintage": vintage}):
+            pairs = reader.rows(sql.read("questions/nightly/pairs"), parameters | {"night": latest["vintage"]})
             for row in pairs:
                 if row["last_vintage"] is not None and all(row[name] == latest[name] for name in _JUDGING):
-                    given = asked | {"night": latest["vintage"]} | row
+                    given = parameters | {"night": latest["vintage"]} | row
                     found += ((given, each) for each in _of_judging(job, reader, data.revision, given))
     adjusted = holm([each.paired.p_value for _, each in found])
     return [_change(row, each, p) for (row, each), p in zip(found, adjusted, strict=True)]

@@ -20,7 +20,7 @@ from flows.stages import (
 )
 from tasks.config import Job
 from tasks.console import notice
-from tasks.run import StageReport, coverage, imported_models, open_run_context, open_scope, wanted_rubrics
+from tasks.run import StageReport, coverage, imported_models, open_run_context, wanted_rubrics, wanted_tasks
 from warehouse import Warehouse
 
 
@@ -66,7 +66,7 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
 def _to_fill(job: Job) -> list[str]:
     """The models to fill in, configured ones and those of imported answers."""
     with Warehouse(job.warehouse).reader() as reader:
-        imported = imported_models(job, open_scope(job, reader), reader)
+        imported = imported_models(job, wanted_tasks(job, reader), reader)
     return list(dict.fromkeys([*(model.label for model in job.settings.models), *imported]))
 
 

@@ -22,8 +22,8 @@ async def results_shown(job: Job) -> None:
     """Show the leaderboard, what the last checks found, and what this run's calls cost."""
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     with Warehouse(job.warehouse).reader() as reader:
-        asked = {"benchmark": benchmark.name, "revision": data.revision}
-        quality = reader.rows(sql.read("questions/check/last_checks"), asked)
+        parameters = {"benchmark": benchmark.name, "revision": data.revision}
+        quality = reader.rows(sql.read("questions/check/last_checks"), parameters)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = ({name: row[name] for name in _SHOWN} for row in leaderboard(job, Choice()).records[:_MOST_ROWS])
     await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", map(_rounded, rows))

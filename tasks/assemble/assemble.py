@@ -8,7 +8,7 @@ from tasks.config import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
 from tasks.rules.records import Turn
-from tasks.run import StageReport, open_scope
+from tasks.run import StageReport, wanted_tasks
 from warehouse import Warehouse
 
 
@@ -19,18 +19,18 @@ def assemble(job: Job) -> StageReport:
     """
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        scope = open_scope(job, reader)
-        asked = {**scope.key, "tasks": list(scope.task_ids)}
-        turns = reader.rows(sql.read("questions/assemble/turns_to_assemble"), asked)
+        wanted = wanted_tasks(job, reader)
+        parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
+        turns = reader.rows(sql.read("questions/assemble/turns_to_assemble"), parameters)
     rows: list[dict[str, Any]] = []
     n_made = 0
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
         conversation = [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
-        rows += _message_rows({**scope.key, "task_id": task_id}, conversation)
+        rows += _message_rows({**wanted.key, "task_id": task_id}, conversation)
         n_made += 1
     warehouse.write("message_rows", rows)
     warehouse.publish()
-    note = f"{n_made} conversations built, {len(scope.task_ids) - n_made} already present"
+    note = f"{n_made} conversations built, {len(wanted.task_ids) - n_made} already present"
     return StageReport("assemble", rows=n_made, notes=[note])
 
 

@@ -129,14 +129,14 @@ def _of_compiled(row: Row) -> Iterator[Row]:
         if len(values) != len(rubrics):
             raise RowError(f"{key} has {len(values)} values for {len(rubrics)} criteria, so it is not known on which")
         seen: Counter[str] = Counter()
-        for asked, verdict in zip(map(as_mapping, rubrics), values, strict=True):
-            title = as_text(asked.get("title") or asked.get("criterion")) or ""
+        for entry, verdict in zip(map(as_mapping, rubrics), values, strict=True):
+            title = as_text(entry.get("title") or entry.get("criterion")) or ""
             seen[title] += 1
             yield {
                 "task": row.get("task_name") or row.get("task"),
                 "model": key.removesuffix("_present"),
                 "criterion": title,
-                "category": asked.get("category") or asked.get("axis"),
+                "category": entry.get("category") or entry.get("axis"),
                 "occurrence": seen[title],
                 "verdict": _decided(verdict),
                 "judge": as_text(row.get("judge")) or "people",

@@ -36,8 +36,8 @@ def check(job: Job, suites: Sequence[str] = SUITES, *, reuse: bool = False) -> S
         known = _known_findings(reader, key, expectations, policies) if reuse else None
         if known is not None:
             return _report(job, known, policies)
-        asked = {"benchmark": benchmark.name, "revision": data.revision}
-        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), asked))
+        parameters = {"benchmark": benchmark.name, "revision": data.revision}
+        findings = run_suite(expectations, lambda table: reader.frame(sql.read(f"checks/{table}"), parameters))
     now = datetime.now(UTC)
     # The rows of `checks` say which refusals count, so they come last.
     warehouse.write("refusals", _refusal_rows(job, key, findings, policies, now))

@@ -55,8 +55,8 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
             score = _score(benchmark, choice, is_of_criteria=False)
             found = _on_selection(reader, choice.selection, given | {"score": score}, data_set)
         elif choice.is_severity:
-            asked = {**given, **data_set, "is_hard": choice.is_hard}
-            found = Table(*reader.table(sql.read("questions/compare/severity"), asked))
+            parameters = {**given, **data_set, "is_hard": choice.is_hard}
+            found = Table(*reader.table(sql.read("questions/compare/severity"), parameters))
         else:
             found = _ranked(reader, benchmark, choice, given | data_set)
         if must_know and not found.rows:
@@ -78,8 +78,8 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     breakdown = choice.by or "all"
     is_of_criteria = breakdown in _OF_RUBRICS or _is_of_criteria(reader, breakdown, given)
     score = _score(benchmark, choice, is_of_criteria=is_of_criteria)
-    asked = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
-    columns, rows = reader.table(sql.read("questions/compare/leaderboard"), asked)
+    parameters = {**given, "score": score, "breakdown": breakdown, "is_hard": choice.is_hard}
+    columns, rows = reader.table(sql.read("questions/compare/leaderboard"), parameters)
     at = columns.index("label")
     if choice.by is None:
         return Table(columns[:at] + columns[at + 1 :], [row[:at] + row[at + 1 :] for row in rows])
@@ -101,18 +101,18 @@ def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str
     return choice.score or fitting
 
 
-def _on_selection(reader: Reader, asked: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
+def _on_selection(reader: Reader, selection: str, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> Table:
     """Any split on any hard selection: the tasks that they share, with intervals drawn now."""
     from tasks.hard_subset import scores_on
 
     key = {name: data_set[name] for name in ("benchmark", "revision")}
     known = [row["selection_id"] for row in reader.rows(sql.read("questions/compare/selections"), key)]
-    chosen = [name for name in known if name.startswith(asked)]
-    if asked == "latest":
+    chosen = [name for name in known if name.startswith(selection)]
+    if selection == "latest":
         chosen = [row["selection_id"] for row in reader.rows(sql.read("questions/compare/latest_selections"), key)]
-    if not chosen or (len(chosen) > 1 and asked != "latest"):
+    if not chosen or (len(chosen) > 1 and selection != "latest"):
         what = f"fits {len(chosen)} selections" if chosen else "is no selection"
-        raise UsageError(f"--selection {asked}: {what} of this data set; there are {', '.join(known) or 'none'}")
+        raise UsageError(f"--selection {selection}: {what} of this data set; there are {', '.join(known) or 'none'}")
     records = scores_on(reader, {**given, "selections": chosen}, data_set["bar"])
     named = [record | {"score_name": given["score"], "selections": chosen} for record in records]
     return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])

@@ -20,13 +20,13 @@ _LABELS = 3
 """Decisions that there are: unmet, partial, met."""
 
 
-def against_people(reader: Reader, asked: Mapping[str, Any]) -> list[Row]:
+def against_people(reader: Reader, parameters: Mapping[str, Any]) -> list[Row]:
     """One row a grader and label: measures of all its decisions beside people's, so that who decided more counts more.
 
     Args:
-        asked: benchmark, revision, breakdown, the people, and the graders to show (all if empty).
+        parameters: benchmark, revision, breakdown, the people, and the graders to show (all if empty).
     """
-    counts = reader.rows(sql.read("questions/compare/people"), asked)
+    counts = reader.rows(sql.read("questions/compare/people"), parameters)
     found = [
         {"grader": grader, "label": label} | _figures(list(rows))
         for (grader, label), rows in groupby(counts, key=itemgetter("grader", "label"))

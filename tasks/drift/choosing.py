@@ -7,7 +7,7 @@ import sql
 from tasks.config import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.identity import digest
-from tasks.run import Judging, Scope, StageReport, open_scope
+from tasks.run import Judging, StageReport, WantedTasks, wanted_tasks
 from warehouse import Reader, Warehouse
 
 _OF_RESPONSE = 2
@@ -29,10 +29,10 @@ def choose_control_set(job: Job) -> StageReport:
         return report
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        scope = open_scope(job, reader)
-        for control_set in control_sets(job, scope, reader):
+        wanted = wanted_tasks(job, reader)
+        for control_set in control_sets(job, wanted, reader):
             if control_set.set_id is None:
-                rows = _chosen(job, scope, reader, control_set.judging, number)
+                rows = _chosen(job, wanted, reader, control_set.judging, number)
                 warehouse.write("control_set", rows)
                 report.rows += len(rows)
                 report.notes.append(_note(control_set.judging, len(rows), number))
@@ -49,12 +49,12 @@ def _note(judging: Judging, n_chosen: int, number: int) -> str:
     return f"control set of {label}: {n_chosen} verdicts{there}"
 
 
-def _chosen(job: Job, scope: Scope, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
-    asked = {**scope.key, **judging.columns, "of_response": _OF_RESPONSE, "number": number}
-    found = reader.rows(sql.read("questions/drift/candidates"), asked)
+def _chosen(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, number: int) -> list[dict[str, Any]]:
+    parameters = {**wanted.key, **judging.columns, "of_response": _OF_RESPONSE, "number": number}
+    found = reader.rows(sql.read("questions/drift/candidates"), parameters)
     members = sorted(row["verdict_id"] for row in found)
     own = {
-        "set_id": digest("control set", scope.key, judging.columns, members),
+        "set_id": digest("control set", wanted.key, judging.columns, members),
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }

@@ -4,7 +4,7 @@ import sql
 from tasks.config import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.statistics.control import Drifted
-from tasks.run import open_scope
+from tasks.run import wanted_tasks
 from warehouse import Warehouse
 
 
@@ -13,7 +13,7 @@ def drifted(job: Job) -> list[Drifted]:
     if job.night is None:
         return []
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
-        sets = [control_set.set_id for control_set in control_sets(job, scope, reader) if control_set.set_id]
+        wanted = wanted_tasks(job, reader)
+        sets = [control_set.set_id for control_set in control_sets(job, wanted, reader) if control_set.set_id]
         rows = reader.rows(sql.read("questions/drift/drifted_judges"), {"night": job.night, "sets": sets})
     return [Drifted(**row) for row in rows]

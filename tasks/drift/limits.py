@@ -6,18 +6,18 @@ from typing import Any
 from tasks.config import Job
 from tasks.drift.sets import control_sets
 from tasks.rules.statistics.control import METHOD, Night, limits
-from tasks.run import Scope
+from tasks.run import WantedTasks
 from warehouse import Reader
 
 
-def changed_limits(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
+def changed_limits(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
     """The rows of `control_limits` that are missing or differ from what is stored.
 
     A night that is judged late, or in two runs, changes the limits of later nights. The bar of a night stays the one
     that was configured when it was judged.
     """
     found = []
-    for control_set in control_sets(job, scope, reader):
+    for control_set in control_sets(job, wanted, reader):
         if control_set.set_id is not None:
             found += _changed(job, reader, control_set.set_id)
     return found

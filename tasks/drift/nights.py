@@ -19,12 +19,12 @@ from tasks.run import (
     Conversation,
     Judging,
     RunContext,
-    Scope,
     StageReport,
+    WantedTasks,
     conversations_of,
     judge_target,
     open_run_context,
-    open_scope,
+    wanted_tasks,
 )
 from warehouse import Warehouse
 
@@ -56,7 +56,7 @@ async def judge_control_set(job: Job) -> StageReport:
     if job.night is None or job.settings.drift.verdicts == 0:
         return report
     warehouse = Warehouse(job.warehouse)
-    scope, missing, conversations = await asyncio.to_thread(_plan, job, job.night)
+    wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night)
     totals = Counter(member["model"] for each in missing for member in each.members)
     if totals:
         await asyncio.to_thread(warm_up)
@@ -64,27 +64,27 @@ async def judge_control_set(job: Job) -> StageReport:
             async with open_run_context(job) as context:
                 async with asyncio.TaskGroup() as group:
                     for each in missing:
-                        group.create_task(_judge(job, scope, context, each, conversations, report))
+                        group.create_task(_judge(job, wanted, context, each, conversations, report))
                 context.add_notices(report)
     for each in missing:
-        warehouse.write("control_verdicts", _lost_rows(job, scope, each))
-    await asyncio.to_thread(_see, job, scope, warehouse)
+        warehouse.write("control_verdicts", _lost_rows(job, wanted, each))
+    await asyncio.to_thread(_see, job, wanted, warehouse)
     _report_missing(job, report, missing)
     return report
 
 
-def _plan(job: Job, night: str) -> tuple[Scope, list[_Missing], dict[str, Conversation]]:
-    """The scope, what each control set lacks, and the conversations of the members to judge."""
+def _plan(job: Job, night: str) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
+    """The wanted, what each control set lacks, and the conversations of the members to judge."""
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
+        wanted = wanted_tasks(job, reader)
         found = []
-        for control_set in control_sets(job, scope, reader):
+        for control_set in control_sets(job, wanted, reader):
             if control_set.set_id is not None:
-                asked = {"set_id": control_set.set_id, "night": night, "again": [*PASSING, LOST]}
-                rows = reader.rows(sql.read("questions/drift/members"), asked)
+                parameters = {"set_id": control_set.set_id, "night": night, "again": [*PASSING, LOST]}
+                rows = reader.rows(sql.read("questions/drift/members"), parameters)
                 found.append((control_set.set_id, control_set.judging, rows))
-        conversations = conversations_of(reader, scope, (row["task_id"] for _, _, rows in found for row in rows))
-    return scope, [_missing(*each, conversations) for each in found], conversations
+        conversations = conversations_of(reader, wanted, (row["task_id"] for _, _, rows in found for row in rows))
+    return wanted, [_missing(*each, conversations) for each in found], conversations
 
 
 def _missing(
@@ -101,22 +101,22 @@ def _missing(
 
 
 async def _judge(
-    job: Job, scope: Scope, context: RunContext, missing: _Missing, conversations: Mapping[str, Conversation],
+    job: Job, wanted: WantedTasks, context: RunContext, missing: _Missing, conversations: Mapping[str, Conversation],
     report: StageReport,
 ) -> None:  # fmt: skip
     assert job.night is not None
     judging = replace(missing.judging, judge=missing.judging.judge.model_copy(update={"mode": "live"}))
     gateway, target = context.gateway(_ROLE, judging.judge.label), judge_target(judging.judge)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
-    with writing_verdicts(job, scope, judging, context.ledger, report, "control_verdicts", own_columns) as rows:
+    with writing_verdicts(job, wanted, judging, context.ledger, report, "control_verdicts", own_columns) as rows:
         await CriterionJudge(gateway, target, judging, rows, job.night).judge(missing.members, conversations, 0)
 
 
-def _lost_rows(job: Job, scope: Scope, missing: _Missing) -> list[dict[str, Any]]:
+def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:
     nothing = Reply(LOST, attempts=0, error="its response, criterion or conversation is gone or has changed")
     return [
         {
-            **verdict_columns(job, scope, missing.judging, row, None, nothing, None),
+            **verdict_columns(job, wanted, missing.judging, row, None, nothing, None),
             "set_id": missing.set_id,
             "judge_vintage": job.night,
         }
@@ -124,11 +124,11 @@ def _lost_rows(job: Job, scope: Scope, missing: _Missing) -> list[dict[str, Any]
     ]
 
 
-def _see(job: Job, scope: Scope, warehouse: Warehouse) -> None:
+def _see(job: Job, wanted: WantedTasks, warehouse: Warehouse) -> None:
     """Publish the verdicts and the control limits."""
     warehouse.publish()
     with warehouse.reader() as reader:
-        warehouse.write("control_limits", changed_limits(job, scope, reader))
+        warehouse.write("control_limits", changed_limits(job, wanted, reader))
     warehouse.publish()
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.config import Job
-from tasks.run import Judging, Scope, judgings
+from tasks.run import Judging, WantedTasks, judgings
 from warehouse import Reader
 
 
@@ -16,17 +16,17 @@ class ControlSet:
     set_id: str | None
 
 
-def control_sets(job: Job, scope: Scope, reader: Reader) -> list[ControlSet]:
+def control_sets(job: Job, wanted: WantedTasks, reader: Reader) -> list[ControlSet]:
     """The control set of every configured judge; its first repetition is the one that is watched.
 
     Should two runs at once have chosen one each, the older one is the judging's.
     """
-    watched = [judging for judging in judgings(job, scope.benchmark) if judging.judge_trial == 1]
-    return [ControlSet(judging, _set_of(reader, scope, judging.columns)) for judging in watched]
+    watched = [judging for judging in judgings(job, wanted.benchmark) if judging.judge_trial == 1]
+    return [ControlSet(judging, _set_of(reader, wanted, judging.columns)) for judging in watched]
 
 
-def _set_of(reader: Reader, scope: Scope, judging: dict[str, Any]) -> str | None:
-    key = {**scope.key, **judging}
+def _set_of(reader: Reader, wanted: WantedTasks, judging: dict[str, Any]) -> str | None:
+    key = {**wanted.key, **judging}
     where = " and ".join(f"{column} = ?" for column in key)
     found: str | None = reader.value(
         f"select set_id from control_set where {where} group by set_id order by min(created_at), set_id",

@@ -11,7 +11,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.cells import defused
 from tasks.rules.verdict import BINARY, TERNARY
-from tasks.run import Scope, StageReport, conversations_of, open_scope
+from tasks.run import StageReport, WantedTasks, conversations_of, wanted_tasks
 from warehouse import Warehouse, write_atomically
 
 COLUMNS = (
@@ -41,9 +41,9 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     if file.exists():
         raise UsageError(f"{file}: already exists and may be filled in; choose another name")
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
-        key = {"benchmark": scope.benchmark.name, "revision": scope.dataset_revision}
-        candidates = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, scope))
+        wanted = wanted_tasks(job, reader)
+        key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
+        candidates = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, wanted))
         chosen = list(_until(n_rows, spread(candidates, seed)))
         if not chosen:
             vintages = " or ".join(job.vintages)
@@ -53,24 +53,24 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
             )
         ids = [each["response_id"] for each in chosen]
         rows = reader.rows(sql.read("questions/exports/labelling_rows"), key | {"response_ids": ids})
-        conversations = conversations_of(reader, scope, {row["task"] for row in rows})
+        conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
     texts = {
         task_id: "\n\n".join(f"{role}: {content}" for role, content in of.messages)
         for task_id, of in conversations.items()
     }
-    columns = [_DECISION[scope.benchmark.grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
+    columns = [_DECISION[wanted.benchmark.grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
     _write(file, columns, sorted(rows, key=lambda row: ids.index(row["response_id"])), texts)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
     said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
     return StageReport("export", rows=len(rows), notes=[said])
 
 
-def _wanted(job: Job, scope: Scope) -> dict[str, Any]:
+def _wanted(job: Job, wanted: WantedTasks) -> dict[str, Any]:
     return {
         "vintage": job.vintage,
         "night": job.night,
         "nightly_models": [each.label for each in job.settings.models if job.vintage_of(each) != job.vintage],
-        "task_ids": list(scope.task_ids),
+        "task_ids": list(wanted.task_ids),
         "models": None if job.named_models is None else list(job.named_models),
         "trials": None if job.named_trials is None else list(job.named_trials),
     }

@@ -16,22 +16,22 @@ _FIGURES = (
 )  # fmt: skip
 
 
-def scores_on(reader: Reader, asked: dict[str, Any], bar: float) -> list[dict[str, Any]]:
+def scores_on(reader: Reader, parameters: dict[str, Any], bar: float) -> list[dict[str, Any]]:
     """A row for each split and model run: its mean score over the tasks of the selections, with its interval.
 
-    Best first; there are no ranks, since models may rest on different tasks. `asked` has the parameters of
+    Best first; there are no ranks, since models may rest on different tasks. `parameters` are those of
     `sql/questions/hard_subset/values.sql`, and which splits, models, judges and vintage; `bar` is the coverage below
     which a figure is marked.
     """
     values = {
         (row["split"], row["model_run_id"]): np.array(row["task_values"], dtype=np.float64)
         for row in reader.rows(
-            sql.read("questions/hard_subset/values"), {name: asked[name] for name in ("selections", "score")}
+            sql.read("questions/hard_subset/values"), {name: parameters[name] for name in ("selections", "score")}
         )
     }
     return [
         _row(found, values.get((found["split"], found["model_run_id"]), np.empty(0)), bar)
-        for found in reader.rows(_figures_on_selections(), asked)
+        for found in reader.rows(_figures_on_selections(), parameters)
     ]
 
 

@@ -68,8 +68,8 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
     ranking_id = _ranking_id(reader, job, benchmark, revision)
     panel = job.settings.hard_subset.panel
     scores: dict[str, dict[str, TaskScore]] = defaultdict(dict)
-    asked = {"ranking": ranking_id, "score": benchmark.primary_score.score_name}
-    for row in reader.rows(sql.read("questions/hard_subset/selecting_scores"), asked):
+    parameters = {"ranking": ranking_id, "score": benchmark.primary_score.score_name}
+    for row in reader.rows(sql.read("questions/hard_subset/selecting_scores"), parameters):
         scores[row["model"]][row["task_id"]] = TaskScore(
             row["value"], dict(zip(row["complete_trials"], row["trial_values"], strict=True))
         )
@@ -83,8 +83,8 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
     """The key of the ranking that selects: under the first configured judge, or the only one that there is."""
-    asked = {"benchmark": benchmark.name, "revision": revision, "vintage": job.vintage}
-    found = reader.rows(sql.read("questions/hard_subset/rankings"), asked)
+    parameters = {"benchmark": benchmark.name, "revision": revision, "vintage": job.vintage}
+    found = reader.rows(sql.read("questions/hard_subset/rankings"), parameters)
     configured = judgings(job, benchmark)
     if job.named_judges:
         found = [row for row in found if row["judge"] in job.named_judges]

@@ -25,8 +25,8 @@ class Answers:
         self._key = key
         named = {read for row in rows if (cell := vintage_in(row)) is not None for read in readings(cell)}
         self._by_place: dict[tuple[str, str, int, str], list[Answer]] = {}
-        asked = {**key, "vintages": sorted({*named, *job.vintages})}
-        for answer in reader.rows(sql.read("questions/imports/answers_by_place"), asked):
+        parameters = {**key, "vintages": sorted({*named, *job.vintages})}
+        for answer in reader.rows(sql.read("questions/imports/answers_by_place"), parameters):
             place = (answer["task_id"], answer["model"], answer["trial"], answer["vintage"])
             self._by_place.setdefault(place, []).append(answer)
 
@@ -42,17 +42,17 @@ class Answers:
         for label in readings(model):
             for vintage in (self._job.vintage_named(label),) if cell is None else readings(cell):
                 found = found or self._by_place.get((task_id, label, trial, vintage), [])
-        asked = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
+        place = f"{model} to task {task_id}, trial {trial}, in vintage {cell or self._job.vintage_named(model)}"
         if not found:
-            raise ImportRefused(f"{where}: no usable response of {asked}; {self._advice(task_id, model, trial, cell)}")
+            raise ImportRefused(f"{where}: no usable response of {place}; {self._advice(task_id, model, trial, cell)}")
         if len(found) > 1:
             raise ImportRefused(
-                f"{where}: {len(found)} responses of {asked}; import responses under a label of their own"
+                f"{where}: {len(found)} responses of {place}; import responses under a label of their own"
             )
         shown = as_text(given.get("response"))
         if shown is not None and not is_blank(shown) and not shows(shown, found[0]["text"]):
             raise ImportRefused(
-                f"{where}: `response` is not the stored response of {asked}, so the verdict is on another text; "
+                f"{where}: `response` is not the stored response of {place}, so the verdict is on another text; "
                 "name the vintage that was graded (if only the program that saved the file changed the text, "
                 "remove the column `response`)"
             )
@@ -61,8 +61,8 @@ class Answers:
     def _advice(self, task_id: str, model: str, trial: int, cell: str | None) -> str:
         """What to do about an answer that is not there: name the vintages, the last ones, in which there is one."""
         with Warehouse(self._job.warehouse).reader() as reader:
-            asked = {**self._key, "task_id": task_id, "models": list(readings(model)), "trial": trial}
-            rows = reader.rows(sql.read("questions/imports/vintages_of_answer"), asked)
+            parameters = {**self._key, "task_id": task_id, "models": list(readings(model)), "trial": trial}
+            rows = reader.rows(sql.read("questions/imports/vintages_of_answer"), parameters)
         if not rows:
             return "import the response first (`prbench import responses`)"
         vintages = [row["vintage"] for row in rows]

@@ -188,8 +188,8 @@ def _is_stored(warehouse: Warehouse, benchmark: str, source: Source) -> bool:
 
 def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport:
     with warehouse.reader() as reader:
-        asked = {"benchmark": benchmark, "revision": source.revision, "splits": list(source.splits)}
-        row = reader.rows(sql.read("questions/ingest/size_of_splits"), asked)[0]
+        parameters = {"benchmark": benchmark, "revision": source.revision, "splits": list(source.splits)}
+        row = reader.rows(sql.read("questions/ingest/size_of_splits"), parameters)[0]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
     note = f"{row['n_tasks']} tasks with {int(row['n_criteria'])} criteria in {where}"
     return StageReport("ingest", rows=row["n_tasks"], notes=[note])

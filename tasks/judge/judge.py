@@ -10,15 +10,15 @@ from tasks.run import (
     Conversation,
     Judging,
     MissingVerdicts,
-    Scope,
     StageReport,
+    WantedTasks,
     conversations_of,
     judge_target,
     judgings,
     missing_criteria,
     missing_verdicts,
-    open_scope,
     run_context_of,
+    wanted_tasks,
 )
 from warehouse import Warehouse
 
@@ -26,21 +26,21 @@ from warehouse import Warehouse
 def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[MissingVerdicts]]]:
     """For each judging, the responses without all of its verdicts."""
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
+        wanted = wanted_tasks(job, reader)
         return [
-            (judging, missing_verdicts(job, scope, reader, judging, retry_failed=retry_failed))
-            for judging in judgings(job, scope.benchmark)
+            (judging, missing_verdicts(job, wanted, reader, judging, retry_failed=retry_failed))
+            for judging in judgings(job, wanted.benchmark)
         ]
 
 
 def criteria_to_judge(
     job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
-) -> tuple[Scope, list[dict[str, Any]], dict[str, Conversation]]:
-    """The scope, the criteria of some responses without a verdict, and the conversations of their tasks."""
+) -> tuple[WantedTasks, list[dict[str, Any]], dict[str, Conversation]]:
+    """The wanted, the criteria of some responses without a verdict, and the conversations of their tasks."""
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
+        wanted = wanted_tasks(job, reader)
         missing = missing_criteria(reader, judging, response_ids, retry_failed=retry_failed)
-        return scope, missing, conversations_of(reader, scope, (row["task_id"] for row in missing))
+        return wanted, missing, conversations_of(reader, wanted, (row["task_id"] for row in missing))
 
 
 async def judge_responses(
@@ -51,10 +51,10 @@ async def judge_responses(
     `place` is the batch's among all; see `CriterionJudge.judge` for the order of the calls.
     """
     context = run_context_of(job)
-    scope, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
+    wanted, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
     gateway, target = context.gateway("judge", judging.judge.label), judge_target(judging.judge)
     own_columns = {"source": "judged", "import_batch": None}
-    with writing_verdicts(job, scope, judging, context.ledger, report, "verdicts", own_columns) as rows:
+    with writing_verdicts(job, wanted, judging, context.ledger, report, "verdicts", own_columns) as rows:
         await CriterionJudge(gateway, target, judging, rows).judge(criteria, conversations, place)
     return report

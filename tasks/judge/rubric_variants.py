@@ -20,15 +20,15 @@ from tasks.run import (
     Conversation,
     PartWriter,
     RunContext,
-    Scope,
     StageReport,
+    WantedTasks,
     conversations_of,
     open_run_context,
-    open_scope,
     target_of,
     unworded_criteria,
     usage_columns,
     wanted_rubrics,
+    wanted_tasks,
 )
 from warehouse import Warehouse
 
@@ -43,21 +43,21 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     report = StageReport("derive")
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        scope = open_scope(job, reader)
+        wanted = wanted_tasks(job, reader)
         missing = {
-            rubric: unworded_criteria(scope, reader, rubric, retry_failed=retry_failed)
+            rubric: unworded_criteria(wanted, reader, rubric, retry_failed=retry_failed)
             for rubric in wanted_rubrics(job)
         }
-        conversations = conversations_of(reader, scope, (row["task_id"] for row in missing.get(AUGMENTED, ())))
+        conversations = conversations_of(reader, wanted, (row["task_id"] for row in missing.get(AUGMENTED, ())))
     for rubric, by_rule in _BY_RULE.items():
-        rows = [_row(job, scope, rubric, found, by_rule(found["title"]), NO_CALL) for found in missing.get(rubric, ())]
+        rows = [_row(job, wanted, rubric, found, by_rule(found["title"]), NO_CALL) for found in missing.get(rubric, ())]
         warehouse.write("criterion_variants", rows)
         report.rows += len(rows)
     if missing.get(AUGMENTED):
         await asyncio.to_thread(warm_up)
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
-                await _augment(job, scope, context, missing[AUGMENTED], conversations, report)
+                await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)
     if report.rows:
         await asyncio.to_thread(warehouse.publish)
@@ -67,7 +67,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
 
 
 async def _augment(
-    job: Job, scope: Scope, context: RunContext, missing: Sequence[Criterion],
+    job: Job, wanted: WantedTasks, context: RunContext, missing: Sequence[Criterion],
     conversations: Mapping[str, Conversation], report: StageReport,
 ) -> None:  # fmt: skip
     writer_model = job.settings.rubric_writer
@@ -88,7 +88,7 @@ async def _augment(
                 report.skipped += 1
                 return
             title, read = read_reply(reply, criterion["title"], omits_think_tag=writer_model.omits_think_tag)
-            row = _row(job, scope, AUGMENTED, criterion, title, usage_columns(read) | made_by, read.status)
+            row = _row(job, wanted, AUGMENTED, criterion, title, usage_columns(read) | made_by, read.status)
             writer.add(row, reply, is_failure=title is None)
             report.count(read.status, reply.cost_usd, is_failure=title is None)
             advance(report.stage, AUGMENTED, succeeded=title is not None)
@@ -109,12 +109,12 @@ def read_reply(reply: Reply, title: str, *, omits_think_tag: bool = False) -> tu
 
 
 def _row(
-    job: Job, scope: Scope, rubric: str, criterion: Criterion, title: str | None, made: Mapping[str, Any],
+    job: Job, wanted: WantedTasks, rubric: str, criterion: Criterion, title: str | None, made: Mapping[str, Any],
     status: str = OK,
 ) -> dict[str, Any]:  # fmt: skip
     by_rule = {"model": None, "model_config_hash": None, "template_hash": None}
     return {
-        **scope.key,
+        **wanted.key,
         **by_rule,
         **made,
         "task_id": criterion["task_id"],

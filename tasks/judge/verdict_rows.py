@@ -12,7 +12,7 @@ from tasks.judge.judge_call import Criterion, PendingVerdict
 from tasks.llm import OK, Ledger, Reply
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict
-from tasks.run import Judging, PartWriter, Scope, StageReport, usage_columns
+from tasks.run import Judging, PartWriter, StageReport, WantedTasks, usage_columns
 from warehouse import Warehouse
 
 
@@ -41,7 +41,7 @@ class VerdictRows:
     """
 
     job: Job
-    scope: Scope
+    wanted: WantedTasks
     judging: Judging
     report: StageReport
     verdicts: PartWriter
@@ -51,7 +51,7 @@ class VerdictRows:
     def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
         """Write a verdict, or the failure that replaces it."""
         row = verdict_columns(
-            self.job, self.scope, self.judging, pending.criterion, pending.verdict_id, reply, verdict
+            self.job, self.wanted, self.judging, pending.criterion, pending.verdict_id, reply, verdict
         ) | dict(self.own_columns)
         is_failure = row["value"] is None
         self.verdicts.add(row, reply, is_failure=is_failure)
@@ -65,7 +65,7 @@ class VerdictRows:
     def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
         """Write what was found in a chunk of a long answer, or the failure that replaces it."""
         row = {
-            **self.scope.key,
+            **self.wanted.key,
             **usage_columns(reply),
             **{name: pending.criterion[name] for name in ("response_id", "task_id", "criterion_id")},
             "verdict_id": pending.verdict_id,
@@ -84,7 +84,7 @@ class VerdictRows:
 
 @contextmanager
 def writing_verdicts(
-    job: Job, scope: Scope, judging: Judging, ledger: Ledger, report: StageReport, table_name: str,
+    job: Job, wanted: WantedTasks, judging: Judging, ledger: Ledger, report: StageReport, table_name: str,
     own_columns: Mapping[str, Any],
 ) -> Iterator[VerdictRows]:  # fmt: skip
     """Write verdicts to a table while the block lasts, and the evidence that they rest on before them."""
@@ -93,7 +93,7 @@ def writing_verdicts(
         PartWriter(warehouse, "evidence", ledger) as evidence,
         PartWriter(warehouse, table_name, ledger, evidence) as verdicts,
     ):
-        yield VerdictRows(job, scope, judging, report, verdicts, evidence, own_columns)
+        yield VerdictRows(job, wanted, judging, report, verdicts, evidence, own_columns)
 
 
 def verdict_id_of(judging: Judging, criterion: Criterion, judge_vintage: str = BASE_VINTAGE) -> str:
@@ -107,12 +107,12 @@ def verdict_id_of(judging: Judging, criterion: Criterion, judge_vintage: str = B
 
 
 def verdict_columns(
-    job: Job, scope: Scope, judging: Judging, criterion: Criterion, identity: str | None, reply: Reply,
+    job: Job, wanted: WantedTasks, judging: Judging, criterion: Criterion, identity: str | None, reply: Reply,
     verdict: Verdict | None,
 ) -> dict[str, Any]:  # fmt: skip
     """The columns of a verdict, or of the failure that replaces it."""
     return {
-        **scope.key,
+        **wanted.key,
         **judging.columns,
         **usage_columns(reply),
         **{name: criterion[name] for name in ("response_id", "task_id", "criterion_id", "criterion_hash")},

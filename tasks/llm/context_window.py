@@ -57,8 +57,10 @@ def context_window_of(
     context = context_tokens or most_context_tokens(target)
     if context is None:
         return ContextWindow(target, None)
-    asked = asked_answer_tokens(target.parameters)
+    wanted_tokens = asked_answer_tokens(target.parameters)
     longest = most_answer_tokens(target, target.parameters) or context
-    reserved = min(longest, context // 4, _MOST_RESERVED_TOKENS) if asked is None else min(asked, context // 2)
+    reserved = (
+        min(longest, context // 4, _MOST_RESERVED_TOKENS) if wanted_tokens is None else min(wanted_tokens, context // 2)
+    )
     shape = count_tokens(target, str(reply_format)) if reply_format else 0
     return ContextWindow(target, context - reserved - shape)

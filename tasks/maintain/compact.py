@@ -60,8 +60,8 @@ def _prune(job: Job, warehouse: Warehouse, days: int, report: StageReport) -> No
 
 def _stored(reader: Reader, cells: Sequence[str]) -> Mapping[str, bool]:
     """Of some cells those that are rows, each with whether the row is decided."""
-    asked = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
-    rows = reader.rows(sql.read("questions/maintain/stored_calls"), asked)
+    parameters = {"cells": list(cells), "decided": list(DECIDED_STATUSES)}
+    rows = reader.rows(sql.read("questions/maintain/stored_calls"), parameters)
     return {row["cell"]: row["is_decided"] for row in rows}
 
 

@@ -7,16 +7,16 @@ from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
 from tasks.prompts import FOLDER, load_template
 from tasks.rules.conversation import missing_places
-from tasks.run import Judging, Scope, hash_of_template, judgings, open_scope
+from tasks.run import Judging, WantedTasks, hash_of_template, judgings, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
-def judged_before(reader: Reader, scope: Scope, judging: Judging) -> str:
+def judged_before(reader: Reader, wanted: WantedTasks, judging: Judging) -> str:
     """What a judging makes again because its verdicts are under another template, in a line; empty if nothing."""
-    found = reader.rows(sql.read("questions/plan/decided_before"), {**scope.key, **judging.columns})
+    found = reader.rows(sql.read("questions/plan/decided_before"), {**wanted.key, **judging.columns})
     if not found:
         return ""
-    name = _names(scope.benchmark).get(found[0]["template_hash"])
+    name = _names(wanted.benchmark).get(found[0]["template_hash"])
     which = f"template {name} (`template: {name}` goes on with it)" if name else "another template"
     return f"{found[0]['n_verdicts']} verdicts were made with {which}; they are kept together with the new ones"
 
@@ -26,10 +26,10 @@ async def former_template_notices(job: Job) -> list[str]:
 
     def lines() -> list[str]:
         with Warehouse(job.warehouse).reader() as reader:
-            scope = open_scope(job, reader)
+            wanted = wanted_tasks(job, reader)
             notices = {
-                judging.judge.label: judged_before(reader, scope, judging)
-                for judging in judgings(job, scope.benchmark)
+                judging.judge.label: judged_before(reader, wanted, judging)
+                for judging in judgings(job, wanted.benchmark)
                 if judging.judge_trial == 1
             }
         return [f"{label}: {line}" for label, line in notices.items() if line]

@@ -19,16 +19,16 @@ from tasks.rules.variants import AUGMENTED
 from tasks.run import (
     Conversation,
     Judging,
-    Scope,
+    WantedTasks,
     conversations_of,
     judge_target,
     judgings,
     missing_responses,
     missing_verdicts,
-    open_scope,
     target_of,
     unworded_criteria,
     wanted_rubrics,
+    wanted_tasks,
 )
 from warehouse import Reader, Warehouse
 
@@ -43,25 +43,26 @@ def plan(job: Job) -> list[Planned]:
         PipelineError: the data set is not ingested, or its conversations are not assembled.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
-        conversations = conversations_of(reader, scope, scope.task_ids)
-        if len(conversations) < len(scope.task_ids):
+        wanted = wanted_tasks(job, reader)
+        conversations = conversations_of(reader, wanted, wanted.task_ids)
+        if len(conversations) < len(wanted.task_ids):
             raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
         cells = {
-            model.label: missing_responses(job, scope, reader, model, target_of(model).config_hash, retry_failed=False)
+            model.label: missing_responses(job, wanted, reader, model, target_of(model).config_hash, retry_failed=False)
             for model in job.settings.models
         }
         models = [_samples(job, reader, label, of_model, conversations) for label, of_model in cells.items()]
         to_come = [task_id for of_model in cells.values() for task_id, _ in of_model]
         judges = [
-            _verdicts(job, scope, reader, judging, conversations, to_come) for judging in judgings(job, scope.benchmark)
+            _verdicts(job, wanted, reader, judging, conversations, to_come)
+            for judging in judgings(job, wanted.benchmark)
         ]
         control = [
-            _control(job, scope, reader, judging)
-            for judging in judgings(job, scope.benchmark)
+            _control(job, wanted, reader, judging)
+            for judging in judgings(job, wanted.benchmark)
             if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
         ]
-        rewording = [_rewording(job, scope, reader)] if AUGMENTED in wanted_rubrics(job) else []
+        rewording = [_rewording(job, wanted, reader)] if AUGMENTED in wanted_rubrics(job) else []
     return models + rewording + judges + control
 
 
@@ -80,11 +81,11 @@ def _samples(
 
 
 def _verdicts(
-    job: Job, scope: Scope, reader: Reader, judging: Judging, conversations: Mapping[str, Conversation],
+    job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, conversations: Mapping[str, Conversation],
     to_come: Sequence[str],
 ) -> Planned:  # fmt: skip
-    missing = missing_verdicts(job, scope, reader, judging, retry_failed=False)
-    n_criteria = _n_criteria(reader, scope)
+    missing = missing_verdicts(job, wanted, reader, judging, retry_failed=False)
+    n_criteria = _n_criteria(reader, wanted)
     to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
@@ -104,18 +105,18 @@ def _verdicts(
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
     planned = planned_calls("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
     unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
-    unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(scope, reader, judging.judge.rubric))
+    unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
-    before = judged_before(reader, scope, judging) if planned.calls else ""
+    before = judged_before(reader, wanted, judging) if planned.calls else ""
     return replace(planned, note="; ".join([*filter(None, [planned.note]), *unknown]), judged_before=before)
 
 
-def _rewording(job: Job, scope: Scope, reader: Reader) -> Planned:
+def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
     """The calls that put criteria in other words."""
     writer = job.settings.rubric_writer
     assert writer is not None
     target = target_of(writer)
-    n_missing = len(unworded_criteria(scope, reader, AUGMENTED))
+    n_missing = len(unworded_criteria(wanted, reader, AUGMENTED))
     measured = measured_per_call(reader, "criterion_variants", "model = ? and model_config_hash = ?",
                          [writer.label, target.config_hash])  # fmt: skip
     return planned_calls("derive", writer.label, n_missing, measured, prices_of(target))
@@ -142,9 +143,9 @@ def _identity(judging: Judging) -> tuple[str, list[Any]]:
     return condition, [judging.judge.label, judging.judge_config_hash, judging.template_hash]
 
 
-def _control(job: Job, scope: Scope, reader: Reader, judging: Judging) -> Planned:
+def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging) -> Planned:
     """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
-    key = {**scope.key, **judging.columns}
+    key = {**wanted.key, **judging.columns}
     where = " and ".join(f"{column} = ?" for column in key)
     n_members = reader.value(f"select count(*) from control_set where {where}", list(key.values()))
     n_done = reader.value(
@@ -156,9 +157,9 @@ def _control(job: Job, scope: Scope, reader: Reader, judging: Judging) -> Planne
     return planned_calls("drift", judging.judge.label, calls, measured, prices_of(judge_target(judging.judge)))
 
 
-def _n_criteria(reader: Reader, scope: Scope) -> dict[str, int]:
+def _n_criteria(reader: Reader, wanted: WantedTasks) -> dict[str, int]:
     rows = reader.rows(
-        "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*scope.key.values()]
+        "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*wanted.key.values()]
     )
     return {row["task_id"]: row["n_criteria"] for row in rows}
 

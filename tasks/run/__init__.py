@@ -6,14 +6,14 @@ from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
 from tasks.run.missing_work import (
     PASSING,
     MissingVerdicts,
-    Scope,
+    WantedTasks,
     imported_models,
     missing_criteria,
     missing_responses,
     missing_verdicts,
-    open_scope,
     unworded_criteria,
     wanted_rubrics,
+    wanted_tasks,
 )
 from tasks.run.part_writer import NO_CALL, PartWriter, judge_target, target_of, usage_columns
 from tasks.run.run_context import (
@@ -36,8 +36,8 @@ __all__ = [
     "MissingVerdicts",
     "PartWriter",
     "RunContext",
-    "Scope",
     "StageReport",
+    "WantedTasks",
     "conversations_of",
     "coverage",
     "hash_of_template",
@@ -48,7 +48,6 @@ __all__ = [
     "missing_responses",
     "missing_verdicts",
     "open_run_context",
-    "open_scope",
     "refuse_uninstalled",
     "refuse_unready",
     "run_context_of",
@@ -58,4 +57,5 @@ __all__ = [
     "usage_columns",
     "used_by",
     "wanted_rubrics",
+    "wanted_tasks",
 ]

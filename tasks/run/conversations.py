@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import sql
 from tasks.rules.conversation import Message
-from tasks.run.missing_work import Scope
+from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
 
 
@@ -17,10 +17,10 @@ class Conversation:
     messages: tuple[Message, ...]
 
 
-def conversations_of(reader: Reader, scope: Scope, task_ids: Iterable[str]) -> dict[str, Conversation]:
+def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
     """The conversations of some tasks, by task id; a task that was not assembled is not among them."""
-    asked = {**scope.key, "tasks": sorted(set(task_ids))}
-    rows = reader.rows(sql.read("questions/run/conversations"), asked)
+    parameters = {**wanted.key, "tasks": sorted(set(task_ids))}
+    rows = reader.rows(sql.read("questions/run/conversations"), parameters)
     return {
         row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
         for row in rows

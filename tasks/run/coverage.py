@@ -9,7 +9,7 @@ from tasks.config import Job
 from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.verdict import DECIDED
 from tasks.run.judgings import judgings
-from tasks.run.missing_work import Scope, imported_models, model_hashes, open_scope
+from tasks.run.missing_work import WantedTasks, imported_models, model_hashes, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
@@ -48,10 +48,10 @@ def coverage(job: Job) -> list[Covered]:
     Models that only imported responses have are in it too, unless models are named.
     """
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
-        models = _models(job, scope, reader)
-        wanted = _wanted(job, scope, reader, models)
-        return _responses(job, scope, reader, models, wanted) + _verdicts(job, scope, reader, models, wanted)
+        wanted = wanted_tasks(job, reader)
+        models = _models(job, wanted, reader)
+        n_wanted = _wanted(job, wanted, reader, models)
+        return _responses(job, wanted, reader, models, n_wanted) + _verdicts(job, wanted, reader, models, n_wanted)
 
 
 _Wanted = dict[tuple[str, int], tuple[int, int]]
@@ -70,45 +70,47 @@ class _Counted:
         return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
 
 
-def _models(job: Job, scope: Scope, reader: Reader) -> dict[str, _Counted]:
+def _models(job: Job, wanted: WantedTasks, reader: Reader) -> dict[str, _Counted]:
     hashes = model_hashes(job)
     found = {
         model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
     }
-    for label in imported_models(job, scope, reader):
+    for label in imported_models(job, wanted, reader):
         found.setdefault(label, _Counted((IMPORTED,), job.vintage))
     return found
 
 
-def _wanted(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted]) -> _Wanted:
+def _wanted(job: Job, wanted: WantedTasks, reader: Reader, models: dict[str, _Counted]) -> _Wanted:
     """How many responses and verdicts are wanted, by model and trial.
 
-    A configured or named model is to answer every task of the scope; of a model that only imported responses have,
+    A configured or named model is to answer every wanted task; of a model that only imported responses have,
     these are all there is to want.
     """
-    of_scope = {**scope.key, "tasks": list(scope.task_ids)}
-    tasks = reader.rows(sql.read("questions/run/wanted_size"), of_scope)[0]
+    key = {**wanted.key, "tasks": list(wanted.task_ids)}
+    tasks = reader.rows(sql.read("questions/run/wanted_size"), key)[0]
     trials = {"is_any_trial": job.named_trials is None, "trials": list(job.trials)}
-    given = reader.rows(sql.read("questions/run/imported_answers"), {**of_scope, **trials, "vintage": job.vintage})
-    asked = {*model_hashes(job), *(job.named_models or ())}
-    wanted = {
+    given = reader.rows(sql.read("questions/run/imported_answers"), {**key, **trials, "vintage": job.vintage})
+    labels = {*model_hashes(job), *(job.named_models or ())}
+    n_wanted = {
         (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
         for model in models
-        if model in asked
+        if model in labels
         for trial in job.trials
     }
     for row in given:
         if row["model"] in models and models[row["model"]].vintage == job.vintage:
-            wanted.setdefault((row["model"], row["trial"]), (row["n_tasks"], row["n_criteria"]))
-    return wanted
+            n_wanted.setdefault((row["model"], row["trial"]), (row["n_tasks"], row["n_criteria"]))
+    return n_wanted
 
 
-def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted], wanted: _Wanted) -> list[Covered]:
+def _responses(
+    job: Job, wanted: WantedTasks, reader: Reader, models: dict[str, _Counted], n_wanted: _Wanted
+) -> list[Covered]:
     cells = {
         (model, trial): Covered(model, models[model].vintage, trial, None, None, n_tasks)
-        for (model, trial), (n_tasks, _) in wanted.items()
+        for (model, trial), (n_tasks, _) in n_wanted.items()
     }
-    given = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids)}
+    given = {**wanted.key, "vintages": job.vintages, "tasks": list(wanted.task_ids)}
     rows = reader.rows(sql.read("questions/run/response_coverage"), given)
     for row in rows:
         cell = cells.get((row["model"], row["trial"]))
@@ -117,18 +119,20 @@ def _responses(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counte
     return list(cells.values())
 
 
-def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted], wanted: _Wanted) -> list[Covered]:
+def _verdicts(
+    job: Job, wanted: WantedTasks, reader: Reader, models: dict[str, _Counted], n_wanted: _Wanted
+) -> list[Covered]:
     found: list[Covered] = []
-    configured = [judging.columns for judging in judgings(job, scope.benchmark)]
-    for columns in configured + _imported_judgings(job, scope, reader):
+    configured = [judging.columns for judging in judgings(job, wanted.benchmark)]
+    for columns in configured + _imported_judgings(job, wanted, reader):
         cells = {
             (model, trial): Covered(
                 model, models[model].vintage, trial, columns["judge"], columns["judge_trial"], n_criteria
             )
-            for (model, trial), (_, n_criteria) in wanted.items()
+            for (model, trial), (_, n_criteria) in n_wanted.items()
         }
-        asked = {**scope.key, "vintages": job.vintages, "tasks": list(scope.task_ids), **columns}
-        for row in reader.rows(sql.read("questions/run/verdict_coverage"), asked):
+        parameters = {**wanted.key, "vintages": job.vintages, "tasks": list(wanted.task_ids), **columns}
+        for row in reader.rows(sql.read("questions/run/verdict_coverage"), parameters):
             cell = cells.get((row["model"], row["trial"]))
             if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
@@ -137,9 +141,9 @@ def _verdicts(job: Job, scope: Scope, reader: Reader, models: dict[str, _Counted
     return found
 
 
-def _imported_judgings(job: Job, scope: Scope, reader: Reader) -> list[dict[str, Any]]:
+def _imported_judgings(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
     """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
-    rows = reader.rows(sql.read("questions/run/imported_judgings"), {**scope.key, "vintages": job.vintages})
+    rows = reader.rows(sql.read("questions/run/imported_judgings"), {**wanted.key, "vintages": job.vintages})
     return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
 
 

@@ -18,7 +18,7 @@ PASSING = ("timeout", "provider_error", "parse_error", "empty")
 
 
 @dataclass(frozen=True)
-class Scope:
+class WantedTasks:
     """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order."""
 
     benchmark: Benchmark
@@ -28,11 +28,11 @@ class Scope:
 
     @property
     def key(self) -> dict[str, str]:
-        """The columns that every row of this scope carries."""
+        """The columns that every row about these tasks carries."""
         return {"benchmark": self.benchmark.name, "dataset_revision": self.dataset_revision}
 
 
-def open_scope(job: Job, reader: Reader) -> Scope:
+def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     """The admitted tasks of the chosen splits, the first N of them under a limit.
 
     Raises:
@@ -53,10 +53,10 @@ def open_scope(job: Job, reader: Reader) -> Scope:
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
             "run `prbench ingest` first"
         )
-    asked = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
-    rows = reader.rows(sql.read("questions/run/tasks_of_splits"), asked)
+    parameters = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
+    rows = reader.rows(sql.read("questions/run/tasks_of_splits"), parameters)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
-    return Scope(benchmark, data.revision, data.splits, task_ids)
+    return WantedTasks(benchmark, data.revision, data.splits, task_ids)
 
 
 def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
@@ -70,18 +70,18 @@ def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def missing_responses(
-    job: Job, scope: Scope, reader: Reader, model: Model, model_config_hash: str, *, retry_failed: bool
+    job: Job, wanted: WantedTasks, reader: Reader, model: Model, model_config_hash: str, *, retry_failed: bool
 ) -> list[tuple[str, int]]:
     """The (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
 
     An imported response of the same label, trial and vintage fills its cell.
     """
-    asked = {
-        **scope.key, "tasks": list(scope.task_ids), "trials": list(job.trials), "model": model.label,
+    parameters = {
+        **wanted.key, "tasks": list(wanted.task_ids), "trials": list(job.trials), "model": model.label,
         "vintage": job.vintage_of(model), "model_config_hash": model_config_hash, "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
-    rows = reader.rows(sql.read("questions/run/missing_responses"), asked)
+    rows = reader.rows(sql.read("questions/run/missing_responses"), parameters)
     return [(row["task_id"], row["trial"]) for row in rows]
 
 
@@ -94,7 +94,7 @@ class MissingVerdicts(NamedTuple):
 
 
 def missing_verdicts(
-    job: Job, scope: Scope, reader: Reader, judging: Judging, *, retry_failed: bool
+    job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, *, retry_failed: bool
 ) -> list[MissingVerdicts]:
     """The responses without all verdicts of a judging.
 
@@ -105,9 +105,9 @@ def missing_verdicts(
     """
     named, hashes = job.named_models, model_hashes(job)
     values = {
-        **scope.key,
+        **wanted.key,
         **_undecided(judging, retry_failed),
-        "tasks": list(scope.task_ids),
+        "tasks": list(wanted.task_ids),
         "trials": list(job.trials),
         "sampled": [f"{job.vintage_of(model)} {hashes[model.label]} {model.label}" for model in job.settings.models],
         "vintage": job.vintage,
@@ -137,18 +137,20 @@ def wanted_rubrics(job: Job) -> list[str]:
     return sorted({judge.rubric for judge in job.settings.judges} - {ORIGINAL})
 
 
-def unworded_criteria(scope: Scope, reader: Reader, rubric: str, *, retry_failed: bool = False) -> list[dict[str, Any]]:
-    """The criteria of the scope that have no words of a variant of the rubric yet, in the rubric's order."""
+def unworded_criteria(
+    wanted: WantedTasks, reader: Reader, rubric: str, *, retry_failed: bool = False
+) -> list[dict[str, Any]]:
+    """The criteria of the wanted tasks that have no words of a variant of the rubric yet, in the rubric's order."""
     values = {
-        **scope.key, "rubric": rubric, "tasks": list(scope.task_ids), "again": list(PASSING),
+        **wanted.key, "rubric": rubric, "tasks": list(wanted.task_ids), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
     return reader.rows(sql.read("questions/run/missing_variants"), values)
 
 
-def imported_models(job: Job, scope: Scope, reader: Reader) -> list[str]:
+def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
     """The labels of imported answers that the job is about: those it names, or all where it names no model."""
-    rows = reader.rows(sql.read("questions/run/imported_models"), {**scope.key, "vintage": job.vintage})
+    rows = reader.rows(sql.read("questions/run/imported_models"), {**wanted.key, "vintage": job.vintage})
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 

@@ -13,14 +13,14 @@ from tasks.rules.identity import response_id
 from tasks.rules.text.characters import count_alphanumeric
 from tasks.run import (
     PartWriter,
-    Scope,
     StageReport,
+    WantedTasks,
     conversations_of,
     missing_responses,
-    open_scope,
     run_context_of,
     target_of,
     usage_columns,
+    wanted_tasks,
 )
 from warehouse import Warehouse
 
@@ -31,10 +31,10 @@ Cell = tuple[str, int]
 def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
     """The cells to sample, by model label."""
     with Warehouse(job.warehouse).reader() as reader:
-        scope = open_scope(job, reader)
+        wanted = wanted_tasks(job, reader)
         return {
             model.label: missing_responses(
-                job, scope, reader, model, target_of(model).config_hash, retry_failed=retry_failed
+                job, wanted, reader, model, target_of(model).config_hash, retry_failed=retry_failed
             )
             for model in job.settings.models
         }
@@ -48,8 +48,8 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     context = run_context_of(job)
     gateway = context.gateway("sample", model_label)
     with warehouse.reader() as reader:
-        scope = open_scope(job, reader)
-        conversations = conversations_of(reader, scope, (task_id for task_id, _ in cells))
+        wanted = wanted_tasks(job, reader)
+        conversations = conversations_of(reader, wanted, (task_id for task_id, _ in cells))
         removed = {row["response_id"]: row["created_at"].timestamp() for row in reader.rows("from removals")}
     report = StageReport("sample")
     with PartWriter(warehouse, "responses", context.ledger) as writer:
@@ -57,7 +57,7 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
         async def one(place: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
             messages = [{"role": role, "content": content} for role, content in conversation.messages]
-            identity = _response_id(job, scope, model, target, cell, conversation.conversation_id)
+            identity = _response_id(job, wanted, model, target, cell, conversation.conversation_id)
             call = Call(
                 target, messages, identity, trial=cell[1], vintage=job.vintage_of(model), priority=(place,),
                 not_before_s=removed.get(identity),
@@ -67,7 +67,7 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
             except NotCalled:
                 report.skipped += 1
                 return
-            row = _response_row(job, scope, model, target, cell, conversation.conversation_id, reply)
+            row = _response_row(job, wanted, model, target, cell, conversation.conversation_id, reply)
             writer.add(row, reply, is_failure=row["status"] != OK)
             report.count(row["status"], row["cost_usd"], is_failure=row["status"] != OK)
             advance("sample", model_label, succeeded=row["status"] == OK)
@@ -78,16 +78,16 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
     return report
 
 
-def _response_id(job: Job, scope: Scope, model: Model, target: Target, cell: Cell, conversation: str) -> str:
+def _response_id(job: Job, wanted: WantedTasks, model: Model, target: Target, cell: Cell, conversation: str) -> str:
     task_id, trial = cell
     return response_id(
-        scope.benchmark.name, scope.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
+        wanted.benchmark.name, wanted.dataset_revision, task_id, conversation, model.label, target.config_hash, trial,
         job.vintage_of(model),
     )  # fmt: skip
 
 
 def _response_row(
-    job: Job, scope: Scope, model: Model, target: Target, cell: Cell, conversation: str, reply: Reply
+    job: Job, wanted: WantedTasks, model: Model, target: Target, cell: Cell, conversation: str, reply: Reply
 ) -> dict[str, Any]:
     task_id, trial = cell
     text = None if reply.text is None else final_text(reply.text, omits_think_tag=model.omits_think_tag)
@@ -95,9 +95,9 @@ def _response_row(
     if text == "":
         status, error = EMPTY, NOTHING_SHOWN
     return {
-        **scope.key,
+        **wanted.key,
         **usage_columns(reply),
-        "response_id": _response_id(job, scope, model, target, cell, conversation),
+        "response_id": _response_id(job, wanted, model, target, cell, conversation),
         "task_id": task_id,
         "conversation_id": conversation,
         "model": model.label,

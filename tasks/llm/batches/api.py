@@ -106,12 +106,12 @@ class BatchApi:
         error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
         return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
 
-    async def results(self, file_id: str, asked: Iterable[str]) -> Iterator[Result]:
+    async def results(self, file_id: str, custom_ids: Iterable[str]) -> Iterator[Result]:
         """The results in one of a batch's files, for requests with these ids.
 
         What is larger than is read counts as a result that is too large, and so do those that stand behind it.
         """
-        left = set(asked)
+        left = set(custom_ids)
         exchange = Exchange(n_results=len(left))
         content = await self._made(litellm().afile_content(file_id=file_id, **self._common), exchange)
         return _results(content.content, left, is_cut=exchange.body.is_over)
