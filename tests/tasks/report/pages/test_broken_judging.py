@@ -102,7 +102,7 @@ def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tm
 
 def test_that_no_verdict_was_decided_is_a_grave_notice(undecided: Job) -> None:
     assert texts(edition_of(undecided), "bad") == [
-        "All 12 verdicts of a-judge failed (parse error): there is no score."
+        "All 12 verdicts of a-judge failed (parse error): there are no scores."
     ]
 
 
@@ -118,7 +118,7 @@ def test_many_failed_answers_and_verdicts_are_grave_and_few_are_not(tmp_path: Pa
         each | {"value": None, "status": "refused"} for each in one["verdicts"]
     ]})  # fmt: skip
 
-    assert texts(edition_of(job), "bad") == ["1 of 3 answers of m2 failed (timeout)."]
+    assert texts(edition_of(job), "bad") == ["1 of 3 responses of m2 failed (timeout)."]
 
 
 @pytest.mark.slow
