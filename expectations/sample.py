@@ -7,7 +7,7 @@ from expectations.expectation import expect, where, where_not
 _of_responses = partial(expect, "sample", "responses")
 
 SAMPLE_SUITE = (
-    _of_responses("response_not_empty", "no answer is empty", "ExpectColumnValueLengthsToBeBetween",
+    _of_responses("response_not_empty", "no response is empty", "ExpectColumnValueLengthsToBeBetween",
                   column="first_visible", min_value=1, row_condition=where("status", "ok")),
     _of_responses("response_status", "a response whose status is ok has a text", "ExpectColumnValuesToNotBeNull",
                   column="first_character", row_condition=where("status", "ok")),

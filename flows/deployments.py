@@ -103,7 +103,7 @@ def backfill(
         trials: Numbers of the trials to fill in. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
         tasks: Ids of the tasks to fill in. Empty: all admitted ones.
-        night: Label of the night whose answers to fill in. Empty: the pinned sampling, also of nightly models.
+        night: Label of the night whose responses to fill in. Empty: the pinned vintage, also of nightly models.
         stop_at: No call starts after this time, such as 06:30.
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.

@@ -89,7 +89,7 @@ _TABLES = (
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
            f"explanation {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
-    _table("evidence", "What a judge found on a criterion in one chunk of an answer that is too long for it.",
+    _table("evidence", "What a judge found on a criterion in one chunk of a response that is too long for it.",
            f"verdict_id response_id {_TASK} criterion_id round chunk_number n_chunks first_char n_chars served_model "
            f"served_fingerprint status evidence {_USAGE} {_OUTCOME}",
            "verdict_id round n_chunks chunk_number", "decided"),

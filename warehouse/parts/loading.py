@@ -32,7 +32,7 @@ RETRACTED = "select import_batch from retractions where is_retracted"
 
 
 def in_order() -> list[Table]:
-    """The tables in the order of loading: what was taken back or removed decides what is loaded of all others."""
+    """The tables in the order of loading: what was retracted or removed decides what is loaded of all others."""
     return sorted(TABLES.values(), key=lambda table: {"retractions": 0, REMOVALS: 0, "responses": 1}.get(table.name, 2))
 
 
@@ -54,7 +54,7 @@ def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Pa
 
 
 def _excluded(connection: duckdb.DuckDBPyConnection, table: Table, standing: Standing) -> str:
-    """The condition that leaves out what was taken back or removed, and what rests on responses that went with it."""
+    """The condition that leaves out what was retracted or removed, and what rests on responses that went with it."""
     condition = _not_retracted(connection, table, standing)
     if not rests_on_response(table) or not holds(connection, f"select 1 from {REMOVALS}"):
         return condition

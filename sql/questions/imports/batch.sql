@@ -1,5 +1,5 @@
 -- What of one imported file is in the tables, with all verdicts on its
--- responses, and whether it was taken back.
+-- responses, and whether it was retracted.
 with of_batch as (
     select response_id from responses
     where import_batch = $batch

@@ -248,7 +248,7 @@ def test_an_expectation_is_told_in_the_words_of_its_rule(edition: Edition) -> No
     words = {each["check_name"]: each["meaning"] for each in rows_of(FIGURES["quality"], edition)}
 
     assert words["weight_in_band"] == "a weight lies in the band of its class"
-    assert words["response_not_empty"] == "no answer is empty"
+    assert words["response_not_empty"] == "no response is empty"
     assert len(rows_of(FIGURES["quality"], edition)) == len(edition.reader.rows(
         "from checks where dataset_revision = ?", [edition.revision]
     ))  # fmt: skip
