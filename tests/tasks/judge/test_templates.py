@@ -82,7 +82,7 @@ def test_the_plan_says_what_another_template_judges_again_and_how_to_keep_the_on
     assert planned.calls == n_criteria
     assert planned.judged_before == (
         f"{n_criteria} verdicts were made with template binary_v1 (`template: binary_v1` goes on with it); they "
-        "are kept beside the new ones"
+        "are kept together with the new ones"
     )
     assert asyncio.run(former_template_notices(at("default"))) == [f"judge: {planned.judged_before}"]
     kept = plan(at("binary_v1"))[-1]
