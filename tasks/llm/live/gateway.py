@@ -14,7 +14,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import NotCalled
 from tasks.llm.limits.limiter import Limiter
-from tasks.llm.live.sending import send
+from tasks.llm.live.sending import Sender, send
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
@@ -58,13 +58,15 @@ class Gateway:
     """
 
     def __init__(
-        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown"
-    ) -> None:
+        self, limiter: Limiter, ledger: Ledger, run_id: str, tries: Tries | None = None, purpose: str = "unknown",
+        sender: Sender = send,
+    ) -> None:  # fmt: skip
         self._limiter = limiter
         self._ledger = ledger
         self._run_id = run_id
         self._tries = tries or Tries()
         self._purpose = purpose
+        self._send = sender
         self._is_only_ledger = False
 
     def answering_from_ledger(self) -> "Gateway":
@@ -164,7 +166,7 @@ class Gateway:
         self, call: Call, parameters: Mapping[str, Any], key: str, number: int
     ) -> tuple[Reply, Failure | None]:
         """Send the request and write down what came of it."""
-        reply, failure = await send(call, parameters)
+        reply, failure = await self._send(call, parameters)
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
             is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,

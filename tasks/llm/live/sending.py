@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,11 @@ from tasks.llm.redaction import filled_in
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.transport.watching import watched
+
+Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
+"""Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
+call that failed. `send` does so in this process; limits, budget, ledger and retries stay with the gateway.
+"""
 
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
