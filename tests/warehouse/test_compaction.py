@@ -289,6 +289,7 @@ print(json.dumps({"wrong": wrong[:5], "known": len(known)}), flush=True)
 """
 
 
+@pytest.mark.slow
 def test_who_reads_the_parts_while_they_are_merged_sees_every_row_once(
     warehouse: Warehouse, start: Start, tmp_path: Path
 ) -> None:
@@ -353,6 +354,7 @@ print(step, flush=True)
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_step_leaves_the_same_rows_and_nothing_that_the_next_compaction_does_not_clear(
     tmp_path: Path, start: Start
 ) -> None:

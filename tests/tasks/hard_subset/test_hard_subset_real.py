@@ -29,9 +29,12 @@ TASKS, RESPONSES, VERDICTS = (
 SIZE = 50
 Means = dict[str, dict[str, Fraction]]
 
-pytestmark = pytest.mark.skipif(
-    not all(file.is_file() for file in (TASKS, RESPONSES, VERDICTS)), reason="real data are not beside the checkout"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(file.is_file() for file in (TASKS, RESPONSES, VERDICTS)), reason="real data are not beside the checkout"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

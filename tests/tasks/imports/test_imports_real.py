@@ -25,9 +25,12 @@ POLICIES = {"default": {}, "lenient": {"criteria_per_task": "warn"}}
 N_TASKS = {"default": 95, "lenient": 100}
 TOLERANCE = 1e-9
 
-pytestmark = pytest.mark.skipif(
-    not all(file.is_file() for file in FILES.values()), reason="real data are not beside the checkout"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(file.is_file() for file in FILES.values()), reason="real data are not beside the checkout"
+    ),
+]
 
 
 def lines_of(file: Path) -> list[dict[str, Any]]:

@@ -186,6 +186,7 @@ def test_a_kill_at_any_instant_of_merging_loses_and_doubles_nothing(
     assert left_over(calling.folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_what_an_older_program_writes_after_a_killed_merge_is_merged_too(
     instant: int, world: Any, monkeypatch: pytest.MonkeyPatch

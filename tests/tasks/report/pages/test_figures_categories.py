@@ -60,6 +60,7 @@ def keyed(rows: list[Row], *columns: str) -> dict[tuple[Any, ...], Row]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
     check_sources(FIGURES[name], edition, tmp_path)

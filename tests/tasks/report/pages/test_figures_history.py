@@ -162,6 +162,7 @@ def edition(world_job: Job) -> Iterator[Edition]:
         yield open_edition(world_job, reader)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
     check_sources(FIGURES[name], edition, tmp_path)

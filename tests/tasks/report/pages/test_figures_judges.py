@@ -63,6 +63,7 @@ def _kappa(pairs: list[tuple[float, float]]) -> float:
     return (alike - chance) / (1 - chance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_sql_runs_as_it_stands_and_gives_the_csv(name: str, edition: Edition, tmp_path: Path) -> None:
     check_sources(FIGURES[name], edition, tmp_path)

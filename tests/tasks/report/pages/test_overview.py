@@ -184,6 +184,7 @@ def test_an_empty_warehouse_has_a_report_that_says_so(tmp_path: Path) -> None:
     assert edition.main is None
 
 
+@pytest.mark.slow
 def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Path) -> None:
     from tests.tasks.run.runs import prepared
 
@@ -195,6 +196,7 @@ def test_the_report_of_a_warehouse_with_tasks_alone_can_be_written(tmp_path: Pat
     assert written.index == tmp_path / "warehouse/report/prbench/index.html"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in ("research", "world"))]
 )
