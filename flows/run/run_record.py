@@ -12,7 +12,7 @@ import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
 from tasks.config import Job
 from tasks.console import notice
-from tasks.maintain import run_cost, store_spend, total_cost_usd
+from tasks.maintain import store_spend, total_cost_usd
 from tasks.run import StageReport, used_by
 from warehouse import TABLES, Warehouse
 
@@ -26,7 +26,7 @@ def mark_killed(job: Job) -> list[dict[str, Any]]:
         store_spend(job)
     killed = [
         {name: row[name] for name in TABLES["runs"].columns}
-        | {"outcome": KILLED, "cost_usd": total_cost_usd(run_cost(job, row["run_id"]))}
+        | {"outcome": KILLED, "cost_usd": total_cost_usd(job, row["run_id"])}
         for row in unfinished
         if not warehouse.is_living(row["run_id"])
     ]
@@ -90,7 +90,7 @@ def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, A
             "responses_made": sum(report.rows for report in reports if report.stage == "sample"),
             "verdicts_made": sum(report.rows for report in reports if report.stage == "judge"),
         }
-    return {**rows_made, "cost_usd": total_cost_usd(run_cost(job, job.run_id))}
+    return {**rows_made, "cost_usd": total_cost_usd(job, job.run_id)}
 
 
 def _command() -> str:

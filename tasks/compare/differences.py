@@ -143,9 +143,8 @@ def _no_tasks(reader: Reader, question: Question) -> PipelineError:
     if question.is_hard:
         return PipelineError("nothing to compare: no hard subset is selected yet; run `prbench select-hard` first")
     rows = reader.rows(
-        "select distinct split from staging.task_set_members "
-        "where benchmark = $benchmark and not is_own_hard order by split",
-        {"benchmark": question.benchmark},
+        "select distinct split from staging.task_set_members where benchmark = ? and not is_own_hard order by split",
+        [question.benchmark],
     )
     if not rows or not question.splits:
         return PipelineError("nothing to compare: no task is admitted here; run `prbench check` to see why")

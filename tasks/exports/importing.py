@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import sql
 from tasks.config import Job
 from tasks.exports.exporting import NOT_EXPORTED
 from tasks.exports.file_list import Exported, read_export_list, verify
@@ -93,14 +94,9 @@ def _places(path: Path, table: Table, given: set[str]) -> str:
     if rests_on_response(table) and {"response_id", "created_at"} <= given:
         stays_away.append(is_removed("given"))
     if table.name in _OF_CHECKS:
-        stays_away.append(
-            "exists (select 1 from checks where checks.benchmark = given.benchmark "
-            "and checks.dataset_revision = given.dataset_revision)"
-        )
-    return f"""
-        select file_row_number as place
-        from read_parquet({quoted(path)}, file_row_number = true) as given
-        where {" and ".join(f"given.{column} is not null" for column in table.key)}
-            and not coalesce({" or ".join(stays_away)}, false)
-        order by place
-    """
+        revision = "(benchmark, dataset_revision)"
+        stays_away.append(f"(given.benchmark, given.dataset_revision) in (select {revision} from checks)")
+    has_key = " and ".join(f"given.{column} is not null" for column in table.key)
+    return sql.template(
+        "questions/exports/rows_to_import", file=quoted(path), has_key=has_key, stays_away=" or ".join(stays_away)
+    )

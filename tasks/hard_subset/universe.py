@@ -48,11 +48,8 @@ class Universe:
 def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[str, ...]) -> dict[str, set[str]]:
     """The ids of the admitted tasks of the splits, by field."""
     fields: dict[str, set[str]] = defaultdict(set)
-    for row in reader.rows(
-        "select field, task_id from tasks where benchmark = ? and dataset_revision = ? and is_admitted "
-        "and list_has_any(splits, ?) and field is not null",
-        [benchmark, revision, list(splits)],
-    ):
+    asked = {"benchmark": benchmark, "revision": revision, "splits": list(splits)}
+    for row in reader.rows(sql.read("questions/hard_subset/admitted_tasks"), asked):
         fields[row["field"]].add(row["task_id"])
     return fields
 

@@ -4,7 +4,6 @@ All of it is asked of `run_costs` (`sql/marts/`), over the sums of the ledger as
 """
 
 import json
-import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -42,11 +41,15 @@ def run_cost(job: Job, run_id: str) -> list[Row]:
     return _asked(job, "run_cost", {"run_id": run_id})
 
 
-def total_cost_usd(rows: list[Row]) -> float | None:
-    """The sum of what is known of some costs; None where there were calls and the cost of none is known."""
-    known = [row["cost_usd"] for row in rows if row["cost_usd"] is not None]
-    total = math.fsum(known)
-    return total if total > 0 or not any(row["unpriced_calls"] for row in rows) else None
+def total_cost_usd(job: Job, run_id: str) -> float | None:
+    """What a run's calls cost in all until now (US dollars), as far as it is known; None where nothing of it is.
+
+    Raises:
+        PipelineError: a file of the ledger cannot be read.
+    """
+    (row,) = _asked(job, "total_cost", {"run_id": run_id})
+    cost_usd: float | None = row["cost_usd"]
+    return cost_usd
 
 
 def latest_runs(job: Job, since: datetime | None = None) -> list[Row]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sql
 from tasks.llm import Prices, Target, cost_usd, count_tokens
 from warehouse import Reader
 
@@ -50,11 +51,7 @@ def in_all(planned: Sequence[Planned]) -> Planned:
 
 def measured_per_call(reader: Reader, table: str, condition: str, identity: list[Any]) -> PerCall:
     """Mean tokens of the stored calls of a configuration; rows that another row's call answered do not count."""
-    row = reader.rows(
-        f"select avg(prompt_tokens) as prompt, avg(cached_tokens) as cached, avg(completion_tokens) as completion "
-        f"from {table} where {condition} and prompt_tokens > 0",
-        identity,
-    )[0]
+    (row,) = reader.rows(sql.template("questions/plan/mean_tokens", calls=table, condition=condition), identity)
     return PerCall(**row, basis=MEASURED) if row["prompt"] is not None else PerCall()
 
 

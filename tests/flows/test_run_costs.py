@@ -12,7 +12,7 @@ from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.replies import Reply
-from tasks.maintain.run_history import latest_runs, run_cost, spent, total_cost_usd
+from tasks.maintain.run_history import latest_runs, spent, total_cost_usd
 from tasks.maintain.spend import store_spend
 from tasks.report.content.queries import filled
 from tests.builders import at, row
@@ -129,7 +129,7 @@ def test_a_cost_that_is_not_known_is_null_and_never_0(
     with Warehouse(folder).living(job.run_id):
         (run,) = latest_runs(job)
     assert (run["cost_usd"], run["unpriced_calls"]) == (cost, unpriced)
-    assert total_cost_usd(run_cost(job, job.run_id)) == cost
+    assert total_cost_usd(job, job.run_id) == cost
     assert run_row(job, [], at(1), at(2), "done")["cost_usd"] == cost
     assert store_spend(job) == len(paid)
     Warehouse(folder).publish()

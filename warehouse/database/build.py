@@ -64,11 +64,8 @@ def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing:
 def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> None:
     """Note which parts the database holds; merged ones by their own name."""
     names = [(table, part.name) for table, parts in standing.items() for part in parts]
-    columns = [[table for table, _ in names], [part for _, part in names]]
-    connection.execute(
-        f"create or replace table {PARTS} as "
-        f"select unnest($1::varchar[]) as table_name, unnest($2::varchar[]) as part, true as {VERIFIED}", columns
-    )  # fmt: skip
+    columns = {"table_names": [table for table, _ in names], "parts": [part for _, part in names]}
+    connection.execute(sql.template("warehouse/parts_held", parts=PARTS, verified=VERIFIED), columns)
 
 
 def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:

@@ -18,7 +18,7 @@ from warehouse.database.reader import Reader
 from warehouse.files.atomic import Unsound
 from warehouse.files.damage import is_database_whole, is_whole, note
 from warehouse.files.errors import WarehouseError
-from warehouse.parts.current_rows import decided, standing_order, view_parts
+from warehouse.parts.current_rows import decided, standing_rows, view_parts
 from warehouse.parts.engine import engine, quoted
 from warehouse.parts.loading import Names, Standing
 from warehouse.parts.manifest import (
@@ -143,10 +143,7 @@ def _restore_table(
     if left:
         view_parts(connection, table, left, "left_parts")
         own = ", ".join(f'"{column}"' for column in table.columns)
-        lost += f"""
-            except select {own} from left_parts
-            qualify row_number() over (partition by {key} order by {standing_order(table)}) = 1
-        """
+        lost += f" except {standing_rows(table, 'left_parts', own)}"
     # A decided row stood before those of later parts, and any other one behind those of earlier parts.
     first, last = names[0].partition("-")[0], names[-1].partition("-")[0]
     places = {first: decided(), last: f"not {decided()}"} if table.keeps == "decided" else {last: "true"}

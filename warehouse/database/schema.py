@@ -41,6 +41,7 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute("begin")
         for table in TABLES.values():
             connection.execute(f"create table {table.name} ({definition(table)})")
+        connection.execute(sql.read("warehouse/known_cost"))
         connection.execute(f"create schema {sql.STAGING}")
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)
@@ -57,10 +58,7 @@ def _describe(connection: duckdb.DuckDBPyConnection) -> None:
     made = [(model.kind, model.name, model.meaning, model.columns) for model in sql.models() if model.kind != "step"]
     made += [("table", table.name, table.meaning, {}) for table in TABLES.values()]
     columns: dict[str, list[str]] = {}
-    for table_name, column in connection.execute(
-        "select if(schema_name = 'main', '', schema_name || '.') || table_name, column_name from duckdb_columns() "
-        "where database_name = 'building' and not internal"
-    ).fetchall():
+    for table_name, column in connection.execute(sql.read("warehouse/built_columns")).fetchall():
         columns.setdefault(table_name, []).append(column)
     statements = []
     for kind, name, meaning, own in made:

@@ -28,10 +28,7 @@ def rests_on_response(table: Table) -> bool:
 
 def is_removed(rows: str) -> str:
     """The condition that a row of a response, or one that rests on it, was made until the response was removed."""
-    return (
-        f"exists (select 1 from {REMOVALS} as removed where removed.response_id = {rows}.response_id "
-        f"and {rows}.{BY_MOMENT} <= removed.{BY_MOMENT})"
-    )
+    return sql.template("warehouse/is_removed", removals=REMOVALS, rows=rows, moment=BY_MOMENT)
 
 
 def definition(table: Table) -> str:
@@ -53,6 +50,12 @@ def standing_order(table: Table) -> str:
     if table.keeps == "latest":
         return "part desc, part_row"
     return f"{decided()} desc, if({decided()}, part, null), part desc, if({decided()}, part_row, -part_row)"
+
+
+def standing_rows(table: Table, view: str, columns: str) -> str:
+    """The query for the rows of a view of parts that stand, one a key."""
+    key = ", ".join(table.key)
+    return sql.template("warehouse/standing_rows", columns=columns, view=view, key=key, order=standing_order(table))
 
 
 def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], name: str) -> None:

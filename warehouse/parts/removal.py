@@ -35,11 +35,11 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
             if not _view(connection, store, table, "answers"):
                 return []
             _load_removals(connection, store)
-            rows = connection.execute(
-                f"select distinct {', '.join(_SHOWN)} from answers "
-                f"where ({condition}) and not {is_removed('answers')} "
-                "order by chars_alnum desc nulls last, response_id", list(values),
-            ).fetchall()  # fmt: skip
+            query = sql.template(
+                "warehouse/answers_that_fit",
+                columns=", ".join(_SHOWN), condition=condition, is_removed=is_removed("answers"),
+            )  # fmt: skip
+            rows = connection.execute(query, list(values)).fetchall()
         except duckdb.Error as error:
             raise WarehouseError(f"{store.root}: cannot be searched: {first_line(error)}") from error
     return [dict(zip(_SHOWN, row, strict=True)) for row in rows]
@@ -91,9 +91,6 @@ def _view(connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table,
 
 def _load_removals(connection: duckdb.DuckDBPyConnection, store: PartStore) -> None:
     if _view(connection, store, TABLES[REMOVALS], "noted"):
-        connection.execute(
-            f"create or replace temp table {REMOVALS} as "
-            f"select response_id, max({BY_MOMENT}) as {BY_MOMENT} from noted group by response_id"
-        )
+        connection.execute(sql.template("warehouse/latest_removals", removals=REMOVALS, moment=BY_MOMENT))
     else:
         connection.execute(f"create or replace temp table {REMOVALS} (response_id varchar, {BY_MOMENT} timestamptz)")

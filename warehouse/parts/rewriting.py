@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.files.damage import refuse_damaged
 from warehouse.files.errors import WarehouseError
-from warehouse.parts.current_rows import definition, standing_order, view_parts
+from warehouse.parts.current_rows import definition, standing_rows, view_parts
 from warehouse.parts.engine import engine, first_line
 from warehouse.parts.manifest import Part, replace_parts
 from warehouse.parts.merging import rewritten
@@ -60,10 +60,8 @@ def stored_rows(store: PartStore, table_names: Sequence[str]) -> Iterator[Stored
                 connection.execute(f"create temp table {name} ({definition(table)})")
                 continue
             view_parts(connection, table, paths, f"{name}_parts")
-            connection.execute(
-                f"create temp view {name} as select * exclude (part, part_row) from {name}_parts "
-                f"qualify row_number() over (partition by {', '.join(table.key)} order by {standing_order(table)}) = 1"
-            )
+            stand = standing_rows(table, f"{name}_parts", "* exclude (part, part_row)")
+            connection.execute(f"create temp view {name} as {stand}")
         yield StoredRows(connection)
 
 

@@ -64,11 +64,5 @@ known as (
     select * from from_rows
 )
 
-select
-    * replace (
-        -- Calls whose price nobody knows are not in it; where they leave
-        -- nothing, it is NULL and not 0.
-        case when cost_usd > 0 or unpriced_calls = 0 then cost_usd end
-            as cost_usd
-    )
+select * replace (known_cost(cost_usd, unpriced_calls) as cost_usd)
 from known

@@ -6,10 +6,7 @@ select
     sum(calls)::bigint as calls,
     sum(failed_calls)::bigint as failed_calls,
     sum(unpriced_calls)::bigint as unpriced_calls,
-    case
-        when sum(cost_usd) > 0 or sum(unpriced_calls) = 0
-            then fsum(cost_usd)
-    end as cost_usd
+    known_cost(fsum(cost_usd), sum(unpriced_calls)) as cost_usd
 from run_costs
 where run_id = $run_id
 group by purpose, called_model

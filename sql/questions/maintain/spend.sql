@@ -9,10 +9,7 @@ select
     sum(prompt_tokens)::bigint as prompt_tokens,
     sum(cached_tokens)::bigint as cached_tokens,
     sum(completion_tokens)::bigint as completion_tokens,
-    case
-        when sum(cost_usd) > 0 or sum(unpriced_calls) = 0
-            then fsum(cost_usd)
-    end as cost_usd
+    known_cost(fsum(cost_usd), sum(unpriced_calls)) as cost_usd
 from run_costs
 where day >= $first_day
 group by day, called_model

@@ -1,7 +1,6 @@
 -- What all calls of all runs in this warehouse came to, discarded ones too, by
 -- what they were made for and by model. Calls whose cost nobody knows are
--- counted and are not in the cost; where they leave nothing, it is NULL and not
--- 0.
+-- counted and are not in the cost; where they leave nothing, it is NULL.
 select
     purpose,
     called_model,
@@ -11,10 +10,7 @@ select
     sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null)
         as cached_share,
     sum(completion_tokens) as completion_tokens,
-    case
-        when sum(unpriced_calls) = 0 or sum(cost_usd) > 0
-            then round(fsum(cost_usd), 9)
-    end as cost_usd,
+    round(known_cost(fsum(cost_usd), sum(unpriced_calls)), 9) as cost_usd,
     sum(unpriced_calls) as unpriced_calls,
     count(distinct run_id) as n_runs,
     min(day) as first_day,

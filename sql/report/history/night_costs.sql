@@ -3,12 +3,11 @@
 select
     runs.night,
     run_costs.purpose,
-    case
-        when sum(run_costs.cost_usd) > 0 or sum(run_costs.unpriced_calls) = 0
-            -- In an order, so that the last digits of the same data are the
-            -- same.
-            then sum(run_costs.cost_usd order by run_costs.cost_usd)
-    end as cost_usd,
+    known_cost(
+        -- In an order, so that the last digits of the same data are the same.
+        sum(run_costs.cost_usd order by run_costs.cost_usd),
+        sum(run_costs.unpriced_calls)
+    ) as cost_usd,
     sum(run_costs.calls)::bigint as calls,
     sum(run_costs.failed_calls)::bigint as failed_calls,
     sum(run_costs.unpriced_calls)::bigint as unpriced_calls,

@@ -29,10 +29,7 @@ unended as (
 paid as (
     select
         run_id,
-        case
-            when sum(cost_usd) > 0 or sum(unpriced_calls) = 0
-                then fsum(cost_usd)
-        end as cost_usd,
+        known_cost(fsum(cost_usd), sum(unpriced_calls)) as cost_usd,
         sum(unpriced_calls)::bigint as unpriced_calls
     from run_costs
     group by run_id
