@@ -1,5 +1,8 @@
 """The contracts, and what the published database promises to those who query it."""
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -158,3 +161,34 @@ def test_the_promise_is_the_one_that_was_published() -> None:
     text = interface.read_text(encoding="utf-8")
 
     assert [] == [name for name in PROMISED if f"| `{name}` |" not in text]
+
+
+OLDEST_CLIENT = ["--with", "duckdb==1.2.2", "--with", "pytz"]
+READ_ALL = """
+import sys, duckdb
+client = duckdb.connect(sys.argv[1], read_only=True)
+for schema, name in client.execute("select table_schema, table_name from information_schema.tables").fetchall():
+    client.execute(f"from {schema}.{name} limit 1").fetchall()
+    print(f"{schema}.{name}")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("uv") is None, reason="needs uv, to get the oldest client")
+def test_the_oldest_client_reads_every_table_and_view(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path)
+    warehouse.write("runs", [row("runs", run_id="a-run")])
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        held = {f"{each['table_schema']}.{each['table_name']}" for each in reader.rows(
+            "select table_schema, table_name from information_schema.tables where table_catalog = current_database()"
+        )}  # fmt: skip
+
+    client = subprocess.run(
+        ["uv", "run", "--quiet", "--no-project", "--python", sys.executable, *OLDEST_CLIENT, "python", "-c", READ_ALL,
+         str(warehouse.database)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (client.returncode, client.stderr) == (0, "")
+    assert held == set(client.stdout.split())

@@ -15,7 +15,7 @@ with decided as (
         members.split,
         members.is_own_hard,
         current_verdicts.category,
-        if(weight > 0, value = 0, value = 1) as is_failed
+        case when weight > 0 then value = 0 else value = 1 end as is_failed
     from staging.current_verdicts
     inner join responses using (response_id, benchmark, dataset_revision)
     inner join staging.model_runs

@@ -31,8 +31,8 @@ select
     is_complete,
     coverage,
     -- A vintage without a single complete task is no measure of the next one.
-    lag(if(mean_score is null, null, vintage) ignore nulls) over by_time
-        as previous_vintage,
+    lag(case when mean_score is not null then vintage end ignore nulls)
+        over by_time as previous_vintage,
     -- What is clipped is not compared: below 0 a change would not be seen.
     raw_mean_score - lag(raw_mean_score ignore nulls) over by_time as change
 from leaderboard

@@ -9,7 +9,9 @@ select
     mean_scores.split,
     mean_scores.is_own_hard,
     trial_means.* exclude (model_run_id, trial_mean),
-    if(trial_mean < mean_floor, mean_floor, trial_mean) as mean_score,
+    case
+        when trial_mean < mean_floor then mean_floor else trial_mean
+    end as mean_score,
     trial_mean as raw_mean_score
 from staging.trial_means
 inner join staging.mean_scores

@@ -47,7 +47,9 @@ select
     coalesce(unended.responses, runs.responses_made) as responses,
     coalesce(unended.verdicts, runs.verdicts_made) as verdicts,
     runs.calls,
-    if(paid.run_id is null, runs.cost_usd, paid.cost_usd) as cost_usd,
+    case
+        when paid.run_id is null then runs.cost_usd else paid.cost_usd
+    end as cost_usd,
     coalesce(paid.unpriced_calls, 0) as unpriced_calls
 from runs
 left join unended using (run_id)

@@ -17,10 +17,14 @@ with clipped as (
 
 select
     *,
-    if(is_clipped, raw_mean_score, null) as hidden_mean_score,
-    if(is_interval_clipped, raw_ci_low, null) as hidden_ci_low,
-    if(is_interval_clipped, raw_ci_high, null) as hidden_ci_high,
-    if(is_latest, latest_rank, rank) as displayed_rank,
-    if(is_latest, latest_rank_low, rank_low) as displayed_rank_low,
-    if(is_latest, latest_rank_high, rank_high) as displayed_rank_high
+    case when is_clipped then raw_mean_score end as hidden_mean_score,
+    case when is_interval_clipped then raw_ci_low end as hidden_ci_low,
+    case when is_interval_clipped then raw_ci_high end as hidden_ci_high,
+    case when is_latest then latest_rank else rank end as displayed_rank,
+    case
+        when is_latest then latest_rank_low else rank_low
+    end as displayed_rank_low,
+    case
+        when is_latest then latest_rank_high else rank_high
+    end as displayed_rank_high
 from clipped

@@ -31,8 +31,8 @@ readings as (
     select
         mapped.* replace (
             'ternary_as_binary' as grading,
-            if(status = 'partial', 'unmet', status) as status,
-            if(value = 0.5, 0, value) as value,
+            case when status = 'partial' then 'unmet' else status end as status,
+            case when value = 0.5 then 0 else value end as value,
             0 as cost_usd
         )
     from mapped
