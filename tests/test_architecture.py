@@ -3,9 +3,11 @@
 import ast
 import importlib
 import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +60,7 @@ ONLY_IN = {
 DEFAULT_BENCHMARK = "prbench"
 """It has the name of the command."""
 ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
+MOST_FILES = 16
 ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "prbench.example.yaml"}
 
 
@@ -217,6 +220,45 @@ def test_every_folder_with_python_is_a_package() -> None:
 
 def test_every_mart_is_described_and_nothing_else_is() -> None:
     assert {path.stem for path in (sql.FOLDER / "marts").rglob("*.sql")} == sql.schema()["marts"].keys()
+
+
+def python_texts(path: Path) -> Iterator[tuple[int, int, str]]:
+    """(first line, last line, text) of every string of a module that is no docstring; what is filled in is left out."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        if isinstance(node, (ast.JoinedStr, ast.Constant)) and id(node) not in inner | docstrings:
+            texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+            yield node.lineno, node.end_lineno or node.lineno, "".join(texts)
+
+
+STATEMENT = re.compile(
+    r"\s*(select (?!from\b).*\bfrom|from .*\bselect|with \w+ as|(not )?exists ?\(|insert (or \w+ )?into|delete from|"
+    r"copy .* to|create (or replace )?(temp )?(table|view|macro)|update \w+ set|except select|union all)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def test_sql_of_more_than_one_line_lies_below_sql() -> None:
+    # The ledger is a database of its own, in SQLite, and `tasks.llm` does not use `sql/`.
+    modules = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{first}"
+        for path in modules
+        if ROOT / "tasks/llm/ledger" not in path.parents
+        for first, last, text in python_texts(path)
+        if last > first and STATEMENT.match(text)
+    ]
+
+    assert [] == wrong
+
+
+def test_no_folder_holds_too_many_files() -> None:
+    held = Counter(str(file.parent) for file in tracked_files() if file.parts[0] in PACKAGES)
+
+    assert [] == [f"{folder}: {number} files" for folder, number in held.items() if number > MOST_FILES]
 
 
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
