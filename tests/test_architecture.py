@@ -235,8 +235,8 @@ def python_texts(path: Path) -> Iterator[tuple[int, int, str]]:
 
 
 STATEMENT = re.compile(
-    r"\s*(select (?!from\b).*\bfrom|from .*\bselect|with \w+ as|(not )?exists ?\(|insert (or \w+ )?into|delete from|copy .* to|"
-    r"create (or replace )?(temp )?(table|view|macro)|update \w+ set|except select|union all)\b",
+    r"\s*(select (?!from\b).*\bfrom|from .*\bselect|with \w+ as|(not )?exists ?\(|insert (or \w+ )?into|delete from|"
+    r"copy .* to|create (or replace )?(temp )?(table|view|macro)|update \w+ set|except select|union all)\b",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -255,7 +255,7 @@ def test_sql_of_more_than_one_line_lies_below_sql() -> None:
     assert [] == wrong
 
 
-def test_no_folder_holds_more_files_than_one_can_survey() -> None:
+def test_no_folder_holds_too_many_files() -> None:
     held = Counter(str(file.parent) for file in tracked_files() if file.parts[0] in PACKAGES)
 
     assert [] == [f"{folder}: {number} files" for folder, number in held.items() if number > MOST_FILES]

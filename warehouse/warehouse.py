@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,8 @@ class Warehouse(Locks):
 
         With `must_rebuild` it is built from the parts alone, which gives the same rows and takes longer.
         """
-        refuse_newer(self.root)
+        # Whoever holds `writing` has migrated already.
+        self.migrate()
         self._published_at_s = time.monotonic()
         with self.publishing():
             return publish(self.store, self.database, must_rebuild=must_rebuild)
@@ -226,9 +227,9 @@ class Warehouse(Locks):
         """Note by which version of the parser all that is stored was read."""
         note_parser(self.root, parser)
 
-    def migrate(self) -> list[Migration]:
-        """Bring an older warehouse up to this code's version, alone on it."""
+    def migrate(self, *, is_alone: bool = False) -> list[Migration]:
+        """Bring an older warehouse up to this code's version, alone on it, as the caller with `is_alone` is already."""
         if not is_old(self.root):
             return []
-        with self.alone():
+        with nullcontext() if is_alone else self.alone(), self.publishing():
             return migrate(self.root)

@@ -12,7 +12,9 @@ from tests.builders import row
 from tests.warehouse.conftest import Start
 from tests.warehouse.parts import published, put
 from warehouse import Warehouse, WarehouseBusy, WarehouseError, WarehouseOutdated, take_notices
-from warehouse.files.atomic import read_sealed
+from warehouse.contracts.columns import FORMER_COLUMNS
+from warehouse.database.losses import read_losses
+from warehouse.files.atomic import read_sealed, write_sealed
 from warehouse.parts import migrations
 from warehouse.parts.migrations import Migration, known_version, version_of
 
@@ -135,6 +137,37 @@ def test_version_3_gets_the_names_of_chunks_and_of_sets_of_graders(warehouse: Wa
     assert [(1, 2, ["quote 1"]), (2, 2, ["quote 2"])] == found
     assert [["a", "b"]] == [each["members"] for each in published(warehouse, "grader_sets")]
     assert [] == take_notices(warehouse.root)
+
+
+def test_a_damaged_part_of_version_3_comes_back_from_the_database_of_that_time(warehouse: Warehouse) -> None:
+    for number in (1, 2):
+        evidence = row("evidence", verdict_id="v", round=1, chunk_number=number, n_chunks=2, status="ok")
+        warehouse.write("evidence", [evidence | {"evidence": [f"quote {number}"]}])
+    warehouse.publish()
+    listing = read_sealed(warehouse.root / "parts" / "list.json")
+    with duckdb.connect(str(warehouse.database)) as database:
+        for today, former in FORMER_COLUMNS.items():
+            database.execute(f"alter table evidence rename column {today} to {former}")
+        for path in sorted((warehouse.root / "parts" / "evidence").glob("*.parquet")):
+            rows = pq.read_table(path)
+            pq.write_table(rows.rename_columns([FORMER_COLUMNS.get(name, name) for name in rows.column_names]), path)
+            content_hash = hashlib.sha256(path.read_bytes()).hexdigest()[:24]
+            old = path.rename(path.with_name(f"{path.name.partition('-')[0]}-{content_hash}.parquet"))
+            database.execute("update published_parts set part = ? where part = ?", [old.name, path.name])
+            names = listing["parts"]["evidence"]
+            listing["parts"]["evidence"] = [old.name if name == path.name else name for name in names]
+    write_sealed(warehouse.root / "parts" / "list.json", listing)
+    note_version(warehouse.root, 3)
+    with old.open("r+b") as file:
+        file.seek(20)
+        file.write(b"damaged")
+
+    with warehouse.writing():
+        warehouse.verify()
+
+    found = sorted((each["chunk_number"], each["evidence"]) for each in published(warehouse, "evidence"))
+    assert [(1, ["quote 1"]), (2, ["quote 2"])] == found
+    assert [] == read_losses(warehouse.root)
 
 
 def test_a_warehouse_with_a_run_at_work_is_not_migrated(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

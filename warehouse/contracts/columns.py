@@ -94,7 +94,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "judge_trial": (_INT, "Repetition of the judging, from 1."),
     "value": (_REAL, "Of a verdict 1, 0.5 or 0; of a score its value; NULL when not decided."),
     "explanation": (_TEXT, "The judge's reason."),
-    "round": (_INT, "Search for evidence: 1 in the response, from 2 on in what was found, as long as that is too long."),
+    "round": (_INT, "Search for evidence: 1 in the response, from 2 on in what was found while that is too long."),
     "chunk_number": (_INT, "Place of the chunk in what is searched, from 1."),
     "n_chunks": (_INT, "Chunks that it was cut into."),
     "first_char": (_INT, "Where the chunk begins in what is searched, in characters from 0."),
@@ -186,3 +186,6 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "unpriced_calls": (_INT, "Those of the calls whose cost nobody knows; they are not in the cost."),
     "cached_share": (_REAL, "Share of the prompt tokens served from the provider's cache; NULL if none was reported."),
 }  # fmt: skip
+
+FORMER_COLUMNS = {"chunk_number": "part_number", "n_chunks": "n_parts"}
+"""The names of columns in parts and databases that earlier versions wrote."""

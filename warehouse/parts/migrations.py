@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from warehouse.contracts.columns import FORMER_COLUMNS
 from warehouse.contracts.tables import TABLES
 from warehouse.files.atomic import Unsound, read_sealed, write_sealed
 from warehouse.files.damage import is_whole, note
@@ -33,7 +34,7 @@ class Migration:
 
 def _rename(root: Path) -> None:
     parts = root / "parts"
-    former = {"part_number": "chunk_number", "n_parts": "n_chunks"}
+    former = {name: column for column, name in FORMER_COLUMNS.items()}
 
     def write(run: Sequence[Part], into: Path) -> Part:
         rows = pq.read_table(run[0].path)

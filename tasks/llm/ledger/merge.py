@@ -7,7 +7,7 @@ again; after a kill in what follows, the next opening goes on with it.
 
 import contextlib
 import fcntl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tasks.console import notice
@@ -53,7 +53,7 @@ def merge_old_files(ledger: Path, make_whole: Callable[[Path], None]) -> None:
     while merged(ledger).exists() or taken_files(folder) or old_files(folder):
         with _without_version_1(folder) as locks:
             if not merged(ledger).exists():
-                _merge(ledger, make_whole)
+                _merge(ledger, [path for path in old_files(folder) if path.with_suffix(".lock") in locks], make_whole)
             in_merged = [beside(path, part) for path in [ledger, *taken_files(folder)] for part in FILE_PARTS]
             for path in [*in_merged, *locks, folder / "claims.lock"]:
                 path.unlink(missing_ok=True)
@@ -61,11 +61,11 @@ def merge_old_files(ledger: Path, make_whole: Callable[[Path], None]) -> None:
             sync(folder)
 
 
-def _merge(ledger: Path, make_whole: Callable[[Path], None]) -> None:
+def _merge(ledger: Path, old: Sequence[Path], make_whole: Callable[[Path], None]) -> None:
     """Make the merged file of the ledger and all files of version 1."""
-    for path in [ledger, *taken_files(ledger.parent), *old_files(ledger.parent)]:
+    for path in [ledger, *taken_files(ledger.parent), *old]:
         make_whole(path)
-    for path in old_files(ledger.parent):
+    for path in old:
         empty_log(path)
         path.rename(taken(path))
     sources = [ledger, *taken_files(ledger.parent)]

@@ -40,6 +40,7 @@ def restore(job: Job, folder: Path) -> StageReport:
             elif read_record(stage) != record:
                 raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
             _put_in_place(stage, warehouse.root)
+            warehouse.migrate(is_alone=True)
             warehouse.publish()
             (stage / RECORD).unlink()
             shutil.rmtree(stage)
