@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tasks.llm.ledger import merge
+from tasks.llm.ledger import files, merge
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.schema import new_file
 from tasks.llm.ledger.spend import spend_in
@@ -250,6 +250,29 @@ def test_no_process_of_version_1_starts_while_its_files_are_merged(world: Any, m
     assert len(list(calling.folder.glob("calls-*.lock"))) == 3
     Ledger(calling.folder).close()
     assert (free, left_over(calling.folder)) == ([], [])
+
+
+def test_the_file_of_a_process_of_version_1_that_starts_during_a_merge_is_left_to_it(
+    world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calling, _, _ = world
+    checked = files._checked_whole
+    started: list[Any] = []
+
+    def start_and_check(path: Path) -> None:
+        if not started:
+            started.extend([(calling.folder / "calls-3.lock").open("a+"), old_file(calling.folder, 3)])
+            fcntl.flock(started[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        checked(path)
+
+    monkeypatch.setattr(files, "_checked_whole", start_and_check)
+    with pytest.raises(PipelineError, match=r"calls-3\.sqlite: a run of an older version is using it"):
+        Ledger(calling.folder)
+    with started[0], closing(started[1]) as at_work:
+        at_work.execute("insert into spend values ('late', '2026-11-01', 'judge', 'm', 1, 0, 0, 1, 0, 1, 4.0)")
+    Ledger(calling.folder).close()
+    assert [row["cost_usd"] for row in spend_in(calling.folder) if row["run_id"] == "late"] == [4.0]
+    assert n_spent_calls(calling.folder) == 22
 
 
 def test_a_repair_that_was_cut_short_is_ended_before_files_of_version_1_are_merged(world: Any) -> None:
