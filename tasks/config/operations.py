@@ -104,7 +104,10 @@ _HOST = re.compile(r"(https?://)(?:[^/?#]*@)?([\w.:\[\]${}-]*)")
 def _without_secrets(address: str) -> str:
     """An address as it is stored: a mere reference as it stands, else its host alone."""
     host = _HOST.match(address)
-    return address if REFERENCE.fullmatch(address) else f"{host[1]}{host[2]}/..." if host else "..."
+    if REFERENCE.fullmatch(address):
+        return address
+    # An `@` behind the host is the end of a password with a `/` in it.
+    return f"{host[1]}{host[2]}/..." if host and "@" not in address[host.end() :] else "..."
 
 
 Address = Annotated[str, PlainSerializer(_without_secrets, when_used="json")]

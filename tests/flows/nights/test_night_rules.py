@@ -73,6 +73,7 @@ def test_the_record_of_a_run_holds_no_address_of_alerts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("receiver", [
     {"slack": f"https://hooks.slack.com/services/{SECRET}/${{SLACK_PART}}"},
     {"slack": f"{SECRET}${{SLACK_URL}}"},
+    {"webhook": f"https://user:{SECRET}/x@hooks.example.org/x"},
     {"slack": f"${{SLACK_HOST}}/{SECRET}"},
     {"webhook": f"https://hooks.slack.com/{SECRET}?channel=${{CHANNEL}}"},
     {"webhook": f"https://${{HOST}}/{SECRET}"},
