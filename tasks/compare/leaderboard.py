@@ -69,7 +69,7 @@ def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
     common = (breakdown for breakdown in benchmark.common_breakdowns if breakdown != "severity" or benchmark.severities)
     breakdowns = [*common, *benchmark.breakdowns]
     if choice.by is not None and choice.by not in breakdowns:
-        raise UsageError(f"--by {choice.by}: {benchmark.name} has {', '.join(breakdowns)}")
+        raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
     if choice.is_severity and not benchmark.severities:
         raise UsageError(f"--risk: {benchmark.name} has no weight classes that would say what is critical")
 
@@ -97,7 +97,7 @@ def _score(benchmark: Benchmark, choice: Choice, *, is_of_criteria: bool) -> str
     names = [definition.score_name for definition in benchmark.scores]
     fitting = (benchmark.criteria_score if is_of_criteria else benchmark.primary_score).score_name
     if (choice.score or fitting) not in names:
-        raise UsageError(f"--score {choice.score}: {benchmark.name} has {', '.join(names)}")
+        raise UsageError(f"--score {choice.score}: no such score; {benchmark.name} has {', '.join(names)}")
     return choice.score or fitting
 
 

@@ -37,15 +37,16 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "trial": (SELECTION, ("--trial", "trial_numbers"), {
         "type": _POSITIVE, "multiple": True, "metavar": "N", "help": "Only trial number N (repeatable)."}),
     "trials": (SELECTION, ("--trials",), {
-        "type": _POSITIVE, "metavar": "N", "help": "Number of trials: 1 to N.  [default: as configured]"}),
+        "type": _POSITIVE, "metavar": "N", "help": "Use trials 1 to N.  [default: as configured]"}),
     "limit": (SELECTION, ("--limit",), {
         "type": _POSITIVE, "metavar": "N", "help": "Use only the first N tasks."}),
     "vintage": (SELECTION, ("--vintage",), {
-        "metavar": "LABEL", "help": "Vintage to use: the label of one sampling of a model.  [default: base]"}),
+        "metavar": "LABEL",
+        "help": "Label of the sampling to use (its vintage): `base`, or a night's date.  [default: base]"}),
     "night": (SELECTION, ("--night",), {
         "metavar": "LABEL",
-        "help": "Vintage to use for models with `resample: nightly`: the date of a night.  "
-        "[default: that of --vintage]"}),
+        "help": "Vintage to use for models with `resample: nightly`, usually a night's date.  "
+        "[default: same as --vintage]"}),
     "config": (PLACE, ("--config",), {
         "type": _PATH, "metavar": "FILE",
         "help": "Configuration file.  [default: prbench.yaml in this folder, else the embedded default: sample data "
@@ -59,7 +60,7 @@ _OPTIONS: dict[str, tuple[str, tuple[str, ...], dict[str, Any]]] = {
     "json": (OUTPUT, ("--json", "as_json"), {
         "is_flag": True, "help": "Write the result as JSON to standard output."}),
     "quiet": (OUTPUT, ("-q", "--quiet", "is_quiet"), {
-        "is_flag": True, "help": "Show no progress and no summary."}),
+        "is_flag": True, "help": "Show neither progress nor a summary; errors remain."}),
     "verbose": (OUTPUT, ("-v", "--verbose", "is_verbose"), {
         "is_flag": True, "help": "Show log messages, and the traceback of an error."}),
 }  # fmt: skip
@@ -88,10 +89,11 @@ def shared_options(
     place: Sequence[str] = ANY_PLACE,
     output: Sequence[str] = ACTS,
     texts: Mapping[str, str] | None = None,
+    metavars: Mapping[str, str] | None = None,
 ) -> Callable[[Function], Function]:
     """Give a command the shared options that it names; it gets them as a `Context`, its first argument.
 
-    `texts` replaces the help of options whose meaning is special to this command.
+    `texts` replaces the help of options whose meaning is special to this command, `metavars` the name of their value.
     """
 
     def decorate(command: Function) -> Function:
@@ -102,8 +104,10 @@ def shared_options(
 
         for name in reversed([*selection, *place, *output]):
             group, names, settings = _OPTIONS[name]
-            text = (texts or {}).get(name, settings["help"])
-            wrapped = click.option(*names, cls=GroupedOption, group=group, **{**settings, "help": text})(wrapped)
+            special = {
+                key: given[name] for key, given in (("help", texts), ("metavar", metavars)) if given and name in given
+            }
+            wrapped = click.option(*names, cls=GroupedOption, group=group, **{**settings, **special})(wrapped)
         return wrapped
 
     return decorate
@@ -114,9 +118,10 @@ def budget_options(command: Function) -> Function:
     for option in (
         click.option("--stop-at", metavar="TIME",
                      help="Start no call after this time, such as 06:30 or 2026-11-22T06:30."),
-        click.option("--max-tokens", type=_POSITIVE, metavar="N", help="Stop before the run uses more than N tokens."),
+        click.option("--max-tokens", type=_POSITIVE, metavar="N",
+                     help="Start no call that could raise the run's tokens above N."),
         click.option("--max-usd", type=click.FloatRange(min=0, min_open=True), metavar="USD",
-                     help="Stop before the run costs more than this."),
+                     help="Start no call that could raise the run's cost above this."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -125,14 +130,12 @@ def budget_options(command: Function) -> Function:
 def repair_options(command: Function) -> Function:
     """Give a command the options that say which failed or lost work is done again."""
     for option in (
-        click.option(
-            "--replace-lost", is_flag=True, help="Repeat the calls of rows that were lost with damaged files."
-        ),
+        click.option("--replace-lost", is_flag=True, help="Call again for rows that were lost in damaged files."),
         click.option(
             "--retry-failed",
             is_flag=True,
-            help="Retry permanent failures too: refused, truncated, "
-            "context_length, redirected, too_large. Temporary ones are always retried.",
+            help="Also retry failures that are not retried by default: refused, truncated, context_length, "
+            "redirected, too_large.",
         ),
     ):
         command = option(command)

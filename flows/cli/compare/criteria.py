@@ -12,7 +12,7 @@ _KINDS = {
     "never-met": "Criteria that no complete response meets",
     "always-met": "Criteria that every complete response meets",
     "disagreed": "Criteria that graders disagree on most",
-    "suspect": "Criteria that correlate negatively with the rest of their task: their weight or sign may be wrong",
+    "suspect": "Criteria whose points correlate negatively with the rest of their task: weight or sign may be wrong",
 }
 
 
@@ -22,8 +22,8 @@ _HELP = """Find criteria worth a second look.
 never-met   No complete response meets them.
 always-met  Every complete response meets them.
 disagreed   Graders disagree on them most.
-suspect     They correlate negatively with the rest of their task: their
-            weight or sign may be wrong.
+suspect     Their points correlate negatively with the rest of their task,
+            so their weight or sign may be wrong.
 """
 
 

@@ -16,9 +16,8 @@ _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
     "prbench diff a b c --split finance              a with b, and a with c",
 ))  # fmt: skip
 @click.argument("names", nargs=-1, metavar="A B [C]...")
-@click.option(
-    "--of", "kind", type=click.Choice(_KINDS), help="Kind of the names.  [default: the kind that has them all]"
-)
+@click.option("--of", "kind", type=click.Choice(_KINDS),
+              help="Kind of the names.  [default: the kind for which all names exist]")  # fmt: skip
 @click.option(
     "--hard", "is_hard", is_flag=True, help="Compare on your latest hard subset of each field instead of the splits."
 )
@@ -30,11 +29,10 @@ _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 def diff(
     context: Context, names: tuple[str, ...], kind: str | None, is_hard: bool, score: str | None, n_flips: int
 ) -> int:
-    """Compare two models, judges, runs or vintages, task by task.
+    """Compare models, judges, templates, runs, vintages or revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
-    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped. Judge
-    templates and data set revisions can be compared too.
+    mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped.
     """
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")

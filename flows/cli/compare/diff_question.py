@@ -20,7 +20,7 @@ def question_of(
     scores = {definition.score_name: definition for definition in benchmark.scores}
     chosen = score or benchmark.primary_score.score_name
     if chosen not in scores:
-        raise UsageError(f"--score {chosen}: {benchmark.name} has {', '.join(scores)}")
+        raise UsageError(f"--score {chosen}: no such score; {benchmark.name} has {', '.join(scores)}")
     return Question(
         benchmark=benchmark.name,
         names=tuple(names),

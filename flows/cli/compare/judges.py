@@ -20,16 +20,17 @@ _WITH_SETS = {None, "category", "severity"}
     "prbench judges --people expert-1 --people expert-2",
     "prbench judges --json",
 ))  # fmt: skip
-@click.option("--by", type=click.Choice(_BREAKDOWNS), help="Break the agreement down by this.")
+@click.option("--by", type=click.Choice(_BREAKDOWNS), help="Break the agreement down.")
 @click.option("--people", multiple=True, metavar="GRADER",
-              help="Compare the other graders with this person; several persons are pooled (repeatable).")  # fmt: skip
-@shared_options(selection=("judge",), output=SHOWS, texts={"judge": "Only pairs with this grader (repeatable)."})
+              help="Compare all other graders with this person; several people are pooled (repeatable).")  # fmt: skip
+@shared_options(selection=("judge",), output=SHOWS, texts={"judge": "Only pairs with this grader (repeatable)."},
+                metavars={"judge": "GRADER"})  # fmt: skip
 def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     """Compare judges with each other and with people.
 
     A grader is a judge, a person whose labels were imported, one repetition of a judge, or a majority of several.
 
-    With --people, each other grader is compared with the pooled decisions of these people, so a person with more
+    With --people, every other grader is compared with the pooled decisions of these people, so a person with more
     decisions counts more. The mean over the pairs is shown too, as in table 3 of the paper.
     """
     if people:

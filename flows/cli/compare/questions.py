@@ -45,7 +45,7 @@ def answer(
         known = [definition.score_name for definition in benchmark.scores]
         given["score"] = names["score"] or benchmark.primary_score.score_name
         if given["score"] not in known:
-            raise UsageError(f"--score {given['score']}: {benchmark.name} has {', '.join(known)}")
+            raise UsageError(f"--score {given['score']}: no such score; {benchmark.name} has {', '.join(known)}")
     with Warehouse(job.warehouse).reader() as reader:
         found = read(reader, given) if read else reader.rows(sql.read(f"questions/compare/{question}"), given)
         if not found:

@@ -12,6 +12,7 @@ from flows.cli.common.options import WAREHOUSE, Context, shared_options
 def compact(context: Context) -> int:
     """Merge small files and delete old raw replies.
 
-    `retention.replies_days` in the configuration sets how long raw replies are kept. Results stay the same.
+    `retention.replies_days` in the configuration sets how long raw replies (what providers sent) are kept. Results stay
+    the same.
     """
     return finish(context, run_flow(context, "compact"))

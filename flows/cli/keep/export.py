@@ -21,7 +21,7 @@ class _FolderOrCommand(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_FolderOrCommand, epilog=examples(
+@click.group(cls=_FolderOrCommand, invoke_without_command=True, epilog=examples(
     "prbench export shared/                 all tables, for another warehouse",
     "prbench export board/ --table leaderboard --table verdict_details",
     "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
@@ -29,8 +29,12 @@ class _FolderOrCommand(Group):
 def export() -> None:
     """Export tables, or a sheet for human graders.
 
-    `prbench export FOLDER` is short for `prbench export tables FOLDER`.
+    `prbench export FOLDER` is short for `prbench export tables FOLDER`. `prbench export COMMAND --help` lists the
+    options.
     """
+    here = click.get_current_context()
+    if here.invoked_subcommand is None:
+        click.echo(here.get_help())
 
 
 @export.command(_TABLES, epilog=examples(

@@ -24,15 +24,13 @@ _SKIP_UNKNOWN = click.option(
     "prbench import warehouse exported/",
     "prbench import --retract 4f1c2a9be0d37788",
 ))  # fmt: skip
-@click.option(
-    "--retract", metavar="BATCH", help="Retract an import by its batch, which is in the column `import_batch`."
-)
+@click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
 @shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
     """Import responses, verdicts or a warehouse.
 
-    Importing the same file again changes nothing. --retract withdraws an import; importing the file again restores it.
-    `prbench import COMMAND --help` describes the formats.
+    Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
+    back. `prbench import COMMAND --help` describes the formats and lists the options.
     """
     here = click.get_current_context()
     if here.invoked_subcommand is not None:
@@ -55,6 +53,14 @@ def _refuse_options_before_command(here: click.Context) -> None:
             raise click.UsageError(
                 f"{option.opts[-1]} is given before `{here.invoked_subcommand}`; move it behind that"
             )
+
+
+def _refuse_missing(source: Path) -> None:
+    """Refuse a file that is not there before anything is said about the data set."""
+    from tasks.rules.errors import UsageError
+
+    if not source.exists():
+        raise UsageError(f"{source}: no such file")
 
 
 @import_.command("responses", epilog=examples(
@@ -87,6 +93,7 @@ def import_responses(
     from flows.execution import execute
     from tasks.imports import import_responses as bring_in
 
+    _refuse_missing(source)
     job, leaving_out = context.job, {"skip_other": skip_other, "skip_unknown": skip_unknown}
     return finish(context, execute(job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)]))
 
@@ -104,7 +111,10 @@ def import_responses(
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
 @_SKIP_UNKNOWN
-@shared_options(selection=("vintage", "night"), texts={"vintage": "Vintage of rows that name none.  [default: base]"})
+@shared_options(selection=("vintage", "night"), texts={
+    "vintage": "Vintage of rows that name none.  [default: base]",
+    "night": "Vintage of rows that name none, for models with `resample: nightly`.  [default: same as --vintage]",
+})  # fmt: skip
 def import_verdicts(
     context: Context, file: Path, as_model: str | None, task: str | None, by_judge: str | None, grading: str | None,
     skip_empty: bool, skip_unknown: bool,
@@ -123,6 +133,7 @@ def import_verdicts(
     from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
 
+    _refuse_missing(file)
     job = context.job
     return finish(context, execute(job, lambda: [bring_in(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,

@@ -12,7 +12,10 @@ _SHOWN = ["response_id", "model", "task_id", "trial", "vintage", "source", "stat
 
 @click.group(cls=Group, epilog=examples("prbench remove response 4f1c2a9be0d37788 --reason 'endless repetition'"))
 def remove() -> None:
-    """Remove single responses."""
+    """Remove single responses.
+
+    `prbench remove COMMAND --help` lists the options.
+    """
 
 
 @remove.command("response", epilog=examples(
@@ -32,8 +35,8 @@ def remove_response(
 ) -> int:
     """Remove responses with all their verdicts.
 
-    Only responses that match all given ids and options are removed. This cannot be undone. The next run samples them
-    again with new calls. No run may be using the warehouse.
+    A response is removed if it is one of the given ids (if any) and matches every option. This cannot be undone. The
+    next run samples it again with a new call. No run may be using the warehouse.
     """
     from tasks.maintain import Choice, chosen
     from tasks.maintain import remove as removed

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from tasks.config import Job
     from tasks.rules.text.table import Table
 
+_CANNOT_BE_COMBINED = (
+    ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
+    ("--score", "--risk"),
+)  # fmt: skip
+
 
 @click.command(cls=Command, epilog=examples(
     "prbench leaderboard --by category --json",
@@ -38,7 +43,8 @@ if TYPE_CHECKING:
 @click.option(
     "--selection",
     metavar="ID",
-    help="Show each split on the tasks of one hard subset, without ranks: its id, the start of its id, or `latest`.",
+    help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of it, or "
+    "`latest`.",
 )
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
@@ -49,17 +55,16 @@ def leaderboard(
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
-    can have when no verdict is missing any more.
+    could have once no verdict is missing.
     """
     from tasks.compare import Choice
     from tasks.compare import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
-    if sum(map(bool, (by, is_severity, selection))) > 1 or (selection and is_hard) or (score and is_severity):
-        raise UsageError(
-            "--by, --risk and --selection show different tables; give one (and neither --selection with --hard nor "
-            "--risk with --score)"
-        )
+    given = {"--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score}
+    for first, second in _CANNOT_BE_COMBINED:
+        if given[first] and given[second]:
+            raise UsageError(f"{first} and {second} cannot be combined; leave one out")
     choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
     job = context.job
     table = ranked(job, choice, must_know=True)

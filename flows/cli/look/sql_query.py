@@ -1,5 +1,6 @@
 """SQL on the published database, read-only."""
 
+import re
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -93,7 +94,9 @@ def _opened(database: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
                 raise UsageError("SQL: the query is empty")
             yield connection
     except duckdb.Error as error:
-        raise PipelineError(f"SQL: {' '.join(str(error).split())}") from error
+        # DuckDB then shows the line with a caret below the place, which means nothing within one line.
+        text = re.split(r"\n+LINE \d+: ", str(error))[0]
+        raise PipelineError(f"SQL: {' '.join(text.split())}") from error
 
 
 def _unique(names: list[str]) -> list[str]:

@@ -14,8 +14,8 @@ from flows.cli.common.output import show_rows
 def check(context: Context, only_list: bool) -> int:
     """Run the data quality checks on all stored data.
 
-    The policy of a check (`quarantine`, `warn` or `fail`) decides what happens if data fails it. Policies are set under
-    `quality` in the configuration.
+    The policy of a check decides what happens if data fails it (quarantine: leave the task out; warn: only report;
+    fail: stop the run). Policies are set under `quality` in the configuration.
     """
     if not only_list:
         return finish(context, run_flow(context, "check"))

@@ -12,8 +12,8 @@ from flows.cli.common.output import show
 def doctor(context: Context) -> int:
     """Check the setup.
 
-    Checks the configuration, keys (they are never shown), endpoints, the Prefect server, the warehouse and the
-    installed versions. All stored data is read and verified. The exit code is 3 if only stored data is damaged, and 1
+    Checks the configuration, keys (never shown), endpoints, the Prefect server, the warehouse and the installed
+    versions. All stored data is read and verified. The exit code is 3 if only stored data is damaged, and 1
     for any other problem.
     """
     from flows.cli.operate.doctor_checks import examine

@@ -2,7 +2,7 @@
 
 import importlib.util
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -37,7 +37,7 @@ def check_configuration(job: Job) -> Iterator[Finding]:
     """Whether checks and templates that the configuration names exist."""
     settings = job.settings
     benchmark = load_benchmark(settings.benchmark)
-    numbers = f"{len(settings.models)} models, {len(settings.judges)} judges, trials {settings.trials}"
+    numbers = f"{_count(settings.models, 'model')}, {_count(settings.judges, 'judge')}, trials {settings.trials}"
     yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
     try:
         policies_of(job, expectations_of(benchmark))
@@ -47,16 +47,24 @@ def check_configuration(job: Job) -> Iterator[Finding]:
         yield Finding("configuration", False, str(error))
 
 
+def _count(endpoints: Sequence[Endpoint], what: str) -> str:
+    return f"{len(endpoints)} {what}{'' if len(endpoints) == 1 else 's'}"
+
+
 def check_models(job: Job) -> Iterator[Finding]:
     """Whether each model has its key, or a server that can be reached."""
     seen: set[tuple[str, str | None]] = set()
-    writer = job.settings.rubric_writer
-    endpoints = (*job.settings.models, *job.settings.judges, *([] if writer is None else [writer]))
-    yield from _literal_headers(endpoints)
-    for endpoint in endpoints:
+    settings = job.settings
+    used_as: list[tuple[str, Endpoint]] = [
+        *(("model", model) for model in settings.models),
+        *(("judge", judge) for judge in settings.judges),
+        *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
+    ]
+    yield from _literal_headers(endpoint for _, endpoint in used_as)
+    for role, endpoint in used_as:
         if (endpoint.name, endpoint.api_base) not in seen:
             seen.add((endpoint.name, endpoint.api_base))
-            yield _model(endpoint)
+            yield _model(f"{role} {endpoint.name}", endpoint)
 
 
 def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
@@ -68,8 +76,7 @@ def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
             yield Finding(f"headers of {label}", None, f"literal values: {names}; write ${{NAME}} for a secret")
 
 
-def _model(endpoint: Endpoint) -> Finding:
-    subject = f"model {endpoint.name}"
+def _model(subject: str, endpoint: Endpoint) -> Finding:
     if is_embedded(endpoint.name):
         try:
             return Finding(subject, True, f"embedded, weights {weights_hash()}")
@@ -107,7 +114,8 @@ def check_nights(job: Job) -> Iterator[Finding]:
     nightly, alerts = job.settings.nightly, job.settings.alerts
     begins = next(CronSim(nightly.cron, datetime.now(ZoneInfo(nightly.timezone))))
     stops = f", stops at {nightly.stop_at}" if nightly.stop_at else ""
-    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z} ({nightly.timezone}){stops} with `prbench serve`")
+    zone = "" if begins.tzname() == nightly.timezone else f" ({nightly.timezone})"
+    yield Finding("nights", True, f"next {begins:%Y-%m-%d %H:%M %Z}{zone}{stops} with `prbench serve`")
     for number, receiver in enumerate(alerts.to, start=1):
         yield _receiver(f"alerts to {receiver.kind} {number}", receiver)
     if alerts.ping is not None:

@@ -27,7 +27,7 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
               help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
 @shared_options(output=("verbose",))
 def serve(context: Context, port: int, name: str | None, work_pool: str | None) -> int:
-    """Serve the scheduled deployments until interrupted.
+    """Run the nights on schedule, until interrupted.
 
     Nights start on the schedule in the configuration. Backfills, checks and compactions can be started in Prefect's UI.
     """

@@ -30,7 +30,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Run the full pipeline.
 
     Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only
-    missing work is done: run again after it has finished, it makes no model call, except to retry temporary failures.
+    missing work is done. A repeated run makes no model call, except to retry temporary failures.
     """
     execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
     if execution.was_interrupted:
@@ -93,7 +93,7 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
 @budget_options
 @shared_options(selection=("split", "model", "judge", "task", "trial", "trials", "limit", "vintage", "night"))
 def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: bool) -> int:
-    """Fill in missing responses and verdicts for some models.
+    """Fill in missing responses and verdicts for a selection.
 
     Only what you select is sampled and judged; everything else stays as it is. Models are processed in parallel, and
     one that fails does not stop the others.

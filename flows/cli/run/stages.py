@@ -52,8 +52,8 @@ sample = _calling_stage(
 )
 derive = _calling_stage(
     "derive",
-    "Rewrite criteria for judges that use a rubric variant.\n\nA judge uses one if its `rubric` in the configuration "
-    "is `examples_removed` or `augmented`. `prbench run` includes this stage.",
+    "Reword criteria for judges with another rubric.\n\nThese are the judges whose `rubric` in the configuration is "
+    "`examples_removed` or `augmented`. `prbench run` includes this stage.",
     "prbench derive --limit 5",
     selection=("split", "judge", "limit"),
 )
@@ -76,7 +76,7 @@ aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.",
 def select_hard(context: Context) -> int:
     """Select the hard subset of each field.
 
-    It holds the tasks with the lowest mean score over the models.
+    The hard subset holds the tasks of a field with the lowest mean score over all models.
     """
     if len(context.arguments.judges) > 1:
         raise click.UsageError("--judge: one judge selects the hard subset; give --judge once")

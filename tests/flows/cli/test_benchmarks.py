@@ -147,7 +147,10 @@ def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["leaderboard", "--by", "mood"], "--by mood: prbench has category, topic, expert, turns, decision_type, "),
+        (
+            ["leaderboard", "--by", "mood"],
+            "--by mood: no such breakdown; prbench has category, topic, expert, turns, decision_type, ",
+        ),
         (["leaderboard", "--benchmark", "twin", "--by", "axis"], "reference_texts, subset, mood"),
         (["leaderboard", "--model", "x"], "--model x: not on the leaderboard; known: ada, bell, curie, dirac"),
         (["judges", "--judge", "x"], "--judge x: not found; known: a-judge, b-judge, expert, majority"),
@@ -180,7 +183,7 @@ def test_an_unknown_breakdown_is_answered_with_those_of_the_benchmark(
     config = tmp_path / "prbench.yaml"
     config.write_text(f"benchmark: {name}\ndataset: {{source: sample}}", encoding="utf-8")
     job = load_job(Arguments(config=config, warehouse=tmp_path / "warehouse"))
-    with pytest.raises(UsageError, match=f"^--by bogus: {name} has {breakdowns}"):
+    with pytest.raises(UsageError, match=f"^--by bogus: no such breakdown; {name} has {breakdowns}"):
         leaderboard(job, Choice(by="bogus"))
 
 

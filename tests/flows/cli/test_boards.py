@@ -184,9 +184,10 @@ def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--by", "topic", "--risk"], "--by, --risk and --selection show different tables"),
-        (["--selection", "s", "--hard"], "--by, --risk and --selection show different tables"),
-        (["--score", "nope"], "--score nope: prbench has score, min_normalized"),
+        (["--by", "topic", "--risk"], "prbench: --by and --risk cannot be combined"),
+        (["--selection", "s", "--hard"], "prbench: --hard and --selection cannot be combined"),
+        (["--score", "score", "--risk"], "prbench: --score and --risk cannot be combined"),
+        (["--score", "nope"], "--score nope: no such score; prbench has score, min_normalized"),
         (["--selection", "nope"], "--selection nope: is no selection of this data set; there are s"),
         (["--model", "nope"], "--model nope: not on the leaderboard; known: ada, bell, curie, dirac"),
     ],
@@ -282,4 +283,4 @@ def test_lengths_shows_the_rank_correlation_of_each_model_and_over_the_models(as
     shown = asked("lengths", "--judge", "a-judge")
     assert "° fewer than 50 tasks or models; fewer than 10 have no interval" in shown
     assert all("°" in line for line in shown.splitlines() if "(over the models)" in line)
-    assert "--score nope: prbench has score" in asked("lengths", "--score", "nope", code=2)
+    assert "--score nope: no such score; prbench has score" in asked("lengths", "--score", "nope", code=2)

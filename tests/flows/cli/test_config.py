@@ -1,5 +1,6 @@
 """The configuration refuses what it cannot mean, in one line with the path of the key."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,20 @@ def test_doctor_names_the_package_that_a_model_on_aws_needs(tmp_path: Path) -> N
     file.write_text("dataset: {source: sample}\nmodels: [{name: bedrock/amazon.nova-lite}]")
     found = {each.subject: each for each in examine(load_job(Arguments(config=file)))}["model bedrock/amazon.nova-lite"]
     assert (found.is_ok, found.detail) == (False, "boto3 is not installed; run `uv pip install boto3`")
+
+
+def test_doctor_counts_and_names_models_and_judges_and_says_the_zone_once(tmp_path: Path) -> None:
+    from flows.cli.operate.doctor_checks import examine
+
+    file = tmp_path / "night.yaml"
+    file.write_text(
+        "dataset: {source: sample}\nmodels: [{name: openai/x}]\njudges: [{name: openai/y}]\n"
+        "nightly: {cron: '0 1 * * *', timezone: UTC}"
+    )
+    found = {each.subject: each.detail for each in examine(load_job(Arguments(config=file)))}
+    assert found["configuration"] == "prbench, 1 model, 1 judge, trials 1"
+    assert {"model openai/x", "judge openai/y"} <= set(found)
+    assert re.fullmatch(r"next \S+ 01:00 UTC with `prbench serve`", found["nights"])
 
 
 def test_without_a_file_the_embedded_default_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

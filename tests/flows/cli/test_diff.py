@@ -213,7 +213,7 @@ def test_another_score_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixt
         (["good", "riskyy"], 2, "nearest: risky (model)"),
         (["good", "good"], 2, "given twice"),
         (["good", "risky", "--of", "colour"], 2, "colour"),
-        (["good", "risky", "--score", "points"], 2, "--score points: prbench has score, min_normalized"),
+        (["good", "risky", "--score", "points"], 2, "--score points: no such score; prbench has score, min_normalized"),
         (["good", "risky", "--split", "nowhere"], 2, "it has finance, legal"),
         (["good", "lonely"], 1, "nothing to compare: finance: no task is complete for both good and lonely"),
         (["good", "risky", "--hard"], 1, "no hard subset is selected yet"),

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -187,13 +188,32 @@ def test_commands_in_the_documents_are_ones_that_click_can_read(document: str) -
         assert parsed(shlex.split(re.split(r"\s+#", line)[0])) is not cli, line
 
 
-@pytest.mark.parametrize("arguments", [[], ["export"], ["remove"]])
+@pytest.mark.parametrize("arguments", [[], ["remove"]])
 def test_a_group_without_a_command_shows_its_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(f"Usage: {' '.join(['prbench', *arguments])} [OPTIONS]")
     assert said.err.count("\n") > 5
+
+
+@pytest.mark.parametrize("command", ["import", "export"])
+def test_a_group_that_works_without_a_command_shows_its_help_if_nothing_is_asked(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Usage: prbench {command} [OPTIONS]")
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("what", ["responses", "verdicts"])
+def test_a_file_to_import_that_is_missing_is_named_before_anything_else(
+    what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "rows.jsonl"
+    assert main(["import", what, str(missing), "--warehouse", str(tmp_path / "data")]) == 2
+    assert capsys.readouterr().err == f"prbench: {missing}: no such file\n"
 
 
 def test_help_imports_nothing_heavy() -> None:

@@ -47,6 +47,7 @@ def test_what_is_no_reading_query_is_refused_in_one_line(
     said = capsys.readouterr()
     assert (said.out, len(said.err.strip().splitlines())) == ("", 1)
     assert "unexpected" not in said.err
+    assert "LINE 1" not in said.err
     assert (folder / "prbench.duckdb").read_bytes() == before
     assert list(tmp_path.iterdir()) == []
 
