@@ -95,7 +95,7 @@ def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_
     assert [name for name, text in found.items() if OTHERS_WORDS.search(text) or "$" in text] == []
     assert "Mean compliance score" in found["leaderboard"]
     assert (
-        "is points / positive: points add up the weights of what is met (half of what is met in part)"
+        "points is the sum of the weights of the criteria that are met (half the weight of those partly met)"
         in (found["leaderboard"])
     )
     assert "Mean paper score" in found["categories"]
