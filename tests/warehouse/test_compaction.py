@@ -198,6 +198,7 @@ def put_cells(root: Path, number: int, moment: int, rows: list[tuple[str, str, s
     put(root, "runs", moment, [row("runs", run_id=key, command=str(number)) for key in {key for key, _, _ in rows}])
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(parts=some_parts, large_rows=st.integers(2, 12), n_before=st.integers(1, 8))
 def test_merging_any_contiguous_parts_leaves_what_stands(
@@ -476,6 +477,7 @@ def test_published_parts_that_went_away_are_no_compaction_and_their_rows_are_res
     assert ["a", "b", "c", "d"] == [found["run_id"] for found in published(warehouse, "runs")]
 
 
+@pytest.mark.slow
 def test_a_database_that_wastes_space_is_built_anew_by_a_compaction(warehouse: Warehouse, quick: None) -> None:
     for _ in range(4):
         noise = [response(f"t{i}", status="timeout", error=os.urandom(200).hex()) for i in range(8_000)]

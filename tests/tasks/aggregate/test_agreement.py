@@ -264,6 +264,7 @@ def test_agreement_is_that_of_scikit_learn(
     assert [] == different
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_tasks_macro_f1_stands_beside_that_of_all_together(
     figures: dict[Figure, dict[str, Any]], wanted: dict[Figure, tuple[list[int], list[int], list[str]]]
 ) -> None:

@@ -173,6 +173,7 @@ INSTANTS = range(2, 45, 3)
 """The last one comes when the ledger is open."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_kill_at_any_instant_of_merging_loses_and_doubles_nothing(
     instant: int, world: Any, monkeypatch: pytest.MonkeyPatch

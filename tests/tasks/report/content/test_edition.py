@@ -47,6 +47,7 @@ def test_samplings_and_configurations_of_one_model_are_told_apart_by_what_differ
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("vintage", "nights"), [(None, {"base", NIGHTS[-1]}), ("all", {"base", *NIGHTS})])
 def test_the_latest_samplings_are_shown_unless_others_are_asked_for(
     world_job: Job, vintage: str | None, nights: set[str]
