@@ -33,6 +33,16 @@ class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not have."""
 
 
+def refuse_missing(source: Path) -> None:
+    """Refuse a file or folder that is not there.
+
+    Raises:
+        UsageError: there is nothing of that name.
+    """
+    if not source.exists():
+        raise UsageError(f"{source}: no such file")
+
+
 def batch_of(file: Path, *options: str | None) -> str:
     """Identity of an import: the hash of the file and of the options that were given.
 

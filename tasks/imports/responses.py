@@ -16,6 +16,7 @@ from tasks.imports.files import (
     of_what_is_here,
     origin_of,
     refuse_conflict,
+    refuse_missing,
     required_text,
     store,
     vintage_in,
@@ -51,6 +52,7 @@ def import_responses(
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
         DocumentRefused: a document cannot be read.
     """
+    refuse_missing(source)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     with Warehouse(job.warehouse).reader() as reader:

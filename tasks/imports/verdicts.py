@@ -56,9 +56,9 @@ def import_verdicts(
         ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
             decision is stored in its place.
     """  # fmt: skip  # noqa: D205 - the list of columns takes three lines
+    batch = batch_of(file, "verdicts", task, model, judge, grading)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
-    batch = batch_of(file, "verdicts", task, model, judge, grading)
     given = list(in_known_shape(benchmark, given_rows(file, task=task, model=model, judge=judge, grading=grading)))
     decided = [each for each in given if not skip_empty or _stated(each[1])]
     with Warehouse(job.warehouse).reader() as reader:

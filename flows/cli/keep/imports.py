@@ -55,14 +55,6 @@ def _refuse_options_before_command(here: click.Context) -> None:
             )
 
 
-def _refuse_missing(source: Path) -> None:
-    """Refuse a file that is not there before anything is said about the data set."""
-    from tasks.rules.errors import UsageError
-
-    if not source.exists():
-        raise UsageError(f"{source}: no such file")
-
-
 @import_.command("responses", epilog=examples(
     "prbench import responses answers.jsonl",
     "prbench import responses answers.json --as gpt-5-high",
@@ -93,7 +85,6 @@ def import_responses(
     from flows.execution import execute
     from tasks.imports import import_responses as bring_in
 
-    _refuse_missing(source)
     job, leaving_out = context.job, {"skip_other": skip_other, "skip_unknown": skip_unknown}
     return finish(context, execute(job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)]))
 
@@ -133,7 +124,6 @@ def import_verdicts(
     from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
 
-    _refuse_missing(file)
     job = context.job
     return finish(context, execute(job, lambda: [bring_in(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
