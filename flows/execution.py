@@ -121,7 +121,7 @@ def execute_flow(
         refuse_unknown_models(job)
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
-    if flow_name in _CALLING:
+    if flow_name in _CALLING_FLOWS:
         refuse_uninstalled(job)
         refuse_unready(job)
     prepare(is_verbose=is_verbose)
@@ -149,7 +149,7 @@ def refuse_unknown_models(job: Job) -> None:
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
 _WHOLE = _JUDGING | {"sample"}
 """The flows of `flows.pipeline`."""
-_CALLING = _WHOLE | {"derive"}
+_CALLING_FLOWS = _WHOLE | {"derive"}
 """The flows that make calls."""
 
 

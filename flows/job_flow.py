@@ -18,7 +18,7 @@ from warehouse import Warehouse
 Arguments = ParamSpec("Arguments")
 Reports = TypeVar("Reports", StageReport, list[StageReport])
 _MOST_LINES = 3
-_CALLING = {"sample", "judge"}
+_CALLING_STAGES = {"sample", "judge"}
 
 
 def job_flow(
@@ -78,5 +78,7 @@ def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
 def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
     """What to know about a run in a few lines: `first`, else its warnings, else what was sampled and judged."""
     warnings = [warning for report in reports for warning in report.warnings]
-    notes = [note for report in reports for note in report.notes[:1] if len(reports) == 1 or report.stage in _CALLING]
+    notes = [
+        note for report in reports for note in report.notes[:1] if len(reports) == 1 or report.stage in _CALLING_STAGES
+    ]
     return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name

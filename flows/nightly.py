@@ -10,7 +10,7 @@ from flows.execution import Execution, execute_flow
 from flows.nightly_changes import comparisons
 from flows.run.errors import explained
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
-from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME
+from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed
 from flows.run.run_record import is_in_progress, mark_killed
 from flows.server.own_server import started_for_this_run
 from flows.server.prefect_environment import prepare
@@ -85,7 +85,7 @@ def run_night(
         raise
     execution.alerts = [alert.as_json for alert in alerts]
     _send(job, alerts)
-    if execution.outcome in _ENDED and not any(report.has_failed for report in execution.reports):
+    if execution.outcome in _ENDED and not any_failed(execution.reports):
         _ping(job)
     return execution
 

@@ -14,8 +14,8 @@ from hypothesis import settings
 
 # A law holds or does not; how long an example takes on a shared machine says nothing about it. The same examples every
 # time, so that what passes once passes again; `HYPOTHESIS_PROFILE=search` looks for new ones.
-settings.register_profile("shared-machine", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None)
+settings.register_profile("shared-machine", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("search", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "shared-machine"))
 
 # A shell that starts the tests in the background has them, and all that they start, ignore Ctrl-C; some tests type it.

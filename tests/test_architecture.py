@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tasks.benchmarks import benchmark_names
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
-LEVELS = (
+TASKS_LEVELS = (
     {"rules"},
     {"benchmarks", "prompts", "console"},
     {"config"},
@@ -29,7 +30,16 @@ LEVELS = (
     {"exports"},
 )
 """The folders of `tasks/`, lowest first: each uses only lower ones. The stages share a level: none imports another."""
-ABOVE_CALLS = [f"tasks.{folder}" for level in LEVELS[4:] for folder in level]
+ABOVE_CALLS = [f"tasks.{folder}" for level in TASKS_LEVELS[4:] for folder in level]
+ITSELF = ""
+"""The modules that lie beside the folders of a part."""
+
+LEVELS: dict[str, tuple[set[str], ...]] = {
+    "tasks": (*TASKS_LEVELS, {ITSELF}),
+    "tasks.llm": ({"transport"}, {ITSELF}, {"ledger", "limits"}, {"batches", "live"}),
+    "tasks.report": ({"content"}, {"drawing"}, {"pages", "rendering"}, {"drilldown"}, {ITSELF}),
+}
+"""Part -> its folders, lowest first: each uses only lower ones."""
 
 ONLY: dict[str, set[str]] = {
     "tasks.rules": {"tasks.rules", "numpy", "scipy"},
@@ -79,7 +89,10 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
-MODULES = {module_name(path): imports_of(path) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
+@cache
+def modules() -> dict[str, set[str]]:
+    """Every module with what it imports."""
+    return {module_name(path): imports_of(path) for package in PACKAGES for path in (ROOT / package).rglob("*.py")}
 
 
 def is_in(name: str, part: str) -> bool:
@@ -88,7 +101,7 @@ def is_in(name: str, part: str) -> bool:
 
 def modules_in(part: str) -> Iterator[tuple[str, str]]:
     """(module, imported name) of every import in a part."""
-    return ((name, used) for name, imports in MODULES.items() if is_in(name, part) for used in imports)
+    return ((name, used) for name, imports in modules().items() if is_in(name, part) for used in imports)
 
 
 def is_standard(name: str) -> bool:
@@ -97,7 +110,7 @@ def is_standard(name: str) -> bool:
 
 
 def test_every_module_was_looked_at() -> None:
-    assert set(PACKAGES) <= {name.split(".")[0] for name in MODULES}
+    assert set(PACKAGES) <= {name.split(".")[0] for name in modules()}
     assert any(is_in(used, "tasks.rules") for _, used in modules_in("tasks"))
 
 
@@ -123,7 +136,7 @@ def test_no_part_uses_what_it_must_not(part: str) -> None:
 def test_one_part_alone_uses_it(library: str) -> None:
     wrong = [
         f"{name} imports {used}"
-        for name, imports in MODULES.items()
+        for name, imports in modules().items()
         for used in imports
         if is_in(used, library) and not is_in(name, ONLY_IN[library])
     ]
@@ -131,24 +144,29 @@ def test_one_part_alone_uses_it(library: str) -> None:
     assert [] == wrong
 
 
-def level_of(name: str) -> int | None:
-    """The level of the folder of `tasks/` that a module lies in."""
-    folder = name.split(".")[1] if name.startswith("tasks.") else ""
-    return next((number for number, level in enumerate(LEVELS) if folder in level), None)
+def folder_in(part: str, name: str) -> str:
+    """The folder of a part that a module, or a name imported from one, lies in."""
+    folder = name.removeprefix(f"{part}.").partition(".")[0]
+    return folder if (ROOT / part.replace(".", "/") / folder).is_dir() else ITSELF
 
 
-def test_every_folder_of_tasks_has_a_level() -> None:
-    folders = {path.parent.name for path in (ROOT / "tasks").glob("*/__init__.py")}
+@pytest.mark.parametrize("part", LEVELS)
+def test_every_folder_has_a_level(part: str) -> None:
+    folders = {path.parent.name for path in (ROOT / part.replace(".", "/")).glob("*/__init__.py")}
 
-    assert folders == set().union(*LEVELS)
+    assert folders == set().union(*LEVELS[part]) - {ITSELF}
 
 
-def test_no_folder_of_tasks_imports_one_beside_or_above_it() -> None:
+@pytest.mark.parametrize("part", LEVELS)
+def test_no_folder_imports_one_beside_or_above_it(part: str) -> None:
+    level = {folder: number for number, folders in enumerate(LEVELS[part]) for folder in folders}
     wrong = [
         f"{name} imports {used}"
-        for name, used in modules_in("tasks")
-        for here, there in [(level_of(name), level_of(used))]
-        if here is not None and there is not None and here <= there and name.split(".")[1] != used.split(".")[1]
+        for name, used in modules_in(part)
+        # What a part exports is imported by others, and its `__init__` takes it from everywhere.
+        if name != part and is_in(used, part)
+        for here, there in [(folder_in(part, name), folder_in(part, used))]
+        if here != there and level[here] <= level[there]
     ]
 
     assert [] == wrong
@@ -170,17 +188,17 @@ def test_nothing_but_its_own_module_and_templates_names_a_benchmark_of_the_famil
 
 
 def test_no_import_is_relative() -> None:
-    assert [] == [f"{name} imports {used}" for name, imports in MODULES.items() for used in imports if used[0] == "."]
+    assert [] == [f"{name} imports {used}" for name, imports in modules().items() for used in imports if used[0] == "."]
 
 
 def test_no_two_modules_import_each_other_at_their_top() -> None:
     circles = [
         (name, other)
-        for name, imports in MODULES.items()
-        for other in MODULES
+        for name, imports in modules().items()
+        for other in modules()
         if name < other
         and any(is_in(used, other) for used in imports)
-        and any(is_in(used, name) and not is_in(used, other) for used in MODULES[other])
+        and any(is_in(used, name) and not is_in(used, other) for used in modules()[other])
         and not is_in(other, name)
     ]
 
@@ -270,7 +288,7 @@ def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> No
     assert sorted(tables) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))
 
 
-EXPORTING = {"warehouse", "expectations", *(f"tasks.{folder}" for level in LEVELS for folder in level)} - {
+EXPORTING = {"warehouse", "expectations", *(f"tasks.{folder}" for level in TASKS_LEVELS for folder in level)} - {
     "tasks.rules",
     "tasks.benchmarks",
 }

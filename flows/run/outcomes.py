@@ -1,6 +1,6 @@
 """How a run ends: its outcome in `runs`, the exit code of the command, and the name of its state in Prefect's UI."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tasks.run import StageReport
@@ -37,12 +37,17 @@ ENDINGS = {
 """By outcome. A night is skipped when another one is at work, and missed when the next one has begun."""
 
 
+def any_failed(reports: Iterable[StageReport]) -> bool:
+    """Whether something went wrong in a stage."""
+    return any(report.has_failed for report in reports)
+
+
 def outcome_of(reports: Sequence[StageReport]) -> str:
     """The outcome that stages amount to; of several that apply, the first as the exit codes are ordered (4, 1, 3)."""
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
     if any(report.is_at_stop_time for report in reports):
         return STOPPED_AT_TIME
-    if any(report.has_failed for report in reports):
+    if any_failed(reports):
         return FAILED
     return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import sql
-from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING
+from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import store_spend, total_cost_usd
@@ -81,7 +81,7 @@ def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, A
     if outcome == RUNNING:
         return {"responses_made": 0, "verdicts_made": 0, "cost_usd": 0.0}
     warehouse = Warehouse(job.warehouse)
-    if outcome in {INTERRUPTED, FAILED} or any(report.has_failed for report in reports):
+    if outcome in {INTERRUPTED, FAILED} or any_failed(reports):
         warehouse.publish()
         with warehouse.reader() as reader:
             rows_made = reader.rows(sql.read("questions/run/rows_of_run"), {"run_id": job.run_id})[0]

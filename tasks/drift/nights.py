@@ -74,7 +74,7 @@ async def judge_control_set(job: Job) -> StageReport:
 
 
 def _plan(job: Job, night: str) -> tuple[WantedTasks, list[_Missing], dict[str, Conversation]]:
-    """The wanted, what each control set lacks, and the conversations of the members to judge."""
+    """The wanted tasks, what each control set lacks, and the conversations of the members to judge."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         found = []

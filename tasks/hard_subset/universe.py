@@ -48,8 +48,8 @@ class Universe:
 def admitted_tasks(reader: Reader, benchmark: str, revision: str, splits: tuple[str, ...]) -> dict[str, set[str]]:
     """The ids of the admitted tasks of the splits, by field."""
     fields: dict[str, set[str]] = defaultdict(set)
-    asked = {"benchmark": benchmark, "revision": revision, "splits": list(splits)}
-    for row in reader.rows(sql.read("questions/hard_subset/admitted_tasks"), asked):
+    parameters = {"benchmark": benchmark, "revision": revision, "splits": list(splits)}
+    for row in reader.rows(sql.read("questions/hard_subset/admitted_tasks"), parameters):
         fields[row["field"]].add(row["task_id"])
     return fields
 

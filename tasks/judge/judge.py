@@ -36,7 +36,7 @@ def plan_verdicts(job: Job, *, retry_failed: bool) -> list[tuple[Judging, list[M
 def criteria_to_judge(
     job: Job, judging: Judging, response_ids: Sequence[str], *, retry_failed: bool
 ) -> tuple[WantedTasks, list[dict[str, Any]], dict[str, Conversation]]:
-    """The wanted, the criteria of some responses without a verdict, and the conversations of their tasks."""
+    """The wanted tasks, the criteria of some responses without a verdict, and the conversations of their tasks."""
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         missing = missing_criteria(reader, judging, response_ids, retry_failed=retry_failed)

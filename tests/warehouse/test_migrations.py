@@ -99,6 +99,7 @@ with Warehouse(sys.argv[1]).writing():
 """
 
 
+@pytest.mark.slow
 def test_steps_are_done_in_order_and_one_that_was_cut_off_is_done_again(warehouse: Warehouse, start: Start) -> None:
     note_version(warehouse.root, 4)
     for killed, version, done in (

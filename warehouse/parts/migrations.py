@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from warehouse.contracts.columns import FORMER_COLUMNS
-from warehouse.contracts.tables import TABLES
+from warehouse.contracts.tables import FORMER_TABLES, TABLES
 from warehouse.files.atomic import Unsound, read_sealed, write_sealed
 from warehouse.files.damage import is_whole, note
 from warehouse.files.errors import WarehouseError
@@ -49,8 +49,9 @@ def _rename(root: Path) -> None:
         if is_whole(part.path) and not former.keys().isdisjoint(pq.read_schema(part.path).names)
     ]
     replace_parts(parts / "evidence", old, write, changes_rows=True)
-    if (parts / "grader_panels").is_dir():
-        (parts / "grader_panels").replace(parts / "grader_sets")
+    for name, former_name in FORMER_TABLES.items():
+        if (parts / former_name).is_dir():
+            (parts / former_name).replace(parts / name)
 
 
 MIGRATIONS = (

@@ -61,7 +61,7 @@ def tables_query() -> str:
 
 def columns_query(name: str) -> str:
     """The query for the columns of a table."""
-    return sql.with_steps(sql.read("questions/look/columns"), {"asked": f"select {quoted(name)} as name"})
+    return sql.with_steps(sql.read("questions/look/columns"), {"named_table": f"select {quoted(name)} as name"})
 
 
 def nearest(name: str, listed: Iterable[str], *, also: Iterable[str] = ()) -> str:

@@ -4,6 +4,6 @@ select
     columns.data_type as "type",
     columns.comment as meaning
 from duckdb_columns() as columns
-inner join asked on columns.table_name = asked.name
+inner join named_table on columns.table_name = named_table.name
 where not columns.internal and columns.schema_name = 'main'
 order by columns.column_index

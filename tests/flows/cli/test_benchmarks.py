@@ -114,12 +114,14 @@ def _of(name: str, revision: str, row: dict[str, Any]) -> dict[str, Any]:
     return row | own | template | places
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", map(" ".join, COMMANDS))
 def test_a_benchmark_is_shown_as_if_no_other_one_were_there(world: World, now: Answers, command: str) -> None:
     assert world.before[command]
     assert world.before[command] == now[command]
 
 
+@pytest.mark.slow
 def test_the_same_names_mean_another_benchmarks_where_it_is_asked_for(world: World) -> None:
     def graders(*arguments: str) -> set[str]:
         pairs = json.loads(world.run("judges", *arguments, "--json"))["pairs"]
@@ -132,6 +134,7 @@ def test_the_same_names_mean_another_benchmarks_where_it_is_asked_for(world: Wor
     assert {row["mean_score"] for row in boards[0]} != {row["mean_score"] for row in boards[1]}
 
 
+@pytest.mark.slow
 def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_path: Path) -> None:
     world.run("export", "labelling", str(tmp_path / "sheet.csv"), "-n", "10000", "--benchmark", "twin")
     with (tmp_path / "sheet.csv").open(encoding="utf-8-sig", newline="") as lines:
@@ -144,6 +147,7 @@ def test_people_are_asked_about_the_benchmark_that_is_named(world: World, tmp_pa
     assert "criteria_met" not in sheet[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -187,11 +191,13 @@ def test_an_unknown_breakdown_is_answered_with_those_of_the_benchmark(
         leaderboard(job, Choice(by="bogus"))
 
 
+@pytest.mark.slow
 def test_a_breakdown_that_a_benchmark_declares_is_one_to_ask_for(world: World) -> None:
     shown = world.run("leaderboard", "--benchmark", "twin", "--by", "mood")
     assert shown.startswith("No model has a verdict in this selection yet")
 
 
+@pytest.mark.slow
 def test_all_benchmarks_are_listed_with_what_they_declare(world: World) -> None:
     found = {each["benchmark"]: each for each in json.loads(world.run("benchmarks", "--json"))}
 
@@ -204,6 +210,7 @@ def test_all_benchmarks_are_listed_with_what_they_declare(world: World) -> None:
     assert all(name in shown for name in (*found, "compliance*", "ScaleAI/PRBench"))
 
 
+@pytest.mark.slow
 def test_one_benchmark_is_shown_whole(world: World) -> None:
     found = json.loads(world.run("benchmarks", "prbench", "--json"))
     formulas = {each["score"]: each["formula"] for each in found["scores"]}
@@ -218,6 +225,7 @@ def test_one_benchmark_is_shown_whole(world: World) -> None:
         assert part in shown
 
 
+@pytest.mark.slow
 def test_what_a_benchmark_has_of_its_own_stands_before_what_all_have(world: World) -> None:
     jobs = {name: load_job(Arguments(config=world.folder / "prbench.yaml", benchmark=name)) for name in (None, "twin")}
 

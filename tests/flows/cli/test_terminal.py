@@ -75,7 +75,10 @@ def on_terminal(*arguments: str, stdin: bytes | None = None, **environment: str)
     return seen.decode("utf-8", "surrogateescape")
 
 
-@pytest.mark.parametrize("file_format", ["table", "csv", "json", "jsonl", "markdown"])
+@pytest.mark.parametrize(
+    "file_format",
+    ["table", *(pytest.param(name, marks=pytest.mark.slow) for name in ("csv", "json", "jsonl", "markdown"))],
+)
 def test_what_a_query_finds_is_text_on_a_real_terminal(folder: Path, file_format: str) -> None:
     shown = on_terminal("sql", "select command from runs", "--format", file_format, "--warehouse", str(folder))
     assert commands_in(HARMLESS.sub("", shown)) == []
@@ -93,6 +96,7 @@ def test_an_error_is_text_on_a_real_terminal(folder: Path) -> None:
     assert commands_in(shown) == []
 
 
+@pytest.mark.slow
 def test_an_encoding_that_knows_ascii_alone_is_no_way_round(folder: Path) -> None:
     query = "select error('x\x1b[2Jy')"
     shown = on_terminal("sql", query, "--warehouse", str(folder), PYTHONIOENCODING="ascii")

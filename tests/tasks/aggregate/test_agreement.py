@@ -528,6 +528,7 @@ def test_two_graders_make_no_majority(published: Callable[[Rows], Reader]) -> No
     assert [] == published(small({"a": DECIDED, "b": DECIDED})).rows("from graders where kind = 'majority'")
 
 
+@pytest.mark.slow
 def test_a_configured_majority_may_take_the_name_of_the_usual_one_and_change_its_members(
     aggregated: Callable[..., Path],
 ) -> None:

@@ -266,6 +266,7 @@ def small(values: dict[str, list[float]], weights: dict[str, list[int]]) -> Rows
     return tables
 
 
+@pytest.mark.slow
 def test_an_interval_of_the_share_met_goes_when_the_share_does_though_the_points_stay_the_same(tmp_path: Path) -> None:
     tasks = [f"t{i:02d}" for i in range(12)]
     weights = {task: [5, 2, 3, 4] for task in tasks}

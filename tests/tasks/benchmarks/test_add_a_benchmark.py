@@ -25,6 +25,8 @@ from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
 
+pytestmark = pytest.mark.slow
+
 GUIDE = Path(benchmarks.__file__).with_name("README.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE))
 ROWS = [json.loads(line) for line in FILES["minutes.jsonl"].splitlines()]

@@ -313,6 +313,7 @@ def test_people_of_three_steps_are_held_against_judges_of_two(world: World, tmp_
     assert [("two", TASKS * CRITERIA)] == [(row["grader"], row["n"]) for row in two]
 
 
+@pytest.mark.slow
 def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_and_scored(tmp_path: Path) -> None:
     folder = SHARED_DATA / "researchrubrics"
     if not folder.is_dir():
@@ -348,6 +349,7 @@ def test_what_the_published_code_writes_on_the_real_rubrics_is_imported_whole_an
         assert row["value"] == pytest.approx(sum(weights[::2]) / sum(w for w in weights if w > 0))
 
 
+@pytest.mark.slow
 def test_the_real_files_hold_what_is_known_of_them(tmp_path: Path) -> None:
     folder = SHARED_DATA / "researchrubrics"
     if not folder.is_dir():

@@ -131,6 +131,7 @@ def test_one_policy_of_warn_leaves_the_others_as_they_are(bad_rows: Path, unchec
     ) - set(ADMITTED)
 
 
+@pytest.mark.slow
 def test_a_later_check_under_another_policy_replaces_the_quarantine(bad_rows: Path, unchecked: Path) -> None:
     check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     check(job_on(bad_rows, unchecked, run_id="second", quality=dict.fromkeys(QUARANTINING, "warn")), ["ingest"])
@@ -150,6 +151,7 @@ def test_a_check_that_still_stands_is_not_repeated_and_reports_the_same(bad_rows
     assert ["first"] == run_ids(unchecked)
 
 
+@pytest.mark.slow
 def test_a_check_under_another_policy_is_repeated(bad_rows: Path, unchecked: Path) -> None:
     check(job_on(bad_rows, unchecked, run_id="first"), ["ingest"])
     check(job_on(bad_rows, unchecked, run_id="second", quality={"weight_range": "warn"}), ["ingest"], reuse=True)

@@ -98,6 +98,7 @@ def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
     assert before == sorted(empty.warehouse.rglob("*.parquet"))
 
 
+@pytest.mark.slow
 def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "finance.jsonl", [good_row("t1", canary="secret")])
     here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
@@ -178,6 +179,7 @@ def warehouse_with(folder: Path, **tables: list[dict[str, Any]]) -> Job:
     return job
 
 
+@pytest.mark.slow
 def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_one(tmp_path: Path) -> None:
     here = {
         "responses": [{**RESPONSE, "text": "As here."}],
@@ -196,6 +198,7 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
     assert [{"status": "met"}, {"status": "met"}] == stored(job, "select status from verdicts order by judge")
 
 
+@pytest.mark.slow
 def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: Path) -> None:
     refusal = row("refusals", task_id="t1", check_name="any", severity="quarantine", created_at=at(9))
     checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": at(9)}]
@@ -207,6 +210,7 @@ def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: P
     assert [{"is_admitted": True}] == stored(here, "select is_admitted from tasks")
 
 
+@pytest.mark.slow
 def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
     brought = [{**RESPONSE, "import_batch": "a-file", "source": "imported"}]
     taken_back = [row("retractions", import_batch="a-file", is_retracted=True)]
@@ -218,6 +222,7 @@ def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
     assert [] == stored(here, "from responses")
 
 
+@pytest.mark.slow
 def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -> None:
     table = pq.read_table(copy / "task_rows.parquet").drop_columns(["expert"])
     pq.write_table(table, copy / "task_rows.parquet")

@@ -172,6 +172,7 @@ def test_a_selection_that_has_no_stability_yet_is_given_it(selected: tuple[Job, 
     assert selected[1].rows - SIZE == report.rows
 
 
+@pytest.mark.slow
 def test_an_official_split_that_is_ingested_later_is_compared_all_the_same(tmp_path: Path) -> None:
     job = job_with(tmp_path, TENTHS, {"finance": TASKS})
     assert "official" not in select_hard(job).line
@@ -235,6 +236,7 @@ def test_a_judge_that_judged_several_times_selects_by_its_first_time(again: Job)
     assert before == read(again, "select selection_id from staging.latest_selections")
 
 
+@pytest.mark.slow
 def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tmp_path: Path) -> None:
     lacking = dict(TENTHS) | {"gpt": dict(TENTHS["gpt"]) | {TASKS[3]: TENTHS["gpt"][TASKS[3]][:1]}}
     # The mean over one trial stands in for the other.

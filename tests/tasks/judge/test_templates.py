@@ -73,6 +73,7 @@ def at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...
         yield job
 
 
+@pytest.mark.slow
 def test_the_plan_says_what_another_template_judges_again_and_how_to_keep_the_one_before(
     at: Callable[..., Job],
 ) -> None:
@@ -94,6 +95,7 @@ def test_the_plan_says_what_another_template_judges_again_and_how_to_keep_the_on
         assert 2 * n_criteria == reader.value("select count(*) from verdicts")
 
 
+@pytest.mark.slow
 def test_a_first_judging_is_judged_again_by_nobody(at: Callable[..., Job]) -> None:
     planned = plan(at("default"))[-1]
     assert planned.calls > 0

@@ -158,6 +158,7 @@ def test_a_lone_surrogate_is_mended_and_the_text_kept(route: str, calling: Calli
     assert calling(call_to(serve(Answer("cut emoji \ud83d end")), **ROUTES[route])).text == "cut emoji \ufffd end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES)
 def test_ten_megabytes_of_text_arrive_whole(route: str, calling: Calling, serve: Serve) -> None:
     text = "täglich " * 1_250_000

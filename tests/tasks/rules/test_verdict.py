@@ -210,7 +210,7 @@ def starts_with_a_whole_block(reply: str) -> bool:
     return re.match(r"\s*<(think|thinking|reasoning|reason)>.*?</\1>", reply, re.DOTALL | re.IGNORECASE) is not None
 
 
-@settings(max_examples=2_000)
+@settings(max_examples=500)
 @given(PROSE, st.lists(SEPARATORS, max_size=3), VALID, st.booleans())
 @example("The criterion is not met. It only says:", ["</think>"], '{"criteria_met": true}', False)
 def test_prose_and_then_valid_json_is_never_a_verdict(

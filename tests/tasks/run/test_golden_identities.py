@@ -88,7 +88,10 @@ def digest_of(values: Iterable[Any]) -> str:
     return f"{len(found)} {hashlib.sha256('|'.join(found).encode()).hexdigest()[:16]}"
 
 
-@pytest.mark.parametrize("benchmark", ["prbench", "researchrubrics", "healthbench"])
+@pytest.mark.parametrize(
+    "benchmark",
+    ["prbench", *(pytest.param(name, marks=pytest.mark.slow) for name in ("researchrubrics", "healthbench"))],
+)
 def test_the_identities_of_a_run_are_the_frozen_ones(
     benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from tests.tasks.imports.documents.making import body, write_docx, write_pdf
 ENCODINGS = {"utf-16": "not UTF-8", "utf-16-le": "NUL", "latin-1": "at byte 3"}
 
 
+@pytest.mark.slow
 def test_files_of_all_kinds_become_markdown(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"# As\r\n\r\nit is\t\n")
     (tmp_path / "b.TXT").write_text("\ufeffżółć", encoding="utf-8")
@@ -35,6 +36,7 @@ def test_text_in_another_encoding_is_refused_and_not_guessed(tmp_path: Path, enc
     assert ENCODINGS[encoding] in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_what_its_ending_says_is_refused_by_name(tmp_path: Path) -> None:
     write_pdf(tmp_path / "a.pdf", [body("In print.")]).rename(tmp_path / "a.docx")
 

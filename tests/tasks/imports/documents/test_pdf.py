@@ -70,6 +70,7 @@ def test_letters_of_other_scripts_arrive(tmp_path: Path, font: str, text: str) -
     assert f"{text}\n" == pdf_to_markdown(write_pdf(tmp_path / "x.pdf", [body(text, font)])).text
 
 
+@pytest.mark.slow
 def test_a_long_report_arrives_whole(tmp_path: Path) -> None:
     said = [f"word{n:05}" for n in range(8_000)]
     file = write_pdf(tmp_path / "x.pdf", [body(" ".join(said[at : at + 400])) for at in range(0, 8_000, 400)])

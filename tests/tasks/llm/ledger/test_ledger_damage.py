@@ -251,7 +251,7 @@ def test_a_kill_in_the_middle_of_a_repair_loses_nothing(
     assert not list(tmp_path.glob("repaired-*"))
 
 
-@pytest.mark.parametrize("how", ["flipped bytes", "cut"])
+@pytest.mark.parametrize("how", [pytest.param("flipped bytes", marks=pytest.mark.slow), "cut"])
 def test_after_damage_a_run_pays_only_for_what_is_gone(
     how: str, calling: Calling, serve: Serve, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,6 +158,7 @@ def test_every_severity_has_the_share_of_its_criteria_that_are_met(edition: Edit
 # charts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_chart_shows_two_judges_or_two_splits_or_a_hard_split_beside_its_full_one(
     name: str, edition: Edition
