@@ -9,6 +9,7 @@ from uuid import UUID
 
 from prefect import get_run_logger
 from prefect.artifacts import (
+    acreate_link_artifact,
     acreate_markdown_artifact,
     acreate_progress_artifact,
     acreate_table_artifact,
@@ -17,7 +18,7 @@ from prefect.artifacts import (
 from prefect.runtime import flow_run
 
 from tasks.config import Job
-from tasks.console import Tally, notice
+from tasks.console import Tally
 from tasks.rules.errors import PipelineError
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import StageReport
@@ -48,39 +49,28 @@ def tags_of(job: Job) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST_TAGS]
 
 
-async def log_stage(job: Job, report: StageReport) -> StageReport:
-    """Log the result of a stage: on standard error, in the run's log, and as an artifact."""
-    log, line = get_run_logger(), _line(job, report)
+async def stage_recorded(job: Job, report: StageReport, line: str) -> None:
+    """Keep the result of a stage: in the run's log and as an artifact."""
+    log = get_run_logger()
     log.info(line)
     for warning in report.warnings:
         log.warning(warning)
-    if not job.is_quiet:
-        notice(line)
-        for warning in report.warnings:
-            notice(f"  {warning}")
     await acreate_markdown_artifact(
         key=report.stage.replace("_", "-"),
         markdown="\n".join([line, *(f"- {warning}" for warning in report.warnings)]),
         description=f"{report.stage}, run {job.run_id}",
     )
-    return report
 
 
-def _line(job: Job, report: StageReport) -> str:
-    """The report in one line; work on one model alone names it, since several may be under way side by side."""
-    if report.stage not in {"sample", "judge"} or len(job.named_models or ()) != 1:
-        return report.line
-    (label,) = job.named_models or ()
-    return report.line.replace(report.stage, f"{report.stage} {label}", 1)
+async def link_shown(job: Job, link: str) -> None:
+    """Link to the report of a run."""
+    await acreate_link_artifact(link, link_text="The report", key="report-link", description=f"Run {job.run_id}")
 
 
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show in the UI how far the stage is, now and then, while the block runs."""
     total = sum(tally.total for tally in tallies)
-    if not total:
-        yield
-        return
     artifact = await acreate_progress_artifact(0.0, description=f"{stage}: 0 of {total}")
     watching = asyncio.create_task(_renewed(stage, artifact, tallies, total))
     try:

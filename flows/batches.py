@@ -2,36 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
-from prefect import State
-
-from flows.artifacts import log_stage, progress_shown
+from flows.job_flow import Batch
 from flows.run.cancellation import cancellable
+from flows.stage_log import log_stage, progress_recorded
 from tasks.check import check
 from tasks.config import Job
 from tasks.console import progress
 from tasks.llm import warm_up
-from tasks.rules.errors import PipelineError
 from tasks.run import MissingVerdicts, StageReport, open_run_context
-from warehouse import Warehouse, WarehouseError
+from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_EVERY_S = 300.0
 SAMPLES_A_BATCH, VERDICTS_A_BATCH = 200, 1_000
 
 Item = TypeVar("Item")
-Batch = Callable[[], Awaitable[StageReport]]
-"""Starts the Prefect task of a batch."""
-
-
-def is_crash(_task: object, _run: object, state: State[Any]) -> bool:
-    """Whether a batch failed in a way that a Prefect retry may help against.
-
-    A call that failed is a row, and retried by the gateway or the next run.
-    """
-    return not isinstance(state.data, PipelineError | WarehouseError)
 
 
 async def run_batches(
@@ -44,7 +32,7 @@ async def run_batches(
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        async with cancellable(), open_run_context(job) as context, progress_shown(stage, tallies):
+        async with cancellable(), open_run_context(job) as context, progress_recorded(stage, tallies):
             if any(totals.values()):
                 await asyncio.to_thread(warm_up)
             for batch in first:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
+from flows.run.recording import is_recorded, recording
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
-from flows.server.own_server import started_for_this_run
+from flows.server.known_server import may_know_a_server, use_known_server
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.compare import EVERY
 from tasks.config import Job
@@ -125,8 +126,7 @@ def execute_flow(
         refuse_uninstalled(job)
         refuse_unready(job)
     prepare(is_verbose=is_verbose)
-    work = partial(run_interruptibly, lambda: _run(job, flow_name, options))
-    return execute(job, work, replace_lost=replace_lost)
+    return execute(job, partial(_run, job, flow_name, options), replace_lost=replace_lost)
 
 
 def refuse_unknown_models(job: Job) -> None:
@@ -153,20 +153,29 @@ _CALLING_FLOWS = _WHOLE | {"derive"}
 """The flows that make calls."""
 
 
-async def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
-    server = started_for_this_run()
-    if server is not None and not job.is_quiet:
-        notice("starting Prefect and a server for this run (10 to 20 s; set PREFECT_API_URL to use a running one)")
-    from prefect import tags
+def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
+    """Run a flow, recorded by Prefect if a server is known and there is work to record."""
+    from flows.pending import has_work
 
+    retry_failed = options.get("retry_failed", False)
+    is_on = may_know_a_server() and has_work(job, flow_name, retry_failed=retry_failed) and use_known_server()
+    with recording(is_on):
+        return run_interruptibly(lambda: _reports_of(job, flow_name, options))
+
+
+async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
     from flows import pipeline, stages
-    from flows.artifacts import keep_logs_short, tags_of
 
-    follow_no_redirects()
-    keep_logs_short()
-    if server is not None:
-        await server.until_ready()
     flow = getattr(pipeline, flow_name) if flow_name in _WHOLE else getattr(stages, f"{flow_name}_flow")
-    with tags(*tags_of(job)):
-        found: StageReport | list[StageReport] = await flow(job, **options)
+    if is_recorded():
+        from prefect import tags
+
+        from flows.artifacts import keep_logs_short, tags_of
+
+        follow_no_redirects()
+        keep_logs_short()
+        with tags(*tags_of(job)):
+            found = await flow(job, **options)
+    else:
+        found = await flow(job, **options)
     return found if isinstance(found, list) else [found]

@@ -1,32 +1,27 @@
-"""A Prefect flow about a job: its name, how it is cancelled, and the state that says how it ended."""
+"""The decorators of stages and batches: flows and tasks of Prefect where it records the run, else plain functions."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Generic, ParamSpec, TypeVar
 
-from prefect import State, flow
-from prefect.client.schemas.objects import StateType
-
-from flows.artifacts import run_name
-from flows.run.cancellation import STOPPED, cancellable, is_watched
-from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
-from tasks.config import Job
+from flows.run.recording import is_recorded
+from tasks.console import notice
+from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
-from warehouse import Warehouse
+from warehouse import WarehouseError
 
 Arguments = ParamSpec("Arguments")
 Reports = TypeVar("Reports", StageReport, list[StageReport])
-_MOST_LINES = 3
-_CALLING_STAGES = {"sample", "judge"}
+Batch = Callable[[], Awaitable[StageReport]]
+"""A call of a batch's function that is made when its turn comes."""
 
 
 def job_flow(
     name: str,
 ) -> Callable[[Callable[Arguments, Awaitable[Reports]]], Callable[Arguments, Awaitable[Reports]]]:
-    """Make a coroutine function on a job (its first argument) a Prefect flow.
+    """Make a coroutine function on a job (its first argument) a flow.
 
-    The flow ends in the state of its reports' outcome; awaited, it gives the reports whatever the state is.
+    The run in Prefect ends in the state of its reports' outcome; awaited, it gives the reports whatever the state is.
 
     Raises:
         asyncio.CancelledError: it was cancelled, here or in Prefect's UI.
@@ -34,51 +29,56 @@ def job_flow(
 
     def decorate(work: Callable[Arguments, Awaitable[Reports]]) -> Callable[Arguments, Awaitable[Reports]]:
         @wraps(work)
-        async def ended(*args: Arguments.args, **kwargs: Arguments.kwargs) -> State[Any]:
-            return await _state_after(cast(Job, kwargs.get("job") or args[0]), partial(work, *args, **kwargs))
-
-        prefect_flow = flow(name=name, flow_run_name=run_name)(ended)
-
-        @wraps(work)
         async def awaited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Reports:
-            state: State[Any] = await prefect_flow(*args, **kwargs, return_state=True)
-            if state.is_cancelled():
-                raise asyncio.CancelledError
-            found = await state.aresult(raise_on_failure=False)
-            if isinstance(found, BaseException):
-                raise found
-            return cast(Reports, found)
+            if not is_recorded():
+                return await work(*args, **kwargs)
+            from flows.recorded import run_flow
+
+            return await run_flow(name, work, *args, **kwargs)
 
         return awaited
 
     return decorate
 
 
-async def _state_after(job: Job, work: Callable[[], Awaitable[StageReport | list[StageReport]]]) -> State[Any]:
-    """Do the work of a flow, and give the state that it ends in."""
-    is_part = is_watched()
-    try:
-        async with cancellable():
-            found = await work()
-    except asyncio.CancelledError:
-        return state_of(INTERRUPTED, STOPPED)
-    reports = found if isinstance(found, list) else [found]
-    outcome = outcome_of(reports)
-    if outcome == DONE and not is_part and Warehouse(job.warehouse).is_damaged():
-        outcome = BELOW_BAR
-    return state_of(outcome, message_of(reports, outcome), found)
+class BatchTask(Generic[Arguments]):
+    """A coroutine function on a batch of calls, as a task.
+
+    A batch that crashes is run `retries` times more: calls that were made are in the ledger and not made again.
+    """
+
+    def __init__(self, work: Callable[Arguments, Awaitable[StageReport]], retries: int) -> None:
+        self._work, self._retries = work, retries
+
+    def named(self, name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Batch:
+        """A call for later, which has this name in Prefect's UI."""
+        return partial(self._run, name, *args, **kwargs)
+
+    async def _run(self, name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> StageReport:
+        if is_recorded():
+            from flows.recorded import run_task
+
+            return await run_task(name, self._work, self._retries, *args, **kwargs)
+        for _ in range(self._retries):
+            try:
+                return await self._work(*args, **kwargs)
+            except Exception as error:
+                if not is_crash(error):
+                    raise
+                notice(f"{name} is run again after {type(error).__name__}: {error}")
+        return await self._work(*args, **kwargs)
 
 
-def state_of(outcome: str, message: str, data: Any = None) -> State[Any]:
-    """The final state in Prefect of a run with an outcome."""
-    ending = ENDINGS[outcome]
-    return State(type=StateType(ending.state_type), name=ending.state_name, message=message, data=data)
+def batch_task(
+    retries: int = 0,
+) -> Callable[[Callable[Arguments, Awaitable[StageReport]]], BatchTask[Arguments]]:
+    """Make a coroutine function on a batch a task."""
+    return lambda work: BatchTask(work, retries)
 
 
-def message_of(reports: Sequence[StageReport], outcome: str, first: Sequence[str] = ()) -> str:
-    """What to know about a run in a few lines: `first`, else its warnings, else what was sampled and judged."""
-    warnings = [warning for report in reports for warning in report.warnings]
-    notes = [
-        note for report in reports for note in report.notes[:1] if len(reports) == 1 or report.stage in _CALLING_STAGES
-    ]
-    return "; ".join(first[:_MOST_LINES] or warnings[:_MOST_LINES] or notes) or ENDINGS[outcome].state_name
+def is_crash(error: object) -> bool:
+    """Whether a batch failed in a way that running it again may help against.
+
+    A call that failed is a row, and retried by the gateway or the next run.
+    """
+    return not isinstance(error, PipelineError | WarehouseError)

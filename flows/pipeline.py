@@ -2,10 +2,10 @@
 
 import asyncio
 
-from flows.artifacts import log_stage
 from flows.job_flow import job_flow
-from flows.result_tables import results_shown
 from flows.run.errors import explained
+from flows.run.recording import is_recorded
+from flows.stage_log import log_stage
 from flows.stages import (
     aggregate_flow,
     assemble_flow,
@@ -108,7 +108,10 @@ async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
 async def _concluded(job: Job) -> list[StageReport]:
     """Aggregate, select the hard subset, measure coverage, and write the report."""
     reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
-    await results_shown(job)
+    if is_recorded():
+        from flows.result_tables import results_shown
+
+        await results_shown(job)
     return [*reports, await report_flow(job)] if job.settings.report.enabled else reports
 
 

@@ -7,6 +7,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from flows.nightly_changes import changes
+from flows.report_basis import forget_basis, note_basis, whole_of
 from flows.server.loopback import HOST, is_from_here
 from tasks.config import Job
 from tasks.console import notice
@@ -32,6 +33,7 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         WarehouseError: nothing is published yet.
     """
     _store_what_was_spent(job)
+    forget_basis(job)
     found = changes(job, None if vintage == _ALL else vintage)
     return build(job, folder or job.report_folder, vintage, found)
 
@@ -52,13 +54,10 @@ def report_of_run(job: Job) -> Written:
     Raises:
         UsageError: the folder holds something else.
     """
-    return write_report(of_all_splits(job).model_copy(update={"named_models": None, "named_judges": None}))
-
-
-def of_all_splits(job: Job) -> Job:
-    """A job whose report is of all splits that are stored: those of its configuration say what is evaluated."""
-    dataset = job.settings.dataset.model_copy(update={"splits": ()})
-    return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
+    whole = whole_of(job)
+    written = write_report(whole)
+    note_basis(whole)
+    return written
 
 
 def link_to(job: Job, written: Written) -> str:

@@ -4,16 +4,13 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Awaitable, Sequence
-from functools import partial
 
-from prefect import task
-from prefect.artifacts import acreate_link_artifact
-from prefect.cache_policies import NO_CACHE
-
-from flows.artifacts import log_stage
-from flows.batches import in_batches, in_response_batches, is_crash, run_batches
-from flows.job_flow import job_flow
+from flows.batches import in_batches, in_response_batches, run_batches
+from flows.job_flow import batch_task, job_flow
+from flows.report_basis import is_up_to_date
 from flows.run.errors import explained
+from flows.run.recording import is_recorded
+from flows.stage_log import log_stage
 from tasks.aggregate import aggregate
 from tasks.assemble import assemble
 from tasks.check import check
@@ -52,7 +49,7 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     """Sample the responses that are missing, in batches."""
     cells = await asyncio.to_thread(plan_samples, job, retry_failed=retry_failed)
     batches = [
-        partial(sample_batch.with_options(task_run_name=f"sample {label} {number}"), job, label, batch)
+        sample_batch.named(f"sample {label} {number}", job, label, batch)
         for label, of_model in cells.items()
         for number, batch in enumerate(in_batches(of_model), start=1)
     ]
@@ -60,7 +57,7 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
     return await run_batches(job, "sample", "responses", batches, totals)
 
 
-@task(name="sample_batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=is_crash)
+@batch_task(retries=1)
 async def sample_batch(job: Job, model_label: str, cells: list[Cell]) -> StageReport:
     """Sample a batch of one model's cells."""
     return await sample_cells(job, model_label, cells)
@@ -84,24 +81,21 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for number, batch in enumerate(in_response_batches(responses), start=1)
     ]
     batches = [
-        partial(judge_batch.with_options(task_run_name=name), job, judging, _ids(batch), retry_failed, place)
+        judge_batch.named(name, job, judging, _ids(batch), retry_failed, place)
         for place, (judging, batch, name) in enumerate(all_batches)
     ]
     first = [
-        partial(
-            provider_batches.with_options(task_run_name=f"batches of {judging.judge.label}"),
-            job, judging, _ids(responses), retry_failed,
-        )
+        provider_batches.named(f"batches of {judging.judge.label}", job, judging, _ids(responses), retry_failed)
         for judging, responses in missing
         if judging.judge.mode == "batch" and responses
-    ]  # fmt: skip
+    ]
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
         totals[each.model] += each.n_criteria
     return await run_batches(job, "judge", "verdicts", batches, totals, first)
 
 
-@task(name="judge_batch", cache_policy=NO_CACHE, retries=1, retry_condition_fn=is_crash)
+@batch_task(retries=1)
 async def judge_batch(
     job: Job, judging: Judging, response_ids: list[str], retry_failed: bool, place: int
 ) -> StageReport:
@@ -109,7 +103,7 @@ async def judge_batch(
     return await judge_responses(job, judging, response_ids, retry_failed=retry_failed, place=place)
 
 
-@task(name="provider_batches", cache_policy=NO_CACHE)
+@batch_task()
 async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
     """Have a provider's batches make the calls of a judge."""
     return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
@@ -158,6 +152,8 @@ async def report_flow(job: Job) -> StageReport:
     """Write the report, and link to it; a report that cannot be written fails this stage only."""
 
     def work() -> StageReport:
+        if is_up_to_date(job):
+            return StageReport("report", notes=[f"{job.report_index} is up to date"])
         from flows.report import link_to, report_of_run  # imports what draws, which takes seconds
 
         try:
@@ -169,8 +165,11 @@ async def report_flow(job: Job) -> StageReport:
 
     links: list[str] = []
     report = await _timed(job, asyncio.to_thread(work))
-    for link in links:
-        await acreate_link_artifact(link, link_text="The report", key="report-link", description=f"Run {job.run_id}")
+    if is_recorded():
+        from flows.artifacts import link_shown
+
+        for link in links:
+            await link_shown(job, link)
     return report
 
 

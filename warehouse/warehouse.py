@@ -1,7 +1,7 @@
 """The warehouse as the stages see it: write rows, publish, read; and its upkeep."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -138,6 +138,12 @@ class Warehouse(Locks):
                 "a model call"
             )
         return reader
+
+    def published_parts(self, *, but: Collection[str] = ()) -> list[str]:
+        """What the published database holds, part by part, save for some tables; with the version that built it."""
+        published = what_is_published(self.database)
+        parts = () if published is None else published.parts
+        return [stamp(), *sorted(f"{table}/{part}" for table, part in parts if table not in but)]
 
     def n_parts(self) -> int:
         """How many parts there are, in all tables: many make rebuilding and direct reading slow."""

@@ -4,16 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from uuid import UUID
 
-from httpx import HTTPError
-from prefect import get_client
-from prefect.client.schemas.objects import StateType
-from prefect.runtime import flow_run
+from flows.run.recording import is_recorded
 
 STOPPED = "Stopped; what was finished is kept, and the same run continues from here."
 _LOOK_EVERY_S = 5.0
-_CANCELLING = (StateType.CANCELLING, StateType.CANCELLED)
 _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
 
@@ -24,14 +19,17 @@ def is_watched() -> bool:
 
 @asynccontextmanager
 async def cancellable() -> AsyncIterator[None]:
-    """Cancel the work of the block when its flow run is cancelled in Prefect; inside another one, do nothing."""
-    if _watched.get():
+    """Cancel the work of the block when its flow run is cancelled in Prefect.
+
+    Inside another such block, or where Prefect does not record the work, do nothing.
+    """
+    if _watched.get() or not is_recorded():
         yield
         return
     here = asyncio.current_task()
     assert here is not None
     token = _watched.set(True)
-    watching = asyncio.create_task(_watch(UUID(str(flow_run.id)), here))
+    watching = asyncio.create_task(_watch(here))
     try:
         yield
     finally:
@@ -40,7 +38,15 @@ async def cancellable() -> AsyncIterator[None]:
         await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _watch(run_id: UUID, work: "asyncio.Task[None]") -> None:
+async def _watch(work: "asyncio.Task[None]") -> None:
+    from uuid import UUID
+
+    from httpx import HTTPError
+    from prefect import get_client
+    from prefect.client.schemas.objects import StateType
+    from prefect.runtime import flow_run
+
+    run_id = UUID(str(flow_run.id))
     async with get_client() as client:
         while True:
             await asyncio.sleep(_LOOK_EVERY_S)
@@ -48,6 +54,6 @@ async def _watch(run_id: UUID, work: "asyncio.Task[None]") -> None:
                 found = await client.read_flow_run(run_id)
             except HTTPError:
                 continue  # a server that is away for a while cancels nothing
-            if found.state is not None and found.state.type in _CANCELLING:
+            if found.state is not None and found.state.type in {StateType.CANCELLING, StateType.CANCELLED}:
                 work.cancel()
                 return

@@ -102,14 +102,14 @@ def lasting_server(port: int, settings: Mapping[str, str]) -> OwnServer:
         try:
             listening = _listening(port)
         except UsageError:
-            if not _is_locked(file):
+            if not is_locked(file):
                 raise
             # Only who has the port takes the lock, so it is no stranger who would get the secret, and be obeyed.
             if not (secret := _read(file)):
                 raise PipelineError(
                     f"--port {port}: its server is being started by another command; run again"
                 ) from None
-            return OwnServer(_url(port), secret)
+            return OwnServer(url_on(port), secret)
         with listening:
             fcntl.flock(file, fcntl.LOCK_EX)
             return _started(listening, file, settings)
@@ -124,7 +124,7 @@ def secret_path(port: int) -> Path:
 
 def _started(listening: socket.socket, file: BinaryIO, settings: Mapping[str, str], *options: str) -> OwnServer:
     secret = _read(file) or _made(file)
-    url = _url(listening.getsockname()[1])
+    url = url_on(listening.getsockname()[1])
     given = (listening.fileno(), file.fileno())
     # -P: a folder in which the command happens to run is not looked at for modules.
     command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), *options]
@@ -138,7 +138,8 @@ def _started(listening: socket.socket, file: BinaryIO, settings: Mapping[str, st
     return OwnServer(url, secret, process)
 
 
-def _url(port: int) -> str:
+def url_on(port: int) -> str:
+    """The API of a server of this user on a port."""
     return f"http://{HOST}:{port}/api"
 
 
@@ -169,7 +170,8 @@ def _secret_file(port: int) -> BinaryIO:
     return file
 
 
-def _is_locked(file: BinaryIO) -> bool:
+def is_locked(file: BinaryIO) -> bool:
+    """Whether a running server holds the lock of its file."""
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

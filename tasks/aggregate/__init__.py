@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.aggregate.agreement import stale_agreement, stale_reliability
-from tasks.aggregate.intervals import stale_intervals
+from tasks.aggregate.intervals import has_stale_figures, stale_intervals
 from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "has_stale_figures"]
 
 
 def aggregate(job: Job) -> StageReport:

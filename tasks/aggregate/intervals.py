@@ -38,6 +38,11 @@ def stale_intervals(reader: Reader) -> list[Row]:
     return found
 
 
+def has_stale_figures(reader: Reader) -> bool:
+    """Whether a figure of a leaderboard has no interval for the values that it rests on now."""
+    return bool(reader.rows(sql.read("questions/aggregate/stale_figures") + "\nlimit 1", {"method": METHOD}))
+
+
 def _on_stale(question: str) -> str:
     """A question about the figures that have no interval yet."""
     stale = sql.read("questions/aggregate/stale_figures")

@@ -8,8 +8,8 @@ from tasks.config import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
 from tasks.rules.records import Turn
-from tasks.run import StageReport, wanted_tasks
-from warehouse import Warehouse
+from tasks.run import StageReport, WantedTasks, wanted_tasks
+from warehouse import Reader, Warehouse
 
 
 def assemble(job: Job) -> StageReport:
@@ -20,8 +20,7 @@ def assemble(job: Job) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
-        turns = reader.rows(sql.read("questions/assemble/turns_to_assemble"), parameters)
+        turns = turns_to_assemble(reader, wanted)
     rows: list[dict[str, Any]] = []
     n_made = 0
     for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
@@ -32,6 +31,12 @@ def assemble(job: Job) -> StageReport:
     warehouse.publish()
     note = f"{n_made} conversations built, {len(wanted.task_ids) - n_made} already present"
     return StageReport("assemble", rows=n_made, notes=[note])
+
+
+def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
+    """The user turns of the wanted tasks that have no messages yet."""
+    parameters = {**wanted.key, "tasks": list(wanted.task_ids)}
+    return reader.rows(sql.read("questions/assemble/turns_to_assemble"), parameters)
 
 
 def _message_rows(key: dict[str, str], conversation: list[Turn]) -> list[dict[str, Any]]:

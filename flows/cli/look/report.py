@@ -32,7 +32,8 @@ def report(context: Context, out: Path | None, is_served: bool, port: int) -> in
     --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the page above them
     lists all benchmarks. Other files in the folder are left alone.
     """
-    from flows.report import of_all_splits, serve_report, write_report
+    from flows.report import serve_report, write_report
+    from flows.report_basis import of_all_splits
 
     given = context.arguments
     job = context.job if given.splits else of_all_splits(context.job)

@@ -1,0 +1,86 @@
+"""Whether a flow has work to do: one that has none needs no server that records it, and no library that makes calls."""
+
+from collections.abc import Callable
+
+from tasks.aggregate import has_stale_figures
+from tasks.assemble import turns_to_assemble
+from tasks.config import Job
+from tasks.judge import plan_verdicts
+from tasks.rules.errors import PipelineError
+from tasks.run import unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.sample import plan_samples
+from warehouse import Warehouse
+
+
+def has_work(job: Job, flow_name: str, *, retry_failed: bool = False) -> bool:
+    """Whether a flow has work, by what is published and configured.
+
+    It only decides whether Prefect records the run: what it overlooks is done all the same.
+    """
+    questions = _QUESTIONS.get(flow_name)
+    if questions is None:
+        return True
+    try:
+        return any(question(job, retry_failed) for question in questions)
+    except PipelineError:  # not ingested yet, or not as the configuration has it: the flow will say so
+        return True
+
+
+def _is_new_night(job: Job, _: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        ended = reader.rows(
+            "select 1 from runs where night = ? and outcome in ('done', 'below_bar') and config ->> 'benchmark' = ?",
+            [job.night, job.settings.benchmark],
+        )
+    return not ended
+
+
+def _has_turns(job: Job, _: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        return bool(turns_to_assemble(reader, wanted_tasks(job, reader)))
+
+
+def _has_samples(job: Job, retry_failed: bool) -> bool:
+    return any(plan_samples(job, retry_failed=retry_failed).values())
+
+
+def _has_rewordings(job: Job, retry_failed: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        return any(
+            unworded_criteria(wanted, reader, rubric, retry_failed=retry_failed) for rubric in wanted_rubrics(job)
+        )
+
+
+def _has_verdicts(job: Job, retry_failed: bool) -> bool:
+    return any(responses for _, responses in plan_verdicts(job, retry_failed=retry_failed))
+
+
+def _has_figures(job: Job, _: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        return has_stale_figures(reader)
+
+
+def _has_no_selection(job: Job, _: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        return not reader.value(
+            "select count(*) from hard_subset where benchmark = ? and dataset_revision = ?",
+            [job.settings.benchmark, job.data.revision],
+        )
+
+
+Question = Callable[[Job, bool], bool]
+_RUN: tuple[Question, ...] = (_has_turns, _has_samples, _has_rewordings, _has_verdicts, _has_figures)
+_QUESTIONS: dict[str, tuple[Question, ...]] = {
+    "ingest": (_has_turns,),
+    "assemble": (_has_turns,),
+    "sample": (_has_samples,),
+    "derive": (_has_rewordings,),
+    "judge": (_has_verdicts,),
+    "aggregate": (_has_figures,),
+    "select_hard": (_has_no_selection, _has_figures),
+    "evaluate": _RUN,
+    "backfill": _RUN,
+    "night": (_is_new_night, *_RUN),
+}
+"""What a flow could have to do; a flow that is not here always has work."""
