@@ -15,10 +15,10 @@ from typing import Any
 from prefect import State, flow
 from prefect.runtime import deployment, flow_run
 
-from flows.artifacts import keep_logs_short
 from flows.execution import Execution, execute_flow
 from flows.nightly import run_night, skip_night
-from flows.recorded import message_of, state_of
+from flows.recorded.artifacts import keep_logs_short
+from flows.recorded.runs import message_of, state_of
 from flows.run.arguments import Arguments
 from flows.run.cancellation import STOPPED
 from flows.run.config import load_job

@@ -170,7 +170,7 @@ async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> lis
     if is_recorded():
         from prefect import tags
 
-        from flows.artifacts import keep_logs_short, tags_of
+        from flows.recorded.artifacts import keep_logs_short, tags_of
 
         follow_no_redirects()
         keep_logs_short()

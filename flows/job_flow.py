@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from typing import Generic, ParamSpec, TypeVar
 
+from flows.run.errors import is_crash
 from flows.run.recording import is_recorded
 from tasks.console import notice
-from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
-from warehouse import WarehouseError
 
 Arguments = ParamSpec("Arguments")
 Reports = TypeVar("Reports", StageReport, list[StageReport])
@@ -32,7 +31,7 @@ def job_flow(
         async def awaited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Reports:
             if not is_recorded():
                 return await work(*args, **kwargs)
-            from flows.recorded import run_flow
+            from flows.recorded.runs import run_flow
 
             return await run_flow(name, work, *args, **kwargs)
 
@@ -56,7 +55,7 @@ class BatchTask(Generic[Arguments]):
 
     async def _run(self, name: str, *args: Arguments.args, **kwargs: Arguments.kwargs) -> StageReport:
         if is_recorded():
-            from flows.recorded import run_task
+            from flows.recorded.runs import run_task
 
             return await run_task(name, self._work, self._retries, *args, **kwargs)
         for _ in range(self._retries):
@@ -74,11 +73,3 @@ def batch_task(
 ) -> Callable[[Callable[Arguments, Awaitable[StageReport]]], BatchTask[Arguments]]:
     """Make a coroutine function on a batch a task."""
     return lambda work: BatchTask(work, retries)
-
-
-def is_crash(error: object) -> bool:
-    """Whether a batch failed in a way that running it again may help against.
-
-    A call that failed is a row, and retried by the gateway or the next run.
-    """
-    return not isinstance(error, PipelineError | WarehouseError)

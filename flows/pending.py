@@ -9,7 +9,7 @@ from tasks.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
 from tasks.run import unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.sample import plan_samples
-from warehouse import Warehouse
+from warehouse import Warehouse, WarehouseError
 
 
 def has_work(job: Job, flow_name: str, *, retry_failed: bool = False) -> bool:
@@ -22,7 +22,7 @@ def has_work(job: Job, flow_name: str, *, retry_failed: bool = False) -> bool:
         return True
     try:
         return any(question(job, retry_failed) for question in questions)
-    except PipelineError:  # not ingested yet, or not as the configuration has it: the flow will say so
+    except (PipelineError, WarehouseError):  # nothing is there yet, or not as configured: the flow will say so
         return True
 
 

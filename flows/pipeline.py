@@ -109,7 +109,7 @@ async def _concluded(job: Job) -> list[StageReport]:
     """Aggregate, select the hard subset, measure coverage, and write the report."""
     reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
     if is_recorded():
-        from flows.result_tables import results_shown
+        from flows.recorded.result_tables import results_shown
 
         await results_shown(job)
     return [*reports, await report_flow(job)] if job.settings.report.enabled else reports

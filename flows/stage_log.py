@@ -17,7 +17,7 @@ async def log_stage(job: Job, report: StageReport) -> StageReport:
         for warning in report.warnings:
             notice(f"  {warning}")
     if is_recorded():
-        from flows.artifacts import stage_recorded
+        from flows.recorded.artifacts import stage_recorded
 
         await stage_recorded(job, report, line)
     return report
@@ -37,7 +37,7 @@ async def progress_recorded(stage: str, tallies: Sequence[Tally]) -> AsyncIterat
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
-    from flows.artifacts import progress_shown
+    from flows.recorded.artifacts import progress_shown
 
     async with progress_shown(stage, tallies):
         yield

@@ -166,7 +166,7 @@ async def report_flow(job: Job) -> StageReport:
     links: list[str] = []
     report = await _timed(job, asyncio.to_thread(work))
     if is_recorded():
-        from flows.artifacts import link_shown
+        from flows.recorded.artifacts import link_shown
 
         for link in links:
             await link_shown(job, link)

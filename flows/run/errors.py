@@ -14,3 +14,14 @@ def explained(error: BaseException) -> tuple[int, str]:
     if isinstance(error, PipelineError | WarehouseError):
         return getattr(error, "exit_code", 1), str(error)
     return 1, f"unexpected {type(error).__name__}: {safe(str(error))} (run it with -v to see where)"
+
+
+def is_crash(error: object) -> bool:
+    """Whether a batch failed in a way that running it again may help against.
+
+    A call that failed is a row, and retried by the gateway or the next run.
+    """
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError
+
+    return not isinstance(error, PipelineError | WarehouseError)

@@ -77,7 +77,7 @@ def summed(rows: list[dict[str, Any]]) -> float:
 def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     folder: Path, job: Job, shown: dict[str, list[dict[str, Any]]]
 ) -> None:
-    from flows.result_tables import results_shown
+    from flows.recorded.result_tables import results_shown
 
     verdicts = [control_verdict(run_id="killed", cost_usd=2.5)]
     write(folder, runs=[begun(folder, "killed")], control_verdicts=verdicts)

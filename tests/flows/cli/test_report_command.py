@@ -29,6 +29,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
         return Written(tmp_path / "index.html", 0)
 
     monkeypatch.setattr(flows.report, "write_report", note)
+    monkeypatch.setattr(flows.report, "note_basis", lambda job: None)
     monkeypatch.chdir(tmp_path)
     dataset = {"source": "sample", "splits": ["finance"]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": dataset}), encoding="utf-8")

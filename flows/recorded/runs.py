@@ -9,9 +9,9 @@ from prefect import Flow, State, Task, flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import StateType
 
-from flows.artifacts import run_name
-from flows.job_flow import is_crash
+from flows.recorded.artifacts import run_name
 from flows.run.cancellation import STOPPED, cancellable, is_watched
+from flows.run.errors import is_crash
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
 from tasks.config import Job
 from tasks.run import StageReport

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import sql
-from flows.artifacts import table_shown
+from flows.recorded.artifacts import table_shown
 from tasks.benchmarks import load_benchmark
 from tasks.compare import Choice, leaderboard
 from tasks.config import Job

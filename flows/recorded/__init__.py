@@ -1,0 +1,1 @@
+"""What Prefect records of a run where a server is known: flows and tasks, their states, tables, progress, links."""

@@ -1,0 +1,160 @@
+"""Prefect records a run where a server is known and there is work; elsewhere a flow is a plain function."""
+
+import asyncio
+import fcntl
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.cli.main import main
+from flows.job_flow import batch_task, job_flow
+from flows.pending import has_work
+from flows.report_basis import forget_basis, is_up_to_date, note_basis
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from flows.run.recording import is_recorded, recording
+from flows.server.known_server import may_know_a_server, running_server
+from tasks.config import Job
+from tasks.rules.errors import PipelineError
+from tasks.run import StageReport
+from tests.builders import job_on
+from tests.faults.server import FaultServer
+from warehouse import Warehouse
+
+HEAVY = {"prefect", "litellm", "great_expectations", "datasets", "altair", "sklearn"}
+_MODULES = "import json, sys; from flows.cli.main import main; code = main(json.loads(sys.argv[1])); " + (
+    f"print(code, sorted({HEAVY!r} & set(sys.modules)))"
+)
+
+
+@pytest.fixture
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in which no server is known."""
+    for name in [name for name in os.environ if name.startswith("PREFECT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_without_a_server_a_flow_is_a_plain_function(alone: Path) -> None:
+    @job_flow("plain")
+    async def work(job: Job) -> StageReport:
+        return StageReport("judge", rows=7)
+
+    assert not is_recorded()
+    assert asyncio.run(work(job_on("sample", alone))).rows == 7
+
+
+def test_a_server_in_the_environment_records_unless_it_was_decided_otherwise(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:1/api")
+    assert is_recorded()
+    with recording(False):
+        assert not is_recorded()
+    assert is_recorded()
+
+
+def test_a_batch_that_crashes_is_run_once_more_and_one_that_says_why_is_not(
+    alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    errors: list[Exception] = []
+
+    @batch_task(retries=1)
+    async def batch(label: str) -> StageReport:
+        if errors:
+            raise errors.pop()
+        return StageReport("judge", rows=1)
+
+    errors += [ValueError("a bug")]
+    assert asyncio.run(batch.named("judge a 1", "a")()).rows == 1
+    assert "judge a 1 is run again after ValueError: a bug" in capsys.readouterr().err
+    errors += [ValueError("a bug"), ValueError("a bug")]
+    with pytest.raises(ValueError, match="a bug"):
+        asyncio.run(batch.named("judge a 1", "a")())
+    errors += [PipelineError("the file is gone")]
+    with pytest.raises(PipelineError, match="the file is gone"):
+        asyncio.run(batch.named("judge a 1", "a")())
+    assert errors == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("prefect/profiles.toml", '[profiles.team]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n'),
+        ("prefect.toml", '[api]\nurl = "http://127.0.0.1:1/api"\n'),
+        (".env", "PREFECT_API_URL=http://127.0.0.1:1/api\n"),
+        ("pyproject.toml", '[tool.prefect.api]\nurl = "http://127.0.0.1:1/api"\n'),
+    ],
+)
+def test_a_server_that_a_settings_file_could_name_is_asked_for(alone: Path, file: str, text: str) -> None:
+    assert not may_know_a_server()
+    (alone / file).parent.mkdir(exist_ok=True)
+    (alone / file).write_text(text, encoding="utf-8")
+    assert may_know_a_server()
+
+
+def test_the_server_of_prbench_serve_is_known_while_it_runs(alone: Path) -> None:
+    secret = alone / "prefect" / "prbench" / "server-4299.secret"
+    secret.parent.mkdir(parents=True)
+    secret.write_text("prbench:a-secret", encoding="utf-8")
+    assert running_server() is None
+    with secret.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        found = running_server()
+        assert found is not None
+        assert (found.url, found.secret) == ("http://127.0.0.1:4299/api", "prbench:a-secret")
+        assert may_know_a_server()
+    assert not may_know_a_server()
+
+
+@pytest.mark.slow
+def test_a_finished_run_imports_nothing_heavy_also_where_a_server_is_named(alone: Path) -> None:
+    with FaultServer() as server:
+        model = {"name": "hosted_vllm/candidate", "api_base": server.api_base}
+        settings = {
+            "dataset": {"source": "sample"},
+            "models": [{**model, "label": "a"}],
+            "judges": [{**model, "label": "j"}],
+        }
+        (alone / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+        job = load_job(Arguments())
+        assert has_work(job, "evaluate")
+        assert main(["run", "-q"]) == 0
+        n_calls = len(server.book)
+        assert n_calls > 0
+        assert not has_work(job, "evaluate")
+        assert has_work(job, "night")
+        assert is_up_to_date(job)
+        named = {"PREFECT_API_URL": "http://127.0.0.1:1/api"}
+        for command in ("run", "judge", "select-hard"):
+            done = subprocess.run(
+                [sys.executable, "-c", _MODULES, json.dumps([command, "-q"])], env=os.environ | named,
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            assert done.stdout.splitlines()[-1] == "0 []", (command, done.stderr)
+        assert len(server.book) == n_calls
+
+
+def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(alone: Path) -> None:
+    job = job_on("sample", alone)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.publish()
+    job.report_index.parent.mkdir(parents=True)
+    job.report_index.write_text("a report", encoding="utf-8")
+    assert not is_up_to_date(job)
+    note_basis(job)
+    assert is_up_to_date(job)
+    assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
+    warehouse.write("labels", [{"benchmark": "prbench", "field": "f", "kind": "k", "label": "l"}])
+    warehouse.publish()
+    assert not is_up_to_date(job)
+    note_basis(job)
+    forget_basis(job)
+    assert not is_up_to_date(job)
