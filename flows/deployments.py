@@ -5,21 +5,25 @@ Their parameters are a form in the UI. Each does what the command of the same na
 
 import atexit
 import os
+import re
 import signal
 import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ParamSpec
 
 from prefect import State, flow
 from prefect.runtime import deployment, flow_run
+from pydantic import Field
 
 from flows.execution import Execution, execute_flow
 from flows.nightly import run_night, skip_night
-from flows.recorded.artifacts import keep_logs_short
+from flows.recorded.artifacts import keep_logs_short, shown_on
 from flows.recorded.runs import message_of, state_of
-from flows.run.arguments import Arguments
+from flows.run.arguments import Arguments as Given
 from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
 from flows.run.nightly_schedule import night_of
@@ -28,6 +32,14 @@ from tasks.config import Job
 from tasks.rules.errors import UsageError
 
 _LOOK_EVERY_S = 1.0
+Arguments = ParamSpec("Arguments")
+# Prefect refuses other values before a run begins.
+Night = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+StopTime = Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2}T)?\d{1,2}:\d{2}(:\d{2})?([+-]\d{2}:\d{2}|Z)?$")]
+NotNegative = Annotated[float, Field(ge=0)]
+Trial = Annotated[int, Field(ge=1)]
+# Prefect checks the parameters before a flow begins, and would log a traceback of its own engine.
+keep_logs_short()
 
 
 def _mute() -> None:
@@ -36,19 +48,46 @@ def _mute() -> None:
 
 
 def _name() -> str:
-    """The name of a run: the deployment, and the night or the scheduled time."""
+    """The name of a run: the flow, the warehouse and the benchmark, and the night or the scheduled time."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
-    return f"{flow_run.flow_name.removeprefix('prbench-')} {label}"
+    return " ".join([flow_run.flow_name.removeprefix("prbench-"), *sorted(flow_run.tags), str(label)])
+
+
+Work = Callable[Arguments, State[Any]]
+
+
+def _deployed(work: Work[Arguments]) -> Work[Arguments]:
+    """A flow whose stages are shown on its own run, and whose errors speak of its parameters."""
+
+    @wraps(work)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> State[Any]:
+        try:
+            with shown_on(flow_run.id):
+                return work(*args, **kwargs)
+        except UsageError as error:
+            raise UsageError(_of_parameters(str(error))) from error
+
+    return run
+
+
+def _of_parameters(text: str) -> str:
+    """A message about options of the command, in the names of the parameters."""
+    return re.sub(r"--([a-z][a-z-]*[a-z])", lambda found: _PARAMETERS.get(found[1], found[1].replace("-", "_")), text)
+
+
+_PARAMETERS = {"model": "models", "judge": "judges", "split": "splits", "task": "tasks", "trial": "trials"}
+"""The parameters that take several values, by the option that is repeated for them."""
 
 
 @flow(name="prbench-nightly", flow_run_name=_name)
+@_deployed
 def nightly(
     config: str | None = None,
     warehouse: str | None = None,
     benchmark: str | None = None,
-    night: str | None = None,
-    stop_at: str | None = None,
-    max_usd: float | None = None,
+    night: Night | None = None,
+    stop_at: StopTime | None = None,
+    max_usd: NotNegative | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
     """Run one night: resample nightly models, judge, compare with the last night, send alerts.
@@ -58,12 +97,12 @@ def nightly(
         warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
             beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
-        night: Label of an earlier night to run again. Empty: the latest night of the schedule.
+        night: Date of an earlier night to run again. Empty: the latest night of the schedule.
         stop_at: No call starts after this time, such as 06:30. Empty: the configured time.
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    job = _job(config, warehouse, Arguments(benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd))
+    job = _job(config, warehouse, Given(benchmark=benchmark, night=night, stop_at=stop_at, max_usd=max_usd))
     scheduled = flow_run.scheduled_start_time or datetime.now(UTC)
     if night is None:
         job = job.model_copy(update={"night": night_of(job.settings.nightly, scheduled)})
@@ -77,18 +116,19 @@ def nightly(
 
 
 @flow(name="prbench-backfill", flow_run_name=_name)
+@_deployed
 def backfill(
     config: str | None = None,
     warehouse: str | None = None,
     benchmark: str | None = None,
     models: list[str] | None = None,
     judges: list[str] | None = None,
-    trials: list[int] | None = None,
+    trials: list[Trial] | None = None,
     splits: list[str] | None = None,
     tasks: list[str] | None = None,
-    night: str | None = None,
-    stop_at: str | None = None,
-    max_usd: float | None = None,
+    night: Night | None = None,
+    stop_at: StopTime | None = None,
+    max_usd: NotNegative | None = None,
     retry_failed: bool = False,
 ) -> State[Any]:
     """Fill in what is missing of models, judges, trials or splits; nothing else changes.
@@ -103,19 +143,21 @@ def backfill(
         trials: Numbers of the trials to fill in. Empty: all configured ones.
         splits: Splits of the data set. Empty: the configured ones.
         tasks: Ids of the tasks to fill in. Empty: all admitted ones.
-        night: Label of the night whose responses to fill in. Empty: the pinned vintage, also of nightly models.
+        night: Date of the night whose responses to fill in. Empty: the pinned vintage, also of nightly models.
         stop_at: No call starts after this time, such as 06:30.
         max_usd: Cap on the cost of the run in US dollars. Empty: the configured cap.
         retry_failed: Retry permanent failures too.
     """
-    arguments = Arguments(
+    arguments = Given(
         benchmark=benchmark, models=tuple(models or ()), judges=tuple(judges or ()), splits=tuple(splits or ()),
-        tasks=tuple(tasks or ()), trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at, max_usd=max_usd,
+        tasks=tuple(tasks or ()), trial_numbers=tuple(trials or ()), night=night, stop_at=stop_at,
+        max_usd=max_usd,
     )  # fmt: skip
     return _done(_job(config, warehouse, arguments), "backfill", retry_failed=retry_failed)
 
 
 @flow(name="prbench-check", flow_run_name=_name)
+@_deployed
 def check(config: str | None = None, warehouse: str | None = None, benchmark: str | None = None) -> State[Any]:
     """Check the quality of the stored data.
 
@@ -125,10 +167,11 @@ def check(config: str | None = None, warehouse: str | None = None, benchmark: st
             beside the configuration file.
         benchmark: Name of the benchmark. Empty: the configured one.
     """
-    return _done(_job(config, warehouse, Arguments(benchmark=benchmark)), "check")
+    return _done(_job(config, warehouse, Given(benchmark=benchmark)), "check")
 
 
 @flow(name="prbench-compact", flow_run_name=_name)
+@_deployed
 def compact(config: str | None = None, warehouse: str | None = None) -> State[Any]:
     """Merge small files into large ones, and delete old raw replies.
 
@@ -137,7 +180,7 @@ def compact(config: str | None = None, warehouse: str | None = None) -> State[An
         warehouse: Folder of the data. Empty: what the configuration says, else PRBENCH_WAREHOUSE, else warehouse/data
             beside the configuration file.
     """
-    return _done(_job(config, warehouse, Arguments()), "compact")
+    return _done(_job(config, warehouse, Given()), "compact")
 
 
 def _end_with_runner() -> None:
@@ -158,14 +201,11 @@ def _end_with_runner() -> None:
     threading.Thread(target=watch, name="runner", daemon=True).start()
 
 
-def _job(config: str | None, warehouse: str | None, arguments: Arguments) -> Job:
-    keep_logs_short()
+def _job(config: str | None, warehouse: str | None, arguments: Given) -> Job:
     atexit.register(_mute)
     _end_with_runner()
     given = {name: Path(path) for name, path in (("config", config), ("warehouse", warehouse)) if path}
-    if arguments.trial_numbers and min(arguments.trial_numbers) < 1:
-        raise UsageError(f"trials: {min(arguments.trial_numbers)} is not a trial; trials are numbered from 1")
-    return load_job(Arguments(**{**vars(arguments), **given, "is_quiet": not os.isatty(2)}))
+    return load_job(Given(**{**vars(arguments), **given, "is_quiet": not os.isatty(2)}))
 
 
 def _done(job: Job, flow_name: str, **options: bool) -> State[Any]:

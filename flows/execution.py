@@ -158,8 +158,11 @@ def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport
     from flows.pending import has_work
 
     retry_failed = options.get("retry_failed", False)
-    is_on = may_know_a_server() and has_work(job, flow_name, retry_failed=retry_failed) and use_known_server()
-    with recording(is_on):
+    must_record = may_know_a_server() and has_work(job, flow_name, retry_failed=retry_failed)
+    server = use_known_server() if must_record else None
+    if server and not job.is_quiet:
+        notice(f"Prefect records this run: {server.removesuffix('/api')}")
+    with recording(server is not None):
         return run_interruptibly(lambda: _reports_of(job, flow_name, options))
 
 
@@ -170,7 +173,8 @@ async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> lis
     if is_recorded():
         from prefect import tags
 
-        from flows.recorded.artifacts import keep_logs_short, tags_of
+        from flows.recorded.artifacts import keep_logs_short
+        from flows.recorded.names import tags_of
 
         follow_no_redirects()
         keep_logs_short()

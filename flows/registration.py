@@ -24,6 +24,7 @@ from prefect.states import Crashed
 from prefect.types.entrypoint import EntrypointType
 
 from flows import deployments as of
+from flows.recorded.names import warehouse_name
 from flows.run.arguments import Arguments
 from flows.run.document import config_file
 from flows.server.own_server import secret_path
@@ -104,7 +105,10 @@ async def _deployments(job: Job, arguments: Arguments, suffix: str, **options: A
     of_one = where | {"benchmark": arguments.benchmark}
     nightly = job.settings.nightly
     schedule = Cron(nightly.cron, timezone=nightly.timezone)
-    options |= {"tags": [job.settings.benchmark], "entrypoint_type": EntrypointType.MODULE_PATH}
+    options |= {
+        "tags": [job.settings.benchmark, warehouse_name(job.warehouse)],
+        "entrypoint_type": EntrypointType.MODULE_PATH,
+    }
     return [
         await of.nightly.ato_deployment(f"nightly{suffix}", schedule=schedule, parameters=of_one, **options),
         await of.backfill.ato_deployment(f"backfill{suffix}", parameters=of_one, **options),

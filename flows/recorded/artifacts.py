@@ -1,52 +1,49 @@
-"""What Prefect's UI shows of a run: names, tags, log lines, how far a stage is, and tables of what came out."""
+"""What Prefect's UI shows of a run: log lines, how far a stage is, and tables of what came out, all on its top run."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Any
 from uuid import UUID
 
 from prefect import get_run_logger
 from prefect.artifacts import (
-    acreate_link_artifact,
-    acreate_markdown_artifact,
-    acreate_progress_artifact,
-    acreate_table_artifact,
+    LinkArtifact,
+    MarkdownArtifact,
+    ProgressArtifact,
+    TableArtifact,
     aupdate_progress_artifact,
 )
-from prefect.runtime import flow_run
+from prefect.exceptions import ParameterTypeError, SignatureMismatchError
 
+from flows.recorded.names import artifact_key
 from tasks.config import Job
 from tasks.console import Tally
 from tasks.rules.errors import PipelineError
-from tasks.rules.identity import BASE_VINTAGE
 from tasks.run import StageReport
 from warehouse import WarehouseError
 
 _PROGRESS_EVERY_S = 5.0
-_NAMED = 3
-_MOST_TAGS = 12
 
 
-def run_name() -> str:
-    """The name of the flow run that begins: the flow, the night or vintage, the models."""
-    return f"{flow_run.flow_name} {about(flow_run.parameters['job'])}".strip()
+_top_run_id: ContextVar[str | None] = ContextVar("top_run_id", default=None)
 
 
-def about(job: Job) -> str:
-    """A job in a few words."""
-    labels = list(job.named_models or [model.label for model in job.settings.models])
-    more = f" +{len(labels) - _NAMED}" if len(labels) > _NAMED else ""
-    when = job.night or (job.vintage if job.vintage != BASE_VINTAGE else "")
-    return " ".join(part for part in (when, ", ".join(labels[:_NAMED]) + more) if part)
+@contextmanager
+def shown_on(run_id: str | None) -> Iterator[None]:
+    """Show what the block has to show on one flow run: the outermost, unless one was named before."""
+    token = _top_run_id.set(_top_run_id.get() or run_id)
+    try:
+        yield
+    finally:
+        _top_run_id.reset(token)
 
 
-def tags_of(job: Job) -> list[str]:
-    """What the runs of a job are found by: benchmark, night or vintage, splits, models."""
-    when = [job.night] if job.night else [job.vintage]
-    found = [job.settings.benchmark, *when, *job.settings.dataset.splits, *(m.label for m in job.settings.models)]
-    return list(dict.fromkeys(found))[:_MOST_TAGS]
+def _top_run() -> UUID | None:
+    run_id = _top_run_id.get()
+    return UUID(run_id) if run_id else None
 
 
 async def stage_recorded(job: Job, report: StageReport, line: str) -> None:
@@ -55,23 +52,28 @@ async def stage_recorded(job: Job, report: StageReport, line: str) -> None:
     log.info(line)
     for warning in report.warnings:
         log.warning(warning)
-    await acreate_markdown_artifact(
-        key=report.stage.replace("_", "-"),
+    await MarkdownArtifact(
+        key=artifact_key(job, report.stage),
         markdown="\n".join([line, *(f"- {warning}" for warning in report.warnings)]),
         description=f"{report.stage}, run {job.run_id}",
-    )
+        flow_run_id=_top_run(),
+    ).acreate()
 
 
 async def link_shown(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    await acreate_link_artifact(link, link_text="The report", key="report-link", description=f"Run {job.run_id}")
+    await LinkArtifact(
+        key=artifact_key(job, "report-link"), link=link, link_text="The report", description=f"Run {job.run_id}",
+        flow_run_id=_top_run(),
+    ).acreate()  # fmt: skip
 
 
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show in the UI how far the stage is, now and then, while the block runs."""
     total = sum(tally.total for tally in tallies)
-    artifact = await acreate_progress_artifact(0.0, description=f"{stage}: 0 of {total}")
+    first = ProgressArtifact(progress=0.0, description=f"{stage}: 0 of {total}", flow_run_id=_top_run())
+    artifact = (await first.acreate()).id
     watching = asyncio.create_task(_renewed(stage, artifact, tallies, total))
     try:
         yield
@@ -93,11 +95,17 @@ async def _renew(stage: str, artifact: UUID, tallies: Sequence[Tally], total: in
     await aupdate_progress_artifact(artifact, progress=100.0 * done / total, description=text)
 
 
-async def table_shown(key: str, description: str, rows: Iterable[dict[str, Any]]) -> None:
+async def table_shown(job: Job, what: str, description: str, rows: Iterable[dict[str, Any]]) -> None:
     """Show a table in the UI; without rows, nothing."""
     cells = [{name: "" if value is None else value for name, value in row.items()} for row in rows]
     if cells:
-        await acreate_table_artifact(key=key, table=cells, description=description)
+        await TableArtifact(
+            key=artifact_key(job, what), table=cells, description=description, flow_run_id=_top_run()
+        ).acreate()
+
+
+_SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)
+"""Errors whose message says all."""
 
 
 class OneLine(logging.Filter):
@@ -110,8 +118,8 @@ class OneLine(logging.Filter):
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        if isinstance(error, PipelineError | WarehouseError):
-            record.msg, record.args, record.exc_info, record.exc_text = str(error), (), None, None
+        if isinstance(error, _SAY_ALL):
+            record.msg, record.args, record.exc_info, record.exc_text = " ".join(str(error).split()), (), None, None
         return True
 
 

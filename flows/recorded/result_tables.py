@@ -26,9 +26,9 @@ async def results_shown(job: Job) -> None:
         quality = reader.rows(sql.read("questions/check/last_checks"), parameters)
     cost = await asyncio.to_thread(run_cost, job, job.run_id)
     rows = ({name: row[name] for name in _SHOWN} for row in leaderboard(job, Choice()).records[:_MOST_ROWS])
-    await table_shown("leaderboard", f"Leaderboard after run {job.run_id}", map(_rounded, rows))
-    await table_shown("quality", f"Data quality as of run {job.run_id}", quality)
-    await table_shown("cost", f"What the calls of run {job.run_id} cost", map(_rounded, cost))
+    await table_shown(job, "leaderboard", f"Leaderboard after run {job.run_id}", map(_rounded, rows))
+    await table_shown(job, "quality", f"Data quality as of run {job.run_id}", quality)
+    await table_shown(job, "cost", f"What the calls of run {job.run_id} cost", map(_rounded, cost))
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any, TypeVar, cast
 from prefect import Flow, State, Task, flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import StateType
+from prefect.runtime import flow_run
 
-from flows.recorded.artifacts import run_name
+from flows.recorded.artifacts import shown_on
+from flows.recorded.names import run_name
 from flows.run.cancellation import STOPPED, cancellable, is_watched
 from flows.run.errors import is_crash
 from flows.run.outcomes import BELOW_BAR, DONE, ENDINGS, INTERRUPTED, outcome_of
@@ -67,8 +69,9 @@ async def _state_after(job: Job, work: Callable[[], Awaitable[StageReport | list
     """Do the work of a flow, and give the state that it ends in."""
     is_part = is_watched()
     try:
-        async with cancellable():
-            found = await work()
+        with shown_on(flow_run.id):
+            async with cancellable():
+                found = await work()
     except asyncio.CancelledError:
         return state_of(INTERRUPTED, STOPPED)
     reports = found if isinstance(found, list) else [found]

@@ -1,7 +1,7 @@
 """The job of a run: the configuration, narrowed by what the command line asks for."""
 
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,8 +25,8 @@ def load_job(arguments: Arguments) -> Job:
     Raises:
         UsageError: the configuration is missing, broken or impossible, or names what it does not have.
     """
-    if arguments.night == BASE_VINTAGE:
-        raise UsageError(f"--night {BASE_VINTAGE}: is not a night but the base sampling; name a day")
+    if arguments.night is not None and not _is_date(arguments.night):
+        raise UsageError(f"--night {arguments.night}: is not a date; write 2026-11-22")
     file = config_file(arguments.config)
     document, where = read_document(file)
     document = _narrowed(of_benchmark(document, where, arguments.benchmark), arguments)
@@ -50,6 +50,13 @@ def load_job(arguments: Arguments) -> Job:
     )
     refuse_impossible(job, where)
     return with_revision(job)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:

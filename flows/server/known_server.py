@@ -13,14 +13,15 @@ def may_know_a_server() -> bool:
     return bool(os.environ.get(_NAME)) or _settings_may_name_one() or running_server() is not None
 
 
-def use_known_server() -> bool:
-    """Have Prefect talk to the server that is named or is running here, if there is one."""
-    if named_server():
-        return True
+def use_known_server() -> str | None:
+    """Have Prefect talk to the server that is named or is running here, if there is one, and give its address."""
+    if named := named_server():
+        return named
     server = running_server()
-    if server is not None:
-        server.use()
-    return server is not None
+    if server is None:
+        return None
+    server.use()
+    return server.url
 
 
 def running_server() -> OwnServer | None:

@@ -58,11 +58,11 @@ def begun(folder: Path, run_id: str, second: float = 1.0) -> dict[str, Any]:
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch, prefect_api: str) -> dict[str, list[dict[str, Any]]]:
     """The tables that Prefect's UI gets."""
-    from flows import result_tables  # imports Prefect, which has to find the tests' server
+    from flows.recorded import result_tables  # imports Prefect, which has to find the tests' server
 
     tables: dict[str, list[dict[str, Any]]] = {}
 
-    async def show(key: str, _title: str, rows: Any) -> None:
+    async def show(_job: Job, key: str, _title: str, rows: Any) -> None:
         tables[key] = list(rows)
 
     monkeypatch.setattr(result_tables, "table_shown", show)

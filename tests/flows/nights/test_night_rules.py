@@ -96,5 +96,5 @@ def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_pinned_sampling_is_no_night() -> None:
-    with pytest.raises(UsageError, match="--night base: is not a night but the base sampling"):
+    with pytest.raises(UsageError, match="--night base: is not a date"):
         load_job(Arguments(night="base"))

@@ -69,6 +69,11 @@ class Api:
     def resume(self, name: str) -> None:
         self.post(f"/deployments/{self.deployment(name)['id']}/resume_deployment")
 
+    def logs_of(self, run_id: str) -> list[str]:
+        """What a run has logged, warnings and errors."""
+        wanted = {"flow_run_id": {"any_": [run_id]}, "level": {"ge_": 30}}
+        return [each["message"] for each in self.post("/logs/filter", logs=wanted)]
+
     def run(self, run_id: str) -> Any:
         return self.get(f"/flow_runs/{run_id}")
 
@@ -160,6 +165,18 @@ def test_the_form_of_every_deployment_explains_each_of_its_parameters(api: Api) 
     assert {"models", "judges", "trials", "splits", "tasks", "night"} <= set(
         api.deployment("backfill")["parameter_openapi_schema"]["properties"]
     )
+
+
+def test_parameters_that_cannot_be_are_refused_before_a_run_begins_and_unknown_ones_in_one_line(api: Api) -> None:
+    for wrong in ({"night": "not a date"}, {"stop_at": "soon"}, {"max_usd": -1}):
+        with pytest.raises(httpx.HTTPStatusError, match="409"):
+            api.trigger("nightly", **wrong)
+    misspelt, impossible = api.trigger("nightly", nigth="2026-11-22"), api.trigger("nightly", night="2026-13-40")
+    assert api.ended(misspelt)["state_type"] in {"CRASHED", "FAILED"}
+    (said,) = api.logs_of(misspelt)
+    assert "'nigth'" in said
+    assert "\n" not in said
+    assert api.ended(impossible)["state"]["message"].endswith("night 2026-13-40: is not a date; write 2026-11-22")
 
 
 def test_deployments_store_absolute_paths_so_that_their_runs_find_them_from_any_folder(
@@ -277,7 +294,7 @@ def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_n
         again = served.api.deployment("nightly")
         assert (again["parameters"], again["updated"]) == (first["parameters"], first["updated"])
         told = len(world.told.calls)
-        run_id = under_way(served.api, world, "nightly-other", night="stopped")
+        run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
         assert served.api.ended(run_id, 60)["state_type"] == "CANCELLED"
     runs = world.command.json("sql", "select outcome from runs", "--warehouse", "other")

@@ -1,0 +1,124 @@
+"""What commands cost, in seconds of CPU and of the clock, beside `python -c "import prefect"` of the same run.
+
+A scripted provider answers at once. *First call* is the moment at which it got the first request of a run.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.benchmarks.bench import table
+from tests.faults.server import FaultServer
+from tests.flows.prefect_server import serving_prefect
+
+PRBENCH = Path(sys.executable).with_name("prbench")
+BASELINE = "import prefect"
+LIBRARIES = (BASELINE, "import litellm", "import great_expectations", "import flows.stages")
+LOOKING = ("--help", "judge --help", "leaderboard", "status", "sql --describe")
+STAGES = ("ingest", "assemble", "sample", "judge", "aggregate", "select-hard", "check")
+
+
+@dataclass
+class Cost:
+    """Seconds of CPU and of the clock, and those after which the first request arrived; None without one."""
+
+    cpu_s: float
+    wall_s: float
+    first_call_s: float | None = None
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """Of somebody who has configured no Prefect server."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return own | {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
+
+
+def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | None = None, **more: str) -> Cost:
+    """Run a command to its end, and measure it with all that it starts."""
+    n_before = len(server.book) if server else 0
+    before, began_s = os.times(), time.monotonic()
+    first: list[float] = []
+    with subprocess.Popen(
+        command, cwd=folder, env=environment(folder, **more), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        ended = threading.Event()
+
+        def watch() -> None:
+            while server and not first and not ended.wait(0.01):
+                if len(server.book) > n_before:
+                    first.append(time.monotonic() - began_s)
+
+        watching = threading.Thread(target=watch, daemon=True)
+        watching.start()
+        _, said = process.communicate()
+        ended.set()
+        watching.join()
+    wall_s, after = time.monotonic() - began_s, os.times()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: exit {process.returncode}\n{said.decode()}")
+    cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
+    return Cost(cpu_s, wall_s, first[0] if first else None)
+
+
+def configured(folder: Path, server: FaultServer, *labels: str) -> None:
+    """Configure models on the shipped sample, and a judge."""
+    model: dict[str, Any] = {"name": "hosted_vllm/candidate", "api_base": server.api_base}
+    settings = {
+        "dataset": {"source": "sample"}, "judges": [{**model, "label": "judge"}],
+        "models": [{**model, "label": label} for label in labels],
+    }  # fmt: skip
+    (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+
+
+def measured(folder: Path) -> dict[str, Cost]:
+    """Every command in its situations, by name."""
+    found = {name: cost_of([sys.executable, "-c", name], folder) for name in LIBRARIES}
+    with FaultServer() as server:
+        configured(folder, server, "a")
+        found["run, new folder"] = cost_of([PRBENCH, "run"], folder, server)
+        found["run, finished"] = cost_of([PRBENCH, "run"], folder, server)
+        for command in (*LOOKING, *(f"{stage}, finished" for stage in STAGES)):
+            found[command] = cost_of([PRBENCH, *command.removesuffix(", finished").split()], folder, server)
+        configured(folder, server, "a", "b")
+        found["run, another model"] = cost_of([PRBENCH, "run"], folder, server)
+        found |= _recorded(folder, server)
+    return found
+
+
+def _recorded(folder: Path, server: FaultServer) -> dict[str, Cost]:
+    home, shared = folder / "server", folder / "shared"
+    home.mkdir()
+    shared.mkdir()
+    with serving_prefect(home, shared) as prefect:
+        named: Mapping[str, str] = {"PREFECT_API_URL": prefect.url, "PREFECT_API_AUTH_STRING": prefect.secret}
+        found = {"run, finished, with a server": cost_of([PRBENCH, "run"], folder, server, **named)}
+        configured(folder, server, "a", "b", "c")
+        found["run, another model, with a server"] = cost_of([PRBENCH, "run"], folder, server, **named)
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_commands", description=__doc__).parse_args()
+    with tempfile.TemporaryDirectory(prefix="speed-") as name:
+        found = measured(Path(name))
+    rows = [
+        (what, f"{cost.cpu_s:.2f}", f"{cost.cpu_s / found[BASELINE].cpu_s:.2f}", f"{cost.wall_s:.2f}",
+         "" if cost.first_call_s is None else f"{cost.first_call_s:.2f}")
+        for what, cost in found.items()
+    ]  # fmt: skip
+    print(table(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows))
+
+
+if __name__ == "__main__":
+    main()
