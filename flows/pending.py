@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from flows.report_basis import is_up_to_date
 from tasks.aggregate import has_stale_figures
 from tasks.assemble import turns_to_assemble
 from tasks.config import Job
@@ -61,6 +62,10 @@ def _has_figures(job: Job, _: bool) -> bool:
         return has_stale_figures(reader)
 
 
+def _has_no_report(job: Job, _: bool) -> bool:
+    return job.settings.report.enabled and not is_up_to_date(job)
+
+
 def _has_no_selection(job: Job, _: bool) -> bool:
     with Warehouse(job.warehouse).reader() as reader:
         return not reader.value(
@@ -70,7 +75,7 @@ def _has_no_selection(job: Job, _: bool) -> bool:
 
 
 Question = Callable[[Job, bool], bool]
-_RUN: tuple[Question, ...] = (_has_turns, _has_samples, _has_rewordings, _has_verdicts, _has_figures)
+_RUN: tuple[Question, ...] = (_has_turns, _has_samples, _has_rewordings, _has_verdicts, _has_figures, _has_no_report)
 _QUESTIONS: dict[str, tuple[Question, ...]] = {
     "ingest": (_has_turns,),
     "assemble": (_has_turns,),

@@ -167,14 +167,14 @@ def test_runs_have_the_state_of_their_exit_code(command: Command, prefect_api: s
         assert state(prefect_api, "evaluate") == ("COMPLETED", "Stopped at the budget")
         command("run", *where, code=3)
         assert state(prefect_api, "evaluate") == ("COMPLETED", "Below the bar")
-        command("judge", *where, code=3)
+        command("judge", *where, "--retry-failed", code=3)
         assert state(prefect_api, "judge-missing") == ("COMPLETED", "Below the bar")
         assert "the bar is 99.0%" in latest(prefect_api, "judge-missing")["state"]["message"]
 
         from flows import deployments
 
         config, warehouse = (str(command.folder / name) for name in ("prbench.yaml", "data"))
-        deployments.backfill(config, warehouse)
+        deployments.backfill(config, warehouse, retry_failed=True)
         assert state(prefect_api, "backfill") == ("COMPLETED", "Below the bar")
         assert state(prefect_api, "prbench-backfill") == ("COMPLETED", "Below the bar")
         has_healed = True
