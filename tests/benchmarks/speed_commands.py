@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -72,10 +71,10 @@ def cost_of(command: Sequence[str | Path], folder: Path, server: FaultServer | N
 
 def configured(folder: Path, server: FaultServer, *labels: str) -> None:
     """Configure models on the shipped sample, and a judge."""
-    model: dict[str, Any] = {"name": "hosted_vllm/candidate", "api_base": server.api_base}
+    base = {"api_base": server.api_base}
     settings = {
-        "dataset": {"source": "sample"}, "judges": [{**model, "label": "judge"}],
-        "models": [{**model, "label": label} for label in labels],
+        "dataset": {"source": "sample"}, "judges": [{**base, "name": "hosted_vllm/judge", "label": "judge"}],
+        "models": [{**base, "name": f"hosted_vllm/{label}", "label": label} for label in labels],
     }  # fmt: skip
     (folder / "prbench.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
 
