@@ -68,6 +68,8 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     Raises:
         UsageError: there is no such benchmark, or the document has no data set of it.
     """
+    if wanted is not None:
+        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
     common = {key: value for key, value in document.items() if key != _OWN}
     own = _own_settings(document, common, where)
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
@@ -80,8 +82,6 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
             f"{_OWN}.{wanted}.dataset, or in a configuration of its own"
         )
     chosen = wanted or configured
-    if wanted is not None:
-        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
     named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
     return {**common, **own.get(chosen, {}), **named}
 

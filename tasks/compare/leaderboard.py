@@ -34,12 +34,11 @@ class Choice:
     selection: str | None = None
 
 
-def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
+def leaderboard(job: Job, choice: Choice) -> Table:
     """The chosen leaderboard on the job's data-set revision.
 
     Raises:
-        UsageError: the benchmark has no such score or breakdown, the warehouse no such selection; with `must_know`, a
-            label asked for has no row at all.
+        UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     _refuse_other_benchmarks(benchmark, choice)
@@ -53,15 +52,11 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:
             score = _score(benchmark, choice, is_of_criteria=False)
-            found = _on_selection(reader, choice.selection, given | {"score": score}, data_set)
-        elif choice.is_severity:
+            return _on_selection(reader, choice.selection, given | {"score": score}, data_set)
+        if choice.is_severity:
             parameters = {**given, **data_set, "is_hard": choice.is_hard}
-            found = Table(*reader.table(sql.read("questions/compare/severity"), parameters))
-        else:
-            found = _ranked(reader, benchmark, choice, given | data_set)
-        if must_know and not found.rows:
-            _refuse_unknown(reader, given, data_set)
-        return found
+            return Table(*reader.table(sql.read("questions/compare/severity"), parameters))
+        return _ranked(reader, benchmark, choice, given | data_set)
 
 
 def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
@@ -116,19 +111,3 @@ def _on_selection(reader: Reader, selection: str, given: Mapping[str, Any], data
     records = scores_on(reader, {**given, "selections": chosen}, data_set["bar"])
     named = [record | {"score_name": given["score"], "selections": chosen} for record in records]
     return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
-
-
-def _refuse_unknown(reader: Reader, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> None:
-    """Tell a label that the data set's leaderboards do not know from one that has no row yet."""
-    vintages = [given["vintage"]] if given["vintage"] not in {None, EVERY} else []
-    of_data_set = "from leaderboard where benchmark = ? and dataset_revision = ?"
-    for column, labels in {
-        "split": given["splits"], "model": given["models"], "judge": given["judges"], "vintage": vintages
-    }.items():  # fmt: skip
-        rows = reader.rows(
-            f"select distinct {column} {of_data_set} order by all", [data_set["benchmark"], data_set["revision"]]
-        )
-        known = [row[column] for row in rows]
-        unknown = [label for label in labels if label not in known]
-        if unknown and known:
-            raise UsageError(f"--{column} {unknown[0]}: not on the leaderboard; known: {', '.join(known)}")

@@ -26,6 +26,7 @@ from tasks.run.run_context import (
     used_by,
 )
 from tasks.run.stage_report import StageReport
+from tasks.run.stored_data import on_stored_data, stored_in_words
 
 __all__ = [
     "LEDGER",
@@ -47,10 +48,12 @@ __all__ = [
     "missing_criteria",
     "missing_responses",
     "missing_verdicts",
+    "on_stored_data",
     "open_run_context",
     "refuse_uninstalled",
     "refuse_unready",
     "run_context_of",
+    "stored_in_words",
     "target_of",
     "template_of",
     "unworded_criteria",

@@ -4,7 +4,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
-from flows.cli.common.output import show_json
+from flows.cli.common.output import show_json, show_nothing
 from flows.cli.compare.figures import repetition, show_figures
 from flows.cli.compare.questions import answer
 
@@ -40,12 +40,13 @@ def criteria(context: Context, which: str, n_rows: int) -> int:
     """Find criteria worth a second look."""
     given = context.arguments
     parameters = {"which": which, "n_rows": n_rows, "judges": list(given.judges), "vintage": given.vintage}
-    records = answer(context, "criteria", parameters)
+    job = context.stored_job()
+    records = answer(job, "criteria", parameters)
     if context.as_json:
         show_json(records)
         return 0
     if not records:
-        click.echo(f"{_KINDS[which]}: none")
+        show_nothing(job, f"{_KINDS[which]}: none.")
         return 0
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
     show_figures(_KINDS[which], records, {

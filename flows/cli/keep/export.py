@@ -71,4 +71,4 @@ def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> in
     """
     from tasks.exports import export_labelling as written
 
-    return report_done(context, written(context.job, file, n_rows=n_rows, seed=seed))
+    return report_done(context, written(context.stored_job(checked=("split", "model")), file, n_rows=n_rows, seed=seed))

@@ -189,7 +189,7 @@ def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
         (["--score", "score", "--risk"], "prbench: --score and --risk cannot be combined"),
         (["--score", "nope"], "--score nope: no such score; prbench has score, min_normalized"),
         (["--selection", "nope"], "--selection nope: is no selection of this data set; there are s"),
-        (["--model", "nope"], "--model nope: not on the leaderboard; known: ada, bell, curie, dirac"),
+        (["--model", "nope"], "--model nope: not found; known: ada, bell, curie, dirac"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(asked: Asked, arguments: list[str], said: str) -> None:

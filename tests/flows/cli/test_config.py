@@ -321,4 +321,4 @@ def test_status_without_models_is_a_sentence_and_no_empty_table(
     Warehouse(job.warehouse).publish()
 
     assert main(["status"]) == 0
-    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported.\nWarehouse: ")
+    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported. ")
