@@ -14,6 +14,8 @@ from warehouse import Reader, Warehouse
 
 EVERY = "all"
 """Asks for the rows of all vintages."""
+OFFICIAL_HARD = "official hard"
+"""The label, in the breakdown `subset`, of all tasks of a split that is hard by the data set's own choice."""
 _OF_RUBRICS = {"category", "severity"}
 """Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
 
@@ -78,7 +80,15 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     at = columns.index("label")
     if choice.by is None:
         return Table(columns[:at] + columns[at + 1 :], [row[:at] + row[at + 1 :] for row in rows])
+    if choice.by == "subset":
+        rows = [_of_hard_split(benchmark, row, columns.index("split"), at) for row in rows]
     return Table([*columns[:at], choice.by, *columns[at + 1 :]], rows)
+
+
+def _of_hard_split(benchmark: Benchmark, row: tuple[Any, ...], split_at: int, label_at: int) -> tuple[Any, ...]:
+    """A row whose label does not call the whole of a hard split the full set."""
+    is_whole = row[split_at] in benchmark.hard_splits.values() and row[label_at] == "full"
+    return (*row[:label_at], OFFICIAL_HARD, *row[label_at + 1 :]) if is_whole else row
 
 
 def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:

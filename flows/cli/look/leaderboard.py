@@ -92,10 +92,10 @@ def _show(job: "Job", table: "Table") -> None:
     if not table.rows:
         show_nothing(job, "No model has a verdict in this selection yet.")
         return
-    from flows.cli.look.leaderboard_columns import for_people
+    from flows.cli.look.leaderboard_columns import for_people, groups_of
     from flows.cli.look.leaderboard_notes import notes_on
 
     columns, rows, n_least = for_people(table)
-    show_table(columns, rows, n_least=n_least)
+    show_table(columns, rows, n_least=n_least, groups=groups_of(table))
     for line in notes_on(job, table.records):
         click.echo(line)
