@@ -53,8 +53,8 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
     show_figures(_KINDS[which], _by_criterion(records), {
         "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", "met": "met_share",
-        "responses": "n_responses", "models": "n_models", "correlation": "rest_correlation", "upper limit": "rest_correlation_high",
-        "disagreement": "disagreement", **judging, "title": "title",
+        "responses": "n_responses", "models": "n_models", "correlation": "rest_correlation",
+        "upper limit": "rest_correlation_high", "disagreement": "disagreement", **judging, "title": "title",
     })  # fmt: skip
     if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
         click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")

@@ -99,11 +99,7 @@ def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: 
     one that fails does not stop the others.
     """
     if dry_run:
-        from flows.execution import refuse_unknown_models
-
-        job = context.job
-        refuse_unknown_models(job)
-        return show_plan(context, job)
+        return show_plan(context, context.job)
     execution = run_flow(context, "backfill", retry_failed=retry_failed, replace_lost=replace_lost)
     if not context.as_json and not execution.was_interrupted:
         show_leaderboard(context, execution.job)
