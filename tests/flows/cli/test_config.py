@@ -322,3 +322,15 @@ def test_status_without_models_is_a_sentence_and_no_empty_table(
 
     assert main(["status"]) == 0
     assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported. ")
+
+
+def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.cli.run.pipeline import _next
+
+    monkeypatch.chdir(tmp_path)
+    assert "cp prbench.example.yaml prbench.yaml" in _next(Arguments())
+    (tmp_path / "prbench.yaml").touch()
+    assert "cp prbench.example.yaml" not in _next(Arguments())
+    assert "cp prbench.example.yaml" not in _next(Arguments(config=Path("another.yaml")))
