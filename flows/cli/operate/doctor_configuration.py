@@ -33,6 +33,18 @@ def check_configuration(job: Job) -> Iterator[Finding]:
         yield Finding("configuration", False, str(error))
 
 
+def check_data_set(job: Job) -> Iterator[Finding]:
+    """Whether the data set's files are there; a commit of the hub is not asked for."""
+    dataset = job.settings.dataset
+    try:
+        data = job.data
+    except PipelineError as error:
+        yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
+        return
+    splits = f"splits {', '.join(data.splits)}"
+    yield Finding("data set", True, f"{data.name} ({dataset.source}), revision {data.revision[:12]}, {splits}")
+
+
 def _count(endpoints: Sequence[Endpoint], what: str) -> str:
     return f"{len(endpoints)} {what}{'' if len(endpoints) == 1 else 's'}"
 
@@ -46,6 +58,12 @@ def check_models(job: Job) -> Iterator[Finding]:
         *(("judge", judge) for judge in settings.judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
     ]
+    for name, listed, outcome in (
+        ("models", settings.models, "nothing is sampled; imported responses are judged"),
+        ("judges", settings.judges, "nothing is judged; imported verdicts count"),
+    ):
+        if not listed:
+            yield Finding(name, True, f"none is configured, so {outcome}")
     yield from _literal_headers(endpoint for _, endpoint in used_as)
     for role, endpoint in used_as:
         if (endpoint.name, endpoint.api_base) not in seen:
