@@ -3,7 +3,7 @@
 import yaml
 
 _IN_WORDS = (
-    ("mapping values are not allowed here", "a `:` where no key can be; check the indentation, and quote texts with `:`"),
+    ("mapping values are not allowed here", "a `:` where no key can be; check indentation, and quote texts with `:`"),
     ("could not find expected ':'", "a key without `:`, or a text over several lines that is not indented"),
     ("that cannot start any token", "a character that no value can begin with (a tab, `@`, `%` or a backtick); indent "
      "with spaces, and quote such texts"),

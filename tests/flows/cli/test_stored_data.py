@@ -1,6 +1,7 @@
 """Commands that only read, asked from a folder whose configuration is about other data, or with unknown names."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,12 @@ def test_an_empty_leaderboard_says_what_was_looked_for_and_what_is_there(
     said = capsys.readouterr().out
     assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in said
     assert "another-revi (finance: 4 tasks, 1 responses, 2 verdicts)" in said
+
+
+def test_the_first_example_of_sql_fits_a_terminal(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "--help"]) == 0
+    (example, *_) = re.findall(r"prbench sql '(.*)'", capsys.readouterr().out)
+    assert main(["sql", example, "--warehouse", str(world / "data")]) == 0
+    shown = capsys.readouterr().out
+    assert "a-model" in shown
+    assert max(len(line) for line in shown.splitlines()) <= 80
