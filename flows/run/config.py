@@ -69,13 +69,15 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
 def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
     """Refuse to give a file's only split another name: `--split` chooses, and does not name."""
     dataset = document.get("dataset")
-    source = dataset.get("source") if isinstance(dataset, dict) else None
-    if not splits or not isinstance(source, str) or source in {"hub", "sample"}:
+    if not splits or not isinstance(dataset, dict):
+        return
+    source = dataset.get("source")
+    if not isinstance(source, str) or source in {"hub", "sample"}:
         return
     path = from_home(source, "dataset.source")
     known = dataset.get("splits") or [path.stem]
     if path.is_file() and isinstance(known, list) and set(splits) - set(known):
-        raise UsageError(f"--split {min(set(splits) - set(known))}: {source} has the split {known[0]}")
+        raise UsageError(f"--split {min(set(splits) - set(known))}: not found; known: {', '.join(map(str, known))}")
 
 
 def _of_command(settings: Settings, arguments: Arguments, file: Path | None) -> Settings:

@@ -75,7 +75,7 @@ def refuse_impossible(job: Job, where: str) -> None:
         benchmark = load_benchmark(job.settings.benchmark)
     except UsageError as error:
         raise ConfigurationError(where, [str(error)]) from error
-    looks = [
+    looks: list[Callable[[], object]] = [
         lambda: policies_of(job, expectations_of(benchmark)),
         *(partial(template_of, judge, benchmark) for judge in job.settings.judges),
         lambda: _refuse_unknown_fields(job, benchmark),

@@ -11,7 +11,7 @@ from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
     from tasks.config import Job
-    from tasks.plan.estimate import Planned
+    from tasks.plan import Planned
 
 _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
 
