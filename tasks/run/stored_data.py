@@ -1,6 +1,7 @@
 """What a command that only reads is about: the configured revision, or else the only one that is stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import sql
@@ -9,6 +10,7 @@ from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse
 
+_MOST_NAMED = 10
 _SHOWN = 12
 """So much of a revision tells it from others."""
 
@@ -115,5 +117,13 @@ def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]
     for option, names in named.items():
         unknown = [name for name in names if name not in known.get(option, ())]
         if unknown:
-            there = ", ".join(sorted(set(known.get(option, ())))) or "none"
-            raise UsageError(f"--{option} {unknown[0]}: not found; known: {there}")
+            raise UsageError(f"--{option} {unknown[0]}: not found; {_near(unknown[0], known.get(option, ()))}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """A hint for an unknown name: the nearest known ones, else some of all."""
+    listed = sorted(set(known))
+    if near := get_close_matches(name, listed):
+        return f"did you mean {' or '.join(near)}?"
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return f"known: {', '.join(listed[:_MOST_NAMED]) or 'none'}{more}"

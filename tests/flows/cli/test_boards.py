@@ -308,26 +308,6 @@ def test_a_line_separates_what_is_ranked_under_different_judges(asked: Asked) ->
     assert not any(line.startswith("├") for line in under_one)
 
 
-def test_the_whole_of_a_hard_split_is_not_called_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "finance_hard.jsonl").write_text("{}\n", encoding="utf-8")
-    (tmp_path / "prbench.yaml").write_text(
-        yaml.safe_dump({"dataset": {"source": str(tmp_path / "finance_hard.jsonl")}})
-    )
-    job = job_on(tmp_path / "finance_hard.jsonl", tmp_path / "data")
-    rows = small_world(seed=7) | {"hard_subset": []}
-    for table_name, of_table in rows.items():
-        renewed = {"dataset_revision": job.data.revision, "split": "finance_hard"}
-        known = [each | {name: new for name, new in renewed.items() if name in each} for each in of_table]
-        Warehouse(job.warehouse).write(table_name, known)
-    aggregate(job)
-    asked = Asked(tmp_path, capsys)
-
-    assert {row["subset"] for row in asked.json("leaderboard", "--by", "subset")} == {"official hard"}
-    shown = asked("leaderboard", "--by", "subset")
-    assert "official hard: all tasks of a split that the data set itself calls hard" in shown
-    assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown
-
-
 def test_notes_name_a_few_models_and_count_the_others() -> None:
     from flows.cli.look.leaderboard_notes import notes_on
 

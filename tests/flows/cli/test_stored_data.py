@@ -23,7 +23,7 @@ def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
         response(task, "a-model", model_config_hash=IMPORTED) | {"source": "imported"} for task in TASKS[:n_answered]
     ]
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
-    rows = admitted(TASKS, n_criteria=2) | {
+    rows = admitted(TASKS, "finance_hard", n_criteria=2) | {
         "criteria": [each for rubric in rubrics.values() for each in rubric],
         "responses": answers,
         "verdicts": [verdict(given, each, 1.0, **imported) for given in answers for each in rubrics[given["task_id"]]],
@@ -37,9 +37,9 @@ def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with one revision, and the configuration that is about it."""
     folder: Path = tmp_path_factory.mktemp("world")
-    (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
-    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
-    job = job_on(folder / "finance.jsonl", folder / "data")
+    (folder / "finance_hard.jsonl").write_text("{}\n", encoding="utf-8")
+    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance_hard.jsonl")}}))
+    job = job_on(folder / "finance_hard.jsonl", folder / "data")
     fill(folder, job.data.revision)
     aggregate(job)
     return folder
@@ -72,22 +72,33 @@ def test_the_only_stored_revision_is_read_wherever_the_command_is_given_and_this
     assert from_elsewhere.out == as_configured.out
     assert "a-model" in as_configured.out or command[0] in {"judges", "criteria", "lengths", "export"}
     assert from_elsewhere.err.count("showing the only revision of prbench there") == 1
-    assert "(finance: 4 tasks, 1 responses, 2 verdicts)" in from_elsewhere.err
+    assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in from_elsewhere.err
     assert as_configured.err == ""
 
 
-def test_of_several_revisions_none_is_guessed_and_all_are_named(
+def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
     tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for revision in ("revision-one", "revision-two"):
-        fill(tmp_path, revision)
+    data = tmp_path / "finance_hard.jsonl"
+    data.write_text("{}\n", encoding="utf-8")
+    revision = job_on(data, tmp_path / "data").data.revision
+    fill(tmp_path, revision, n_answered=0)
+    fill(tmp_path, "another-revision")
     Warehouse(tmp_path / "data").publish()
+    where = ["--warehouse", str(tmp_path / "data")]
 
-    assert main(["leaderboard", "--warehouse", str(tmp_path / "data")]) == 2
+    assert main(["leaderboard", *where]) == 2
     said = capsys.readouterr().err
-    assert all(f"prbench {name} (finance: 4 tasks, " in said for name in ("revision-one", "revision-two"))
-    assert main(["leaderboard", "--benchmark", "researchrubrics", "--warehouse", str(tmp_path / "data")]) == 2
-    assert "has nothing of researchrubrics; it has prbench revision-" in capsys.readouterr().err
+    assert f"prbench {revision[:12]} (finance_hard: 4 tasks, 0 responses, 0 verdicts)" in said
+    assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
+    assert main(["leaderboard", "--benchmark", "researchrubrics", *where]) == 2
+    assert "has nothing of researchrubrics; it has prbench another-revi" in capsys.readouterr().err
+
+    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+    assert main(["leaderboard", *where]) == 0
+    said = capsys.readouterr().out
+    assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in said
+    assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
 
 
 REFUSED = [
@@ -106,7 +117,7 @@ def test_a_name_that_nothing_has_is_refused_with_those_that_are_known(
 ) -> None:
     where = ["--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml")]
     assert main([*command, f"--{option}", "nope", *where]) == 2
-    known = {"split": "finance", "model": "a-model", "judge": "reader", "vintage": "base"}[option]
+    known = {"split": "finance_hard", "model": "a-model", "judge": "reader", "vintage": "base"}[option]
     assert capsys.readouterr().err == f"prbench: --{option} nope: not found; known: {known}\n"
 
 
@@ -122,20 +133,15 @@ def test_status_and_leaderboard_mean_the_same_by_coverage(world: Path, capsys: p
     assert (cells["(responses)"]["wanted"], cells["(responses)"]["share"]) == (4, 0.25)
 
 
-def test_an_empty_leaderboard_says_what_was_looked_for_and_what_is_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "finance.jsonl").write_text("{}\n", encoding="utf-8")
-    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(tmp_path / "finance.jsonl")}}))
-    revision = job_on(tmp_path / "finance.jsonl", tmp_path / "data").data.revision
-    fill(tmp_path, revision, n_answered=0)
-    fill(tmp_path, "another-revision")
-    Warehouse(tmp_path / "data").publish()
-
-    assert main(["leaderboard", "--warehouse", str(tmp_path / "data"), "--config", str(tmp_path / "prbench.yaml")]) == 0
-    said = capsys.readouterr().out
-    assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in said
-    assert "another-revi (finance: 4 tasks, 1 responses, 2 verdicts)" in said
+def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_subset = ["leaderboard", "--by", "subset", "--warehouse", str(world / "data")]
+    where = ["--config", str(world / "prbench.yaml")]
+    assert main([*by_subset, *where, "--json"]) == 0
+    assert {row["subset"] for row in json.loads(capsys.readouterr().out)} == {"official hard"}
+    assert main([*by_subset, *where]) == 0
+    shown = capsys.readouterr().out
+    assert "official hard: all tasks of a split that the data set itself calls hard" in shown
+    assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown
 
 
 def test_the_first_example_of_sql_fits_a_terminal(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
