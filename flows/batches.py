@@ -45,7 +45,7 @@ async def run_batches(
         report.notes.append(f"{report.rows} {what} made")
         report.adopt(await asyncio.to_thread(check, job, (stage,)))
     elif report.skipped == 0:
-        report.notes.append(f"all {what} are present, no model call made")
+        report.notes.append(f"nothing to {stage}, no model call made")
     if report.skipped:
         report.notes.append(f"{report.skipped} {what} not called for")
     report.seconds = time.monotonic() - started_s

@@ -121,13 +121,14 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
     configured = {judge.label for judge in job.settings.judges}
     for covered in coverage(job):
         is_asked = covered.judge in configured if covered.judge else stage != "judge"
-        if is_asked and covered.share < job.settings.coverage.min and (stage != "sample" or not covered.judge):
+        if is_asked and covered.due_share < job.settings.coverage.min and (stage != "sample" or not covered.judge):
             by = f"verdicts of {covered.judge} on" if covered.judge else "responses of"
             causes = ", ".join(f"{count} {status}" for status, count in sorted(covered.failures.items()))
             report.is_below_bar = True
             report.warnings.append(
-                f"{by} {covered.model_name}, trial {covered.trial}: {covered.done} of {covered.wanted} are done "
-                f"({covered.share:.1%}, the bar is {job.settings.coverage.min:.1%}); {causes or 'the rest is missing'}"
+                f"{by} {covered.model_name}, trial {covered.trial}: {covered.done} of {covered.due} are done "
+                f"({covered.due_share:.1%}, the bar is {job.settings.coverage.min:.1%}); "
+                f"{causes or 'the rest is missing'}"
             )
     if not job.is_quiet:
         for warning in report.warnings:

@@ -29,7 +29,9 @@ def load_job(arguments: Arguments) -> Job:
         raise UsageError(f"--night {arguments.night}: is not a date; write 2026-11-22")
     file = config_file(arguments.config)
     document, where = read_document(file)
-    document = _narrowed(of_benchmark(document, where, arguments.benchmark), arguments)
+    document = of_benchmark(document, where, arguments.benchmark)
+    _refuse_other_split(document, arguments.splits)
+    document = _narrowed(document, arguments)
     settings = _of_command(settings_from(document, where), arguments, file)
     warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
     now = datetime.now(UTC)
@@ -69,6 +71,20 @@ def _narrowed(document: dict[str, Any], arguments: Arguments) -> dict[str, Any]:
     parts = {key: {**(document.get(key) or {}), **values} for key, values in given.items() if values}
     trials = {} if arguments.trials is None else {"trials": arguments.trials}
     return {**document, **parts, **trials}
+
+
+def _refuse_other_split(document: dict[str, Any], splits: tuple[str, ...]) -> None:
+    """Refuse to give a file's only split another name: `--split` chooses, and does not name."""
+    dataset = document.get("dataset")
+    if not splits or not isinstance(dataset, dict):
+        return
+    source = dataset.get("source")
+    if not isinstance(source, str) or source in {"hub", "sample"}:
+        return
+    path = from_home(source, "dataset.source")
+    known = dataset.get("splits") or [path.stem]
+    if path.is_file() and isinstance(known, list) and set(splits) - set(known):
+        raise UsageError(f"--split {min(set(splits) - set(known))}: not found; known: {', '.join(map(str, known))}")
 
 
 def _of_command(settings: Settings, arguments: Arguments, file: Path | None) -> Settings:

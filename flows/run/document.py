@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from flows.run.validation import settings_from
+from flows.run.validation import ConfigurationError, settings_from
+from flows.run.yaml_problems import yaml_problem
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config import Settings
 from tasks.rules.errors import UsageError
@@ -42,8 +43,10 @@ def read_document(path: Path | None) -> tuple[dict[str, Any], str]:
         raise UsageError(
             f"{path}: is nested too deeply, or too large, to be settings; see prbench.example.yaml"
         ) from error
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path}: not valid YAML: {yaml_problem(error)}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as text ({getattr(error, 'strerror', None) or error})") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path}: holds no settings; see prbench.example.yaml")
     return document, str(path or "the embedded default")
@@ -54,9 +57,10 @@ class _UniqueKeys(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        twice = [key for key in keys if keys.count(key) > 1]
-        if twice:
-            raise yaml.YAMLError(f"key {twice[0]!r} appears twice{node.start_mark}")
+        for place, key in enumerate(keys):
+            if key in keys[:place]:
+                mark = node.value[place][0].start_mark
+                raise yaml.MarkedYAMLError(problem=f"key {key!r} appears twice", problem_mark=mark)
         return super().construct_mapping(node, deep)
 
 
@@ -68,6 +72,8 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     Raises:
         UsageError: there is no such benchmark, or the document has no data set of it.
     """
+    if wanted is not None:
+        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
     common = {key: value for key, value in document.items() if key != _OWN}
     own = _own_settings(document, common, where)
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
@@ -80,8 +86,6 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
             f"{_OWN}.{wanted}.dataset, or in a configuration of its own"
         )
     chosen = wanted or configured
-    if wanted is not None:
-        load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
     named = {} if wanted is None and chosen not in own else {"benchmark": chosen}
     return {**common, **own.get(chosen, {}), **named}
 
@@ -92,10 +96,25 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     if not isinstance(own, dict) or not all(isinstance(settings, dict) for settings in own.values()):
         raise UsageError(f"{where}: {_OWN}: must map each benchmark to its settings; see prbench.example.yaml")
     known = benchmark_names() if own else []
+    problems: list[str] = []
     for name, settings in own.items():
         if name not in known:
-            raise UsageError(f"{where}: {_OWN}.{name}: there is no such benchmark; known: {', '.join(known)}")
-        if "benchmark" in settings:
-            raise UsageError(f"{where}: {_OWN}.{name}.benchmark: there is no such key")
-        settings_from({**common, **settings}, f"{where}: {_OWN}.{name}")
+            problems.append(f"{_OWN}.{name}: there is no such benchmark; known: {', '.join(known)}")
+        elif "benchmark" in settings:
+            problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
+        else:
+            # A mistake in what all have is told with the benchmark that is chosen.
+            problems += [f"{_OWN}.{name}: {problem}" for problem in _problems_of({**common, **settings}, common)]
+    if problems:
+        raise ConfigurationError(where, [*_problems_of(common, {}), *problems])
     return own
+
+
+def _problems_of(document: dict[str, Any], common: dict[str, Any]) -> list[str]:
+    """The problems of settings, without those that what all benchmarks have has already."""
+    try:
+        settings_from(document, "")
+    except ConfigurationError as error:
+        known = _problems_of(common, {}) if common else []
+        return [problem for problem in error.problems if problem not in known]
+    return []

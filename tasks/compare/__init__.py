@@ -7,7 +7,7 @@ criteria that flipped (`flips.py`).
 
 from tasks.compare.differences import ALPHA, Answer, Difference, compare, short
 from tasks.compare.flips import Flip, Flips, flips_of, with_explanations
-from tasks.compare.leaderboard import EVERY, Choice, leaderboard
+from tasks.compare.leaderboard import EVERY, OFFICIAL_HARD, Choice, leaderboard
 from tasks.compare.model_run import KINDS, Kind, ModelRun, Pair, Question, Side
 from tasks.compare.people import against_people
 
@@ -15,6 +15,7 @@ __all__ = [
     "ALPHA",
     "EVERY",
     "KINDS",
+    "OFFICIAL_HARD",
     "Answer",
     "Choice",
     "Difference",

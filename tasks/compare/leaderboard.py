@@ -14,6 +14,8 @@ from warehouse import Reader, Warehouse
 
 EVERY = "all"
 """Asks for the rows of all vintages."""
+OFFICIAL_HARD = "official hard"
+"""The label, in the breakdown `subset`, of all tasks of a split that is hard by the data set's own choice."""
 _OF_RUBRICS = {"category", "severity"}
 """Breakdowns of every rubric; others are of the tasks, or of labels that are stored with what they are of."""
 
@@ -34,12 +36,11 @@ class Choice:
     selection: str | None = None
 
 
-def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
+def leaderboard(job: Job, choice: Choice) -> Table:
     """The chosen leaderboard on the job's data-set revision.
 
     Raises:
-        UsageError: the benchmark has no such score or breakdown, the warehouse no such selection; with `must_know`, a
-            label asked for has no row at all.
+        UsageError: the benchmark has no such score or breakdown, or the warehouse no such selection.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     _refuse_other_benchmarks(benchmark, choice)
@@ -53,15 +54,11 @@ def leaderboard(job: Job, choice: Choice, *, must_know: bool = False) -> Table:
     with Warehouse(job.warehouse).reader() as reader:
         if choice.selection is not None:
             score = _score(benchmark, choice, is_of_criteria=False)
-            found = _on_selection(reader, choice.selection, given | {"score": score}, data_set)
-        elif choice.is_severity:
+            return _on_selection(reader, choice.selection, given | {"score": score}, data_set)
+        if choice.is_severity:
             parameters = {**given, **data_set, "is_hard": choice.is_hard}
-            found = Table(*reader.table(sql.read("questions/compare/severity"), parameters))
-        else:
-            found = _ranked(reader, benchmark, choice, given | data_set)
-        if must_know and not found.rows:
-            _refuse_unknown(reader, given, data_set)
-        return found
+            return Table(*reader.table(sql.read("questions/compare/severity"), parameters))
+        return _ranked(reader, benchmark, choice, given | data_set)
 
 
 def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
@@ -83,7 +80,15 @@ def _ranked(reader: Reader, benchmark: Benchmark, choice: Choice, given: Mapping
     at = columns.index("label")
     if choice.by is None:
         return Table(columns[:at] + columns[at + 1 :], [row[:at] + row[at + 1 :] for row in rows])
+    if choice.by == "subset":
+        rows = [_of_hard_split(benchmark, row, columns.index("split"), at) for row in rows]
     return Table([*columns[:at], choice.by, *columns[at + 1 :]], rows)
+
+
+def _of_hard_split(benchmark: Benchmark, row: tuple[Any, ...], split_at: int, label_at: int) -> tuple[Any, ...]:
+    """A row whose label does not call the whole of a hard split the full set."""
+    is_whole = row[split_at] in benchmark.hard_splits.values() and row[label_at] == "full"
+    return (*row[:label_at], OFFICIAL_HARD, *row[label_at + 1 :]) if is_whole else row
 
 
 def _is_of_criteria(reader: Reader, breakdown: str, given: Mapping[str, Any]) -> bool:
@@ -116,19 +121,3 @@ def _on_selection(reader: Reader, selection: str, given: Mapping[str, Any], data
     records = scores_on(reader, {**given, "selections": chosen}, data_set["bar"])
     named = [record | {"score_name": given["score"], "selections": chosen} for record in records]
     return Table(list(named[0]) if named else [], [tuple(record.values()) for record in named])
-
-
-def _refuse_unknown(reader: Reader, given: Mapping[str, Any], data_set: Mapping[str, Any]) -> None:
-    """Tell a label that the data set's leaderboards do not know from one that has no row yet."""
-    vintages = [given["vintage"]] if given["vintage"] not in {None, EVERY} else []
-    of_data_set = "from leaderboard where benchmark = ? and dataset_revision = ?"
-    for column, labels in {
-        "split": given["splits"], "model": given["models"], "judge": given["judges"], "vintage": vintages
-    }.items():  # fmt: skip
-        rows = reader.rows(
-            f"select distinct {column} {of_data_set} order by all", [data_set["benchmark"], data_set["revision"]]
-        )
-        known = [row[column] for row in rows]
-        unknown = [label for label in labels if label not in known]
-        if unknown and known:
-            raise UsageError(f"--{column} {unknown[0]}: not on the leaderboard; known: {', '.join(known)}")

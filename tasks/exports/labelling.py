@@ -7,31 +7,33 @@ from typing import Any
 
 import sql
 from tasks.config import Job
+from tasks.imports import SHEET_COLUMN
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
 from tasks.rules.text.cells import defused
-from tasks.rules.verdict import BINARY, TERNARY
+from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run import StageReport, WantedTasks, conversations_of, wanted_tasks
 from warehouse import Warehouse, write_atomically
 
 COLUMNS = (
-    "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation",
+    "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation", SHEET_COLUMN,
     "title", "response", "conversation", "field", "topic",
 )  # fmt: skip
-"""What identifies a row, what a grader fills in (judge, criteria_met, explanation), and what is to be read.
+"""What identifies a row, what a grader fills in (judge, criteria_met, explanation) and how, and what is to be read.
 
 Where three steps are asked for, the decision is in words and its column `verdict`.
 """
 _DECISION = {BINARY: "criteria_met", TERNARY: "verdict"}
+_ENTERED = {BINARY: "yes or no", TERNARY: ", ".join(WORDS)}
 _FILLED_IN = ("judge", *_DECISION.values(), "explanation")
 Row = dict[str, Any]
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
-    """Write a CSV sheet of at least `n_rows` rows, if there are as many: sampled responses with all their criteria.
+    """Write a CSV sheet of `n_rows` rows, if there are as many: sampled responses with their criteria.
 
-    Each model's responses are of the vintage that the job is about. The sample is spread evenly over tasks and models,
-    and is the same for the same responses and seed.
+    All but the last response have all their criteria. Each model's responses are of the vintage that the job is about.
+    The sample is spread evenly over tasks and models, and is the same for the same responses and seed.
 
     Raises:
         UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
@@ -53,16 +55,22 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
             )
         ids = [each["response_id"] for each in chosen]
         rows = reader.rows(sql.read("questions/exports/labelling_rows"), key | {"response_ids": ids})
+        rows = sorted(rows, key=lambda row: ids.index(row["response_id"]))
+        n_cut = max(0, len(rows) - n_rows)
+        rows = rows[:n_rows]
         conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
     texts = {
         task_id: "\n\n".join(f"{role}: {content}" for role, content in of.messages)
         for task_id, of in conversations.items()
     }
-    columns = [_DECISION[wanted.benchmark.grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
-    _write(file, columns, sorted(rows, key=lambda row: ids.index(row["response_id"])), texts)
+    grading = wanted.benchmark.grading
+    columns = [_DECISION[grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
+    how = f"judge: your name; {_DECISION[grading]}: {_ENTERED[grading]}; explanation: if you like"
+    _write(file, columns, [row | {SHEET_COLUMN: how} for row in rows], texts)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
     said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
-    return StageReport("export", rows=len(rows), notes=[said])
+    notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
+    return StageReport("export", rows=len(rows), notes=notes)
 
 
 def _wanted(job: Job, wanted: WantedTasks) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 
 from tasks.imports.responses import import_responses
 from tasks.imports.retraction import retract
-from tasks.imports.verdicts import import_verdicts
+from tasks.imports.verdicts import SHEET_COLUMN, import_verdicts
 
-__all__ = ["import_responses", "import_verdicts", "retract"]
+__all__ = ["SHEET_COLUMN", "import_responses", "import_verdicts", "retract"]

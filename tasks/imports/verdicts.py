@@ -31,10 +31,12 @@ from warehouse import Warehouse
 
 _NAMED_CHARS = 60
 _STATUS = {value: status for status, value in VALUES.items()}
-_YES_OR_NO = ("true", "false", "True", "False", "TRUE", "FALSE")
+_YES_OR_NO = ("true", "false", "yes", "no")
 """What is said where there are two answers and no third."""
+SHEET_COLUMN = "how_to_fill_in"
+"""The column by which a sheet for human graders is known."""
 _WORDS = {
-    "true": 1.0, "false": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
+    "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1": 1.0, "1.0": 1.0, "0.5": 0.5, "0": 0.0, "0.0": 0.0,
     **VALUES,
 }  # fmt: skip
 
@@ -87,7 +89,7 @@ def import_verdicts(
 def _verdict_row(
     job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: dict[str, Any], wording: Wording
 ) -> dict[str, Any]:
-    judge = as_text(given.get("judge")) or IMPORTED
+    judge = _judge(where, given)
     judge_trial = number_of(where, given, "judge_trial")
     grading = _grading(where, given, benchmark)
     criterion = shorten(as_text(given.get("criterion")) or "", _NAMED_CHARS, placeholder=" …")
@@ -120,8 +122,16 @@ def _verdict_row(
     }
 
 
+def _judge(where: str, given: Given) -> str:
+    """Who decided; in a sheet for graders that has to be said, since two of them would be taken for one."""
+    judge = (as_text(given.get("judge")) or "").strip()
+    if not judge and SHEET_COLUMN in given:
+        raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
+    return judge or IMPORTED
+
+
 def _grading(where: str, given: Given, benchmark: Benchmark) -> str:
-    is_yes_or_no = as_text(given.get("criteria_met")) in _YES_OR_NO
+    is_yes_or_no = (as_text(given.get("criteria_met")) or "").strip().lower() in _YES_OR_NO
     grading = as_text(given.get("grading")) or (BINARY if is_yes_or_no else benchmark.grading)
     if grading not in GRADINGS:
         raise ImportRefused(f"{where}: `grading` is {grading!r}; it is {' or '.join(GRADINGS)}")
@@ -135,7 +145,7 @@ def _value(where: str, given: Given, grading: str) -> float:
     value = values.pop() if len(values) == 1 else None
     if value is None or (value == 0.5 and grading == BINARY):
         said = " and ".join(map(repr, stated)) or "missing (--skip-empty leaves such rows out)"
-        allowed = "true or false, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
+        allowed = "true or false, yes or no, or 1 or 0" if grading == BINARY else f"0, 0.5 or 1, or {', '.join(WORDS)}"
         raise ImportRefused(f"{where}: the decision is {said}; a {grading} verdict is {allowed}")
     return value
 

@@ -3,6 +3,7 @@
 from tasks.llm.batches.runner import Batching
 from tasks.llm.context_window import ContextWindow, context_window_of
 from tasks.llm.embedded import MODEL, is_embedded, weights_hash, weights_path
+from tasks.llm.keys import KEYS, missing_key, set_key
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.ledger.files import mend
 from tasks.llm.ledger.ledger import Ledger
@@ -25,6 +26,7 @@ from tasks.llm.transport.wire import Exchange
 __all__ = [
     "CONTEXT_LENGTH",
     "EMPTY",
+    "KEYS",
     "MODEL",
     "OK",
     "PROVIDER_ERROR",
@@ -63,12 +65,14 @@ __all__ = [
     "is_embedded",
     "kept_replies",
     "mend",
+    "missing_key",
     "most_answer_tokens",
     "prices_of",
     "prune",
     "read_all_files",
     "redacted",
     "safe",
+    "set_key",
     "spend_in",
     "total_usd",
     "warm_up",

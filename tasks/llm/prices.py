@@ -13,6 +13,7 @@ from tasks.llm.usage import Usage
 _MTOK = 1_000_000
 _OTHER_TARIFFS = ("batches", "priority", "flex", "audio", "image", "video", "cache", "character", "second", "query")
 _ANSWER_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+_FREE = Prices(0.0, 0.0, 0.0, "embedded")
 _TOKENS_A_MESSAGE = 16
 """More than any chat template is known to put around a message."""
 
@@ -26,9 +27,11 @@ def _table_entry(name: str) -> Mapping[str, Any]:
 
 
 def prices_of(target: Target) -> Prices:
-    """The prices of a model."""
+    """The prices of a model; the embedded one runs in this process and costs nothing."""
     if target.prices is not None:
         return target.prices
+    if target.is_embedded:
+        return _FREE
     entry = _table_entry(target.name)
     if entry.get("input_cost_per_token") is None or entry.get("output_cost_per_token") is None:
         return NO_PRICES

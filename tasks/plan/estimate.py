@@ -1,23 +1,48 @@
 """Estimates: what a number of calls would use and cost, by the mean tokens of a call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sql
 from tasks.llm import Prices, Target, cost_usd, count_tokens
 from warehouse import Reader
 
-MEASURED, COUNTED, UNKNOWN = "measured", "counted", "unknown"
+MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
+"""What an estimate rests on: stored calls; prompts whose tokens are counted; or lengths that nothing here has shown."""
+_ASSUMED_ROLES = ("sample", "judge")
 _COUNTED_PROMPTS = 40
 """So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The least and the most that is assumed."""
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.low:,.0f} to {self.high:,.0f}"
+
+
+ANSWER_TOKENS = Span(500, 6_000)
+"""Of a response with its thinking, where none was measured."""
+JUDGED_TOKENS = Span(300, 2_000)
+"""Of the response that a judge reads."""
+VERDICT_TOKENS = Span(50, 1_000)
+"""Of a judge's reply with its thinking."""
+_CACHED_SHARE = Span(0.0, 0.85)
+"""Of a judge's prompt: the criteria of one response share all but the last lines."""
 
 
 @dataclass(frozen=True)
 class Planned:
     """The calls of one model or judge: tokens in all, USD, what they rest on, and what is missing to know them.
 
-    `judged_before` says which of a judge's calls repeat verdicts that stand under another template.
+    `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
+    `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
+    stand under another template.
     """
 
     role: str
@@ -26,27 +51,30 @@ class Planned:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost_usd: float | None = None
+    cost_usd_low: float | None = None
+    cost_usd_high: float | None = None
     basis: str = UNKNOWN
     note: str = ""
+    assumed: str = ""
     judged_before: str = ""
 
 
 @dataclass(frozen=True)
 class PerCall:
-    """Tokens of a mean call."""
+    """Tokens of a mean call; `base_prompt` are those of a judge's prompt without the response, where it is to come."""
 
     prompt: float | None = None
     cached: float | None = None
     completion: float | None = None
     basis: str = UNKNOWN
+    base_prompt: float | None = None
 
 
 def in_all(planned: Sequence[Planned]) -> Planned:
     """The sum; None where a part is not known."""
-    return Planned(
-        "all", "", sum(each.calls for each in planned), _sum([each.prompt_tokens for each in planned]),
-        _sum([each.completion_tokens for each in planned]), _sum([each.cost_usd for each in planned]), basis="",
-    )  # fmt: skip
+    added = ("prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
+    sums = {name: _sum([getattr(each, name) for each in planned]) for name in added}
+    return Planned("all", "", sum(each.calls for each in planned), **sums, basis="")
 
 
 def measured_per_call(reader: Reader, table: str, condition: str, identity: list[Any]) -> PerCall:
@@ -61,20 +89,52 @@ def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
     return sum(count_tokens(target, text) for text in chosen) / len(chosen)
 
 
-def planned_calls(role: str, label: str, calls: int, per_call: PerCall, prices: Prices) -> Planned:
-    """What some calls would use and cost (USD), and what is missing to know it."""
+def planned_calls(
+    role: str, label: str, calls: int, per_call: PerCall, prices: Prices, most_answer: int | None = None
+) -> Planned:
+    """What some calls would use and cost (USD), and what is assumed or missing to know it.
+
+    `per_call` may lack the prompt's tokens or the answer's; `most_answer` bounds what is assumed of an answer.
+    """
     if calls == 0:
-        return Planned(role, label, 0, 0, 0, 0.0, MEASURED)
-    missing = []
-    if per_call.prompt is None:
-        missing.append("there is no response to judge yet")
-    if per_call.completion is None:
-        missing.append("its responses have not been measured yet")
-    if prices.input_usd_per_mtok is None:
-        missing.append("its price is unknown")
+        return Planned(role, label, 0, 0, 0, 0.0, 0.0, 0.0, MEASURED)
+    missing = ["its price is unknown; set its `price`"] if prices.input_usd_per_mtok is None else []
     prompt, completion = _times(calls, per_call.prompt), _times(calls, per_call.completion)
     cost = cost_usd(prices, prompt, _times(calls, per_call.cached), completion)
-    return Planned(role, label, calls, prompt, completion, cost, per_call.basis, "; ".join(missing))
+    if role not in _ASSUMED_ROLES and per_call.basis == UNKNOWN:
+        missing.append("the length of its calls; none was measured yet")
+    ends, assumed = _completed(role, per_call, most_answer)
+    low, high = (cost_usd(prices, *(_times(calls, n) for n in (e.prompt, e.cached, e.completion))) for e in ends)
+    if low is not None and low == high:
+        # What costs nothing costs that at any length.
+        cost, assumed = low, []
+    basis = ASSUMED if assumed else per_call.basis
+    return Planned(
+        role, label, calls, prompt, completion, cost, low, high, basis, "; ".join(missing), ", ".join(assumed)
+    )
+
+
+def _completed(role: str, per_call: PerCall, most_answer: int | None) -> tuple[tuple[PerCall, PerCall], list[str]]:
+    """The cheapest and the dearest mean call that what is known allows, and what is assumed for them, in words."""
+    is_known = per_call.prompt is not None and per_call.completion is not None
+    if is_known or role not in _ASSUMED_ROLES:
+        return (per_call, per_call), []
+    low = high = per_call
+    assumed = []
+    if per_call.prompt is None:
+        base = per_call.base_prompt or 0.0
+        low, high = (replace(per_call, prompt=base + end) for end in (JUDGED_TOKENS.low, JUDGED_TOKENS.high))
+        assumed.append(f"responses of {JUDGED_TOKENS} tokens to judge")
+    if per_call.completion is None:
+        span = ANSWER_TOKENS if role == "sample" else VERDICT_TOKENS
+        most = span.high if most_answer is None else min(span.high, most_answer)
+        span = Span(min(span.low, most), most)
+        low, high = replace(low, completion=span.low), replace(high, completion=span.high)
+        assumed.append(f"{'responses' if role == 'sample' else 'replies'} of {span} tokens")
+    if role != "sample" and per_call.cached is None:
+        low = replace(low, cached=(low.prompt or 0.0) * _CACHED_SHARE.high)
+        assumed.append(f"{_CACHED_SHARE.low:.0%} to {_CACHED_SHARE.high:.0%} of its prompts cached")
+    return (low, high), assumed
 
 
 def _times(calls: int, mean: float | None) -> int | None:

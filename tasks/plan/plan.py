@@ -1,7 +1,8 @@
 """Plan: the calls that a run would make, and what they would use and cost. It makes none.
 
 Tokens a call are those measured on stored rows of the same configuration; without any, prompts are counted with
-LiteLLM's local tokenizers. What is not known stays None, and the plan says why.
+LiteLLM's local tokenizers, and lengths of answers are assumed, which gives a range of costs. What is not known stays
+None, and the plan says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import sql
 from tasks.config import ORIGINAL, Job
 from tasks.judge import ContextFit, context_fit_of
-from tasks.llm import batch_prices_of, prices_of
+from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.estimate import COUNTED, Planned, counted_per_prompt, measured_per_call, planned_calls
 from tasks.plan.former_templates import judged_before
 from tasks.rules.errors import PipelineError
@@ -77,7 +78,7 @@ def _samples(
     if per_call.prompt is None and cells:
         texts = ["\n".join(text for _, text in conversations[task_id].messages) for task_id, _ in cells]
         per_call = replace(per_call, prompt=counted_per_prompt(target, texts), basis=COUNTED)
-    return planned_calls("sample", label, len(cells), per_call, prices_of(target))
+    return planned_calls("sample", label, len(cells), per_call, prices_of(target), _most_answer(target))
 
 
 def _verdicts(
@@ -103,7 +104,10 @@ def _verdicts(
         calls = sum(each.n_criteria for each in missing)
     if per_call.prompt is None and prompts:
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
-    planned = planned_calls("judge", judging.judge.label, calls + to_come_calls, per_call, prices)
+    elif per_call.prompt is None and to_come:
+        asked = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
+        per_call = replace(per_call, base_prompt=counted_per_prompt(target, asked))
+    planned = planned_calls("judge", judging.judge.label, calls + to_come_calls, per_call, prices, _most_answer(target))
     unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
@@ -124,9 +128,19 @@ def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
 
 def _prompts(judging: Judging, fit: ContextFit | None, conversation: Conversation, text: str) -> list[str]:
     """What goes out about an answer for each criterion: one prompt, or one for each part of it and the last."""
-    around = judging.template + "\n".join(text for _, text in conversation.messages)
+    around = _prompt_around(judging, conversation)
     chunks = [] if fit is None else fit.usual_chunks(conversation.messages, text)
     return [around + chunk for chunk in chunks] + [around] if len(chunks) > 1 else [around + text]
+
+
+def _prompt_around(judging: Judging, conversation: Conversation) -> str:
+    """What a judge's prompt has beside the response."""
+    return judging.template + "\n".join(text for _, text in conversation.messages)
+
+
+def _most_answer(target: Target) -> int | None:
+    """The most tokens of an answer, where the model or its configuration limits them."""
+    return most_answer_tokens(target, target.parameters)
 
 
 def _of_long_answers(fit: ContextFit, to_come_calls: int) -> Iterator[str]:

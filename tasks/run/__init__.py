@@ -10,6 +10,7 @@ from tasks.run.missing_work import (
     imported_models,
     missing_criteria,
     missing_responses,
+    missing_splits,
     missing_verdicts,
     unworded_criteria,
     wanted_rubrics,
@@ -26,6 +27,7 @@ from tasks.run.run_context import (
     used_by,
 )
 from tasks.run.stage_report import StageReport
+from tasks.run.stored_data import on_stored_data, stored_in_words
 
 __all__ = [
     "LEDGER",
@@ -46,11 +48,14 @@ __all__ = [
     "judgings",
     "missing_criteria",
     "missing_responses",
+    "missing_splits",
     "missing_verdicts",
+    "on_stored_data",
     "open_run_context",
     "refuse_uninstalled",
     "refuse_unready",
     "run_context_of",
+    "stored_in_words",
     "target_of",
     "template_of",
     "unworded_criteria",

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.config import Job
@@ -15,7 +15,11 @@ from warehouse import Reader, Warehouse
 
 @dataclass
 class Covered:
-    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial."""
+    """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial.
+
+    `wanted` are those of all tasks, as on the leaderboard. `due` are those of them that a run can fill: all, but of a
+    model that only imported responses have, these.
+    """
 
     model: str
     vintage: str
@@ -23,6 +27,7 @@ class Covered:
     judge: str | None
     judge_trial: int | None
     wanted: int
+    due: int
     done: int = 0
     failures: Counter[str] = field(default_factory=Counter)
 
@@ -38,24 +43,54 @@ class Covered:
 
     @property
     def share(self) -> float:
-        """Done / wanted; 1 where nothing is wanted."""
+        """Done / wanted, which is what leaderboards call coverage; 1 where nothing is wanted."""
         return self.done / self.wanted if self.wanted else 1.0
 
+    @property
+    def due_share(self) -> float:
+        """Done / due, which the coverage bar of a run is for; 1 where nothing is due."""
+        return self.done / self.due if self.due else 1.0
 
-def coverage(job: Job) -> list[Covered]:
+
+def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
     """The coverage matrix of a job: responses by model and trial, verdicts by model, trial, judge and judge trial.
 
-    Models that only imported responses have are in it too, unless models are named.
+    Models that only imported responses have are in it too, unless models are named. With `only_stored` it is about the
+    models and judges that something stored has, instead of the configured ones.
     """
+    if only_stored:
+        job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
     with Warehouse(job.warehouse).reader() as reader:
-        wanted = wanted_tasks(job, reader)
-        models = _models(job, wanted, reader)
-        n_wanted = _wanted(job, wanted, reader, models)
-        return _responses(job, wanted, reader, models, n_wanted) + _verdicts(job, wanted, reader, models, n_wanted)
+        asked = _Asked(job, wanted_tasks(job, reader), reader, only_stored)
+        models = _models(asked)
+        n_wanted = _wanted(asked, models)
+        return _responses(asked, models, n_wanted) + _verdicts(asked, models, n_wanted)
 
 
-_Wanted = dict[tuple[str, int], tuple[int, int]]
-"""(model, trial) -> how many responses and verdicts."""
+class _Asked(NamedTuple):
+    """What is asked, and of whom."""
+
+    job: Job
+    wanted: WantedTasks
+    reader: Reader
+    only_stored: bool
+
+    def rows(self, question: str, **given: Any) -> list[dict[str, Any]]:
+        """The answer to a question about the wanted data set."""
+        return self.reader.rows(sql.read(f"questions/run/{question}"), {**self.wanted.key, **given})
+
+
+class _Cells(NamedTuple):
+    """How many responses and verdicts of a model are wanted in a trial, and how many of them are due."""
+
+    n_tasks: int
+    n_criteria: int
+    n_tasks_due: int
+    n_criteria_due: int
+
+
+_Wanted = dict[tuple[str, int], _Cells]
+"""By model and trial."""
 
 
 @dataclass(frozen=True)
@@ -70,69 +105,66 @@ class _Counted:
         return row["model_config_hash"] in self.config_hashes and row["vintage"] == self.vintage
 
 
-def _models(job: Job, wanted: WantedTasks, reader: Reader) -> dict[str, _Counted]:
-    hashes = model_hashes(job)
+def _models(asked: _Asked) -> dict[str, _Counted]:
+    job, hashes = asked.job, model_hashes(asked.job)
+    if asked.only_stored:
+        rows = asked.rows("stored_models", vintage=job.vintage)
+        return {
+            row["model"]: _Counted((row["model_config_hash"],), job.vintage)
+            for row in rows
+            if job.named_models is None or row["model"] in job.named_models
+        }
     found = {
         model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
     }
-    for label in imported_models(job, wanted, reader):
+    for label in imported_models(job, asked.wanted, asked.reader):
         found.setdefault(label, _Counted((IMPORTED,), job.vintage))
     return found
 
 
-def _wanted(job: Job, wanted: WantedTasks, reader: Reader, models: dict[str, _Counted]) -> _Wanted:
-    """How many responses and verdicts are wanted, by model and trial.
+def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
+    """How many responses and verdicts are wanted, by model and trial: those of every wanted task.
 
-    A configured or named model is to answer every wanted task; of a model that only imported responses have,
-    these are all there is to want.
+    Of a model that only imported responses have and that is not named, no more than these are due.
     """
-    key = {**wanted.key, "tasks": list(wanted.task_ids)}
-    tasks = reader.rows(sql.read("questions/run/wanted_size"), key)[0]
-    trials = {"is_any_trial": job.named_trials is None, "trials": list(job.trials)}
-    given = reader.rows(sql.read("questions/run/imported_answers"), {**key, **trials, "vintage": job.vintage})
-    labels = {*model_hashes(job), *(job.named_models or ())}
-    n_wanted = {
-        (model, trial): (tasks["n_tasks"], tasks["n_criteria"])
-        for model in models
-        if model in labels
-        for trial in job.trials
-    }
+    job, task_ids = asked.job, list(asked.wanted.task_ids)
+    tasks = asked.rows("wanted_size", tasks=task_ids)[0]
+    given = asked.rows(
+        "answers_by_trial", tasks=task_ids, trials=list(job.trials), is_any_trial=job.named_trials is None,
+        vintage=job.vintage, is_any_source=asked.only_stored,
+    )  # fmt: skip
+    labels = set() if asked.only_stored else {*model_hashes(job), *(job.named_models or ())}
+    size = tasks["n_tasks"], tasks["n_criteria"]
+    n_wanted = {(model, trial): _Cells(*size, *size) for model in models if model in labels for trial in job.trials}
     for row in given:
         if row["model"] in models and models[row["model"]].vintage == job.vintage:
-            n_wanted.setdefault((row["model"], row["trial"]), (row["n_tasks"], row["n_criteria"]))
+            n_wanted.setdefault((row["model"], row["trial"]), _Cells(*size, row["n_tasks"], row["n_criteria"]))
     return n_wanted
 
 
-def _responses(
-    job: Job, wanted: WantedTasks, reader: Reader, models: dict[str, _Counted], n_wanted: _Wanted
-) -> list[Covered]:
+def _responses(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> list[Covered]:
     cells = {
-        (model, trial): Covered(model, models[model].vintage, trial, None, None, n_tasks)
-        for (model, trial), (n_tasks, _) in n_wanted.items()
+        (model, trial): Covered(model, models[model].vintage, trial, None, None, of.n_tasks, of.n_tasks_due)
+        for (model, trial), of in n_wanted.items()
     }
-    given = {**wanted.key, "vintages": job.vintages, "tasks": list(wanted.task_ids)}
-    rows = reader.rows(sql.read("questions/run/response_coverage"), given)
-    for row in rows:
+    for row in asked.rows("response_coverage", vintages=asked.job.vintages, tasks=list(asked.wanted.task_ids)):
         cell = cells.get((row["model"], row["trial"]))
         if cell and models[row["model"]].holds(row):
             _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
     return list(cells.values())
 
 
-def _verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, models: dict[str, _Counted], n_wanted: _Wanted
-) -> list[Covered]:
+def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> list[Covered]:
     found: list[Covered] = []
-    configured = [judging.columns for judging in judgings(job, wanted.benchmark)]
-    for columns in configured + _imported_judgings(job, wanted, reader):
+    configured = [judging.columns for judging in judgings(asked.job, asked.wanted.benchmark)]
+    of_wanted = {"vintages": asked.job.vintages, "tasks": list(asked.wanted.task_ids)}
+    for columns in configured + _other_judgings(asked):
+        by = columns["judge"], columns["judge_trial"]
         cells = {
-            (model, trial): Covered(
-                model, models[model].vintage, trial, columns["judge"], columns["judge_trial"], n_criteria
-            )
-            for (model, trial), (_, n_criteria) in n_wanted.items()
+            (model, trial): Covered(model, models[model].vintage, trial, *by, of.n_criteria, of.n_criteria_due)
+            for (model, trial), of in n_wanted.items()
         }
-        parameters = {**wanted.key, "vintages": job.vintages, "tasks": list(wanted.task_ids), **columns}
-        for row in reader.rows(sql.read("questions/run/verdict_coverage"), parameters):
+        for row in asked.rows("verdict_coverage", **of_wanted, **columns):
             cell = cells.get((row["model"], row["trial"]))
             if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
@@ -141,10 +173,10 @@ def _verdicts(
     return found
 
 
-def _imported_judgings(job: Job, wanted: WantedTasks, reader: Reader) -> list[dict[str, Any]]:
-    """The judgings of imported verdicts, unless judges are named and theirs is not among them."""
-    rows = reader.rows(sql.read("questions/run/imported_judgings"), {**wanted.key, "vintages": job.vintages})
-    return [row for row in rows if job.named_judges is None or row["judge"] in job.named_judges]
+def _other_judgings(asked: _Asked) -> list[dict[str, Any]]:
+    """The judgings that are stored without being configured, unless judges are named and theirs is not among them."""
+    rows = asked.rows("stored_judgings", vintages=asked.job.vintages, is_any_source=asked.only_stored)
+    return [row for row in rows if asked.job.named_judges is None or row["judge"] in asked.job.named_judges]
 
 
 def _count(cell: Covered, status: str, number: int, *, is_done: bool) -> None:

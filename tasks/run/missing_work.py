@@ -40,14 +40,7 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
         UsageError: a named task is not among them.
     """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
-    key = [benchmark.name, data.revision]
-    stored = {
-        row["split"]
-        for row in reader.rows(
-            "select distinct split from split_members where benchmark = ? and dataset_revision = ?", key
-        )
-    }
-    missing = [split for split in data.splits if split not in stored]
+    missing = missing_splits(job, reader)
     if missing:
         raise PipelineError(
             f"{data.name}: split {missing[0]!r} of revision {data.revision[:12]} is not in the warehouse; "
@@ -57,6 +50,13 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     rows = reader.rows(sql.read("questions/run/tasks_of_splits"), parameters)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
     return WantedTasks(benchmark, data.revision, data.splits, task_ids)
+
+
+def missing_splits(job: Job, reader: Reader) -> list[str]:
+    """The chosen splits that are not ingested."""
+    query = "select distinct split from split_members where benchmark = ? and dataset_revision = ?"
+    stored = {row["split"] for row in reader.rows(query, [job.settings.benchmark, job.data.revision])}
+    return [split for split in job.data.splits if split not in stored]
 
 
 def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from tasks.llm import (
 )
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
+from tasks.run.keys import refuse_without_key
 from tasks.run.missing_work import wanted_rubrics
 from tasks.run.part_writer import judge_target, target_of
 from tasks.run.stage_report import StageReport
@@ -174,13 +175,14 @@ def refuse_unready(job: Job) -> None:
     """Refuse what no call can be made with, or no cap be kept with.
 
     Raises:
-        UsageError: a variable that the configuration refers to is not set; or there is a cap, and what a call may cost
-            at most is not known for a model.
+        UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
+            or there is a cap, and what a call may cost at most is not known for a model.
     """
     limits = job.settings.limits
     for _, target in _targets(job):
         for text in (target.api_base or "", *target.headers.values()):
             filled_in(text)
+    refuse_without_key(job)
     if limits.max_usd is None and limits.max_tokens is None:
         return
     for label, target in _targets(job):

@@ -61,19 +61,17 @@ def test_a_cap_that_cannot_be_kept_is_refused_before_anything_starts(command: Co
 
 def test_the_plan_says_what_is_not_known_and_why(command: Command, provider: FaultServer) -> None:
     command.configure(**settings(provider, trials=1))
-    early = command("plan", "--warehouse", "data", code=1)
-    assert "run `prbench ingest`" in early.stderr
-    command("ingest", "--warehouse", "data")
-    command("assemble", "--warehouse", "data")
-    planned = command.json("plan", "--warehouse", "data")
+    planned = command.json("plan", "--warehouse", "data")  # loads the data set itself
     by_label = {each["label"]: each for each in planned["calls"]}
     assert [by_label[label]["calls"] for label in ("alpha", "beta", "judge")] == [N_TASKS, N_TASKS, 2 * N_CRITERIA]
     assert by_label["alpha"]["prompt_tokens"] > 0
     assert by_label["alpha"]["completion_tokens"] is None
     assert "its price is unknown" in by_label["alpha"]["note"]
-    assert "there is no response to judge yet" in by_label["judge"]["note"]
-    assert planned["total"]["cost_usd"] is None
-    assert "Unknown for judge: there is no response to judge yet" in command("plan", "--warehouse", "data").stdout
+    assert "responses of 300 to 2,000 tokens to judge" in by_label["judge"]["assumed"]
+    assert planned["total"]["cost_usd_high"] is None
+    shown = command("plan", "--warehouse", "data")
+    assert "Unknown for judge: its price is unknown; set its `price`" in shown.stdout
+    assert "loading" not in shown.stderr
     assert provider.book == []
 
 

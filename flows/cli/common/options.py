@@ -82,6 +82,19 @@ class Context:
 
         return load_job(self.arguments)
 
+    def stored_job(self, *, checked: Sequence[str] = ("split", "model", "judge", "vintage")) -> "Job":
+        """The job of a command that only reads, on what is stored (see `tasks.run.on_stored_data`).
+
+        `checked` are the options whose names must be known.
+        """
+        from tasks.compare import EVERY
+        from tasks.run import on_stored_data
+
+        given = self.arguments
+        vintages = () if given.vintage in {None, EVERY} else (given.vintage,)
+        named = {"split": given.splits, "model": given.models, "judge": given.judges, "vintage": vintages}
+        return on_stored_data(self.job, {option: named[option] for option in checked})
+
 
 def shared_options(
     *,

@@ -5,7 +5,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,10 @@ from flows.cli.common.tables import Rows, cell_text, show_table
 from tasks.console import exact
 from tasks.rules.text.visible import visible, visible_json
 
-_HEADINGS = {"cost_usd": "cost in USD", "what": "item"}
+if TYPE_CHECKING:
+    from tasks.config import Job
+
+_HEADINGS = {"cost_usd": "cost in USD", "what": "item", "share": "coverage"}
 FORMATS = ("table", "csv", "json", "jsonl", "parquet", "markdown")
 
 
@@ -44,6 +47,13 @@ def show_rows(as_json: bool, columns: Sequence[str], rows: Rows, *, if_empty: st
         show_table(in_words(columns), rows, is_cut=False)
     else:
         click.echo(if_empty)
+
+
+def show_nothing(job: "Job", sentence: str) -> None:
+    """A sentence that says that nothing was found, with what was looked for and what is stored."""
+    from tasks.run import stored_in_words
+
+    click.echo(f"{sentence} {stored_in_words(job)}")
 
 
 def in_words(columns: Sequence[str]) -> list[str]:

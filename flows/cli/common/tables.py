@@ -1,6 +1,7 @@
 """Tables for people, on standard output."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tasks.rules.text.visible import visible
@@ -17,12 +18,15 @@ Rows = Sequence[Sequence[Any]]
 
 
 def show_table(
-    columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True, n_least: int | None = None
-) -> None:
+    columns: Sequence[str], rows: Rows, *, title: str | None = None, is_cut: bool = True, n_least: int | None = None,
+    groups: Sequence[Any] = (),
+) -> None:  # fmt: skip
     """Show a table for people: numbers on the right; on a terminal, long texts are cut if `is_cut`.
 
     On a terminal that is too narrow, columns after the first `n_least` are left out, and named. If that is not enough,
     or `n_least` is None, each row becomes a block with one line for each column.
+
+    `groups` says for each row what it belongs to; a line separates the groups.
     """
     from tasks.console.printing import VisibleConsole
 
@@ -42,14 +46,15 @@ def show_table(
         if n_fitting < (n_least or len(columns)):
             _print_records(console, columns, cells, title)
             return
-    _print_table(console, columns[:n_fitting], cells, are_numbers, title)
+    ends = {row for row, (group, following) in enumerate(pairwise(groups)) if group != following}
+    _print_table(console, columns[:n_fitting], cells, are_numbers, title, ends)
     if n_fitting < len(columns):
         console.print(f"A wider terminal also shows: {', '.join(columns[n_fitting:])}", style="dim", markup=False)
 
 
 def _print_table(
     console: "VisibleConsole", columns: Sequence[str], cells: Sequence[Sequence[str]], are_numbers: Sequence[bool],
-    title: str | None,
+    title: str | None, ends: Container[int],
 ) -> None:  # fmt: skip
     from rich.table import Table
     from rich.text import Text
@@ -57,8 +62,8 @@ def _print_table(
     table = Table(title=title and Text(title), title_justify="left", header_style="bold")
     for column, is_number in zip(columns, are_numbers, strict=False):
         table.add_column(Text(column), justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row[: len(columns)]))
+    for place, row in enumerate(cells):
+        table.add_row(*map(Text, row[: len(columns)]), end_section=place in ends)
     console.print(table)
 
 

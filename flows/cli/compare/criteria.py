@@ -1,12 +1,14 @@
 """The command `criteria`: criteria worth a second look."""
 
+from typing import Any
+
 import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
-from flows.cli.common.output import show_json
+from flows.cli.common.output import show_json, show_nothing
 from flows.cli.compare.figures import repetition, show_figures
-from flows.cli.compare.questions import answer
+from flows.cli.compare.questions import Records, answer
 
 _KINDS = {
     "never-met": "Criteria that no complete response meets",
@@ -33,26 +35,47 @@ suspect     Their points correlate negatively with the rest of their task,
     "prbench criteria disagreed",
 ))  # fmt: skip
 @click.argument("which", type=click.Choice(list(_KINDS)))
-@click.option("-n", "n_rows", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
+@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Number of criteria to show.")  # fmt: skip
 @shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this vintage."})
-def criteria(context: Context, which: str, n_rows: int) -> int:
+def criteria(context: Context, which: str, n_criteria: int) -> int:
     """Find criteria worth a second look."""
     given = context.arguments
-    parameters = {"which": which, "n_rows": n_rows, "judges": list(given.judges), "vintage": given.vintage}
-    records = answer(context, "criteria", parameters)
+    parameters = {"which": which, "n_criteria": n_criteria, "judges": list(given.judges), "vintage": given.vintage}
+    job = context.stored_job()
+    records = answer(job, "criteria", parameters)
     if context.as_json:
         show_json(records)
         return 0
     if not records:
-        click.echo(f"{_KINDS[which]}: none")
+        show_nothing(job, f"{_KINDS[which]}: none.")
         return 0
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
-    show_figures(_KINDS[which], records, {
-        "task": "task_id", "category": "category", "weight": "weight", "met": "met_share", "responses": "n_responses",
-        "models": "n_models", "correlation": "rest_correlation", "upper limit": "rest_correlation_high",
-        "disagreement": "disagreement", **judging, "title": "title",
+    show_figures(_KINDS[which], _by_criterion(records), {
+        "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", "met": "met_share",
+        "responses": "n_responses", "models": "n_models", "correlation": "rest_correlation",
+        "upper limit": "rest_correlation_high", "disagreement": "disagreement", **judging, "title": "title",
     })  # fmt: skip
     if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
         click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")
     return 0
+
+
+def _by_criterion(records: Records) -> Records:
+    """A row for each criterion, which several judgings may name: all their names, and figures from the lowest to the
+    highest.
+    """  # noqa: D205 - what becomes of both takes two lines
+    found: dict[tuple[str, str], Records] = {}
+    for record in records:
+        found.setdefault((record["task_id"], record["criterion_id"]), []).append(record)
+    return [{name: _together([record[name] for record in of]) for name in of[0]} for of in found.values()]
+
+
+def _together(values: list[Any]) -> Any:
+    distinct = list(dict.fromkeys(value for value in values if value is not None))
+    if len(distinct) < 2:
+        return distinct[0] if distinct else None
+    if any(isinstance(value, str) for value in distinct):
+        return ", ".join(distinct)
+    low, high = min(distinct), max(distinct)
+    return f"{low:.3f} to {high:.3f}" if isinstance(low, float) else f"{low} to {high}"

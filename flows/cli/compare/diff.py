@@ -42,7 +42,8 @@ def diff(
     from tasks.compare import compare
     from warehouse import Warehouse
 
-    job = context.job
+    # Revisions that are compared need not be the configured one.
+    job = context.job if kind == "revision" else context.stored_job(checked=("split",))
     question = question_of(job, names, kind, score=score, is_hard=is_hard, vintage=context.arguments.vintage)
     with Warehouse(job.warehouse).reader() as reader:
         answer = compare(reader, question)

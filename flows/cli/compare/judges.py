@@ -4,7 +4,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
-from flows.cli.common.output import show_json
+from flows.cli.common.output import show_json, show_nothing
 from flows.cli.common.tables import SMALL_MARK
 from flows.cli.compare.figures import is_small, show_figures, small_note
 from flows.cli.compare.questions import Records, answer
@@ -35,16 +35,16 @@ def judges(context: Context, by: str | None, people: tuple[str, ...]) -> int:
     """
     if people:
         return _show_agreement_with_people(context, by, people)
-    breakdown = {"breakdown": by or "all"}
-    pairs = answer(context, "judges", breakdown | {"graders": list(context.arguments.judges)})
-    sets = answer(context, "reliability", breakdown) if by in _WITH_SETS else []
-    leniency = [] if by else answer(context, "leniency", {})
+    breakdown, job = {"breakdown": by or "all"}, context.stored_job(checked=())
+    pairs = answer(job, "judges", breakdown | {"graders": list(context.arguments.judges)})
+    sets = answer(job, "reliability", breakdown) if by in _WITH_SETS else []
+    leniency = [] if by else answer(job, "leniency", {})
     if context.as_json:
         show_json({"pairs": pairs, "sets": sets, "leniency": leniency})
     elif pairs:
         _show(by, pairs, sets, leniency)
     else:
-        click.echo("No criterion has been decided by two graders yet.")
+        show_nothing(job, "No criterion has been decided by two graders yet.")
     return 0
 
 
@@ -77,12 +77,14 @@ def _show_agreement_with_people(context: Context, by: str | None, people: tuple[
     from tasks.compare import against_people
 
     parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
-    records = answer(context, "people", parameters, read=against_people)
+    job = context.stored_job(checked=())
+    records = answer(job, "people", parameters, read=against_people)
     if context.as_json:
         show_json(records)
         return 0
     if not records:
-        click.echo(f"No criterion has been decided by {' or '.join(people)} and another grader yet.")
+        both = f"{' or '.join(people)} and another grader"
+        show_nothing(job, f"No criterion has been decided by {both} yet.")
         return 0
     label = {by: "label"} if by else {}
     show_figures(f"Agreement with {', '.join(people)}, their decisions pooled", records, {

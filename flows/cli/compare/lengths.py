@@ -4,7 +4,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
-from flows.cli.common.output import show_json
+from flows.cli.common.output import show_json, show_nothing
 from flows.cli.common.tables import SMALL_MARK
 from flows.cli.compare.figures import repetition, show_figures
 from flows.cli.compare.questions import answer
@@ -23,17 +23,17 @@ def lengths(context: Context, is_hard: bool, score: str | None) -> int:
     It is Spearman's rank correlation, over the tasks of each model and over the models, with its interval (figure 7 of
     the paper).
     """
-    given = context.arguments
+    given, job = context.arguments, context.stored_job()
     parameters = {
-        "splits": list(context.job.settings.dataset.splits), "models": list(given.models),
+        "splits": list(job.settings.dataset.splits), "models": list(given.models),
         "judges": list(given.judges), "vintage": given.vintage, "is_hard": is_hard,
     }  # fmt: skip
-    records = answer(context, "lengths", parameters, score=score)
+    records = answer(job, "lengths", parameters, score=score)
     if context.as_json:
         show_json(records)
         return 0
     if not records:
-        click.echo("No model has a complete task yet; `prbench status` shows what is missing.")
+        show_nothing(job, "No model has a complete task in this selection yet.")
         return 0
     show_figures("Rank correlation between response length and score", records, {
         "split": "split", "model": "model", "length": "measure",

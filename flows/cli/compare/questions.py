@@ -3,24 +3,20 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from flows.cli.common.options import Context
-
 if TYPE_CHECKING:
+    from tasks.config import Job
     from warehouse import Reader
 
 _NAMES = {
     "graders": ("judge", "select grader from graders where benchmark = ?"),
     "people": ("people", "select grader from graders where benchmark = ?"),
-    "judges": ("judge", "select distinct judge from staging.model_runs where benchmark = ?"),
-    "models": ("model", "select distinct model from staging.model_runs where benchmark = ?"),
-    "splits": ("split", "select distinct split from staging.task_set_members where not is_own_hard and benchmark = ?"),
 }
-"""Lists of names that questions take, with the option they come from and a query for those of the benchmark."""
+"""Lists of graders that questions take, with the option they come from and a query for those of the benchmark."""
 Records = list[dict[str, Any]]
 
 
 def answer(
-    context: Context,
+    job: "Job",
     question: str,
     parameters: Mapping[str, Any],
     read: "Callable[[Reader, Mapping[str, Any]], Records] | None" = None,
@@ -38,7 +34,6 @@ def answer(
     from tasks.rules.errors import UsageError
     from warehouse import Warehouse
 
-    job = context.job
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     given = {**parameters, "benchmark": benchmark.name, "revision": data.revision}
     if "score" in names:
@@ -47,18 +42,18 @@ def answer(
         if given["score"] not in known:
             raise UsageError(f"--score {given['score']}: no such score; {benchmark.name} has {', '.join(known)}")
     with Warehouse(job.warehouse).reader() as reader:
-        found = read(reader, given) if read else reader.rows(sql.read(f"questions/compare/{question}"), given)
-        if not found:
-            _refuse_unknown(reader, given)
-        return found
+        _refuse_unknown(reader, given)
+        return read(reader, given) if read else reader.rows(sql.read(f"questions/compare/{question}"), given)
 
 
 def _refuse_unknown(reader: "Reader", given: Mapping[str, Any]) -> None:
-    """Refuse an unknown name; a known one may simply have no rows."""
+    """Refuse an unknown name."""
     from tasks.rules.errors import UsageError
 
     for names, (option, query) in _NAMES.items():
+        if not given.get(names):
+            continue
         known = sorted(name for row in reader.rows(query, [given["benchmark"]]) for name in row.values())
-        unknown = [name for name in given.get(names, []) if name not in known]
+        unknown = [name for name in given[names] if name not in known]
         if unknown and known:
             raise UsageError(f"--{option} {unknown[0]}: not found; known: {', '.join(map(str, known))}")

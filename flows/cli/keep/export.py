@@ -60,15 +60,16 @@ def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> in
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
-              help="Minimum number of rows; a response always comes with all its criteria.")  # fmt: skip
+              help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
 @shared_options(selection=("split", "model", "trial", "limit", "vintage", "night"))
 def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> int:
     """Write a sheet for human graders (CSV).
 
-    It has one row for each criterion of a response, with columns to fill in. `prbench import verdicts` reads it back.
+    It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's name) and
+    `criteria_met` (yes or no). `prbench import verdicts --skip-empty` reads it back.
     The column `vintage` says which vintage of the model a row shows.
     """
     from tasks.exports import export_labelling as written
 
-    return report_done(context, written(context.job, file, n_rows=n_rows, seed=seed))
+    return report_done(context, written(context.stored_job(checked=("split", "model")), file, n_rows=n_rows, seed=seed))

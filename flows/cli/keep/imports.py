@@ -97,7 +97,12 @@ def import_responses(
 @click.argument("file", type=_FILE)
 @_AS
 @_TASK
-@click.option("--by", "by_judge", metavar="LABEL", help="Judge of rows that name none.  [default: imported]")
+@click.option(
+    "--by",
+    "by_judge",
+    metavar="LABEL",
+    help="Judge of rows that name none.  [default: imported; a labelling sheet must say it]",
+)
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
@@ -115,9 +120,9 @@ def import_verdicts(
     Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may have `judge, trial,
     vintage, judge_trial, grading, explanation`. The files that the benchmark's own code writes can be read too.
 
-    The decision is `criteria_met`, or `value` (0, 0.5 or 1), or `verdict` (in words). `criterion` is a criterion's id
-    or its exact text; if several criteria have the same text, a column `category` or `occurrence` (1 for the first)
-    says which one.
+    The decision is `criteria_met` (true or false, yes or no, 1 or 0), or `value` (0, 0.5 or 1), or `verdict` (in
+    words). `criterion` is a criterion's id or its exact text; if several criteria have the same text, a column
+    `category` or `occurrence` (1 for the first) says which one.
 
     A row whose `response` differs from the stored response is refused.
     """

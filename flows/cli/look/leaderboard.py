@@ -6,7 +6,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
-from flows.cli.common.output import show_json
+from flows.cli.common.output import show_json, show_nothing
 from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def leaderboard(
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
     choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
-    job = context.job
-    table = ranked(job, choice, must_know=True)
+    job = context.stored_job()
+    table = ranked(job, choice)
     if context.as_json:
         show_json(table.records)
     else:
@@ -90,12 +90,12 @@ def leaderboard_of(context: Context, job: "Job") -> "Table":
 
 def _show(job: "Job", table: "Table") -> None:
     if not table.rows:
-        click.echo("No model has a verdict in this selection yet; `prbench status` shows what is missing.")
+        show_nothing(job, "No model has a verdict in this selection yet.")
         return
-    from flows.cli.look.leaderboard_columns import for_people
+    from flows.cli.look.leaderboard_columns import for_people, groups_of
     from flows.cli.look.leaderboard_notes import notes_on
 
     columns, rows, n_least = for_people(table)
-    show_table(columns, rows, n_least=n_least)
+    show_table(columns, rows, n_least=n_least, groups=groups_of(table))
     for line in notes_on(job, table.records):
         click.echo(line)

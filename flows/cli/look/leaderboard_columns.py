@@ -10,6 +10,7 @@ Record = dict[str, Any]
 _NEEDED = {"mean_score", "ci_low", "mistake_share"}
 """A leaderboard needs these columns and all before them."""
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
+_JUDGING = ("judge", "judge_trial", "grading", "judge_config_hash", "template_hash")
 BELOW_BAR = "*"
 
 
@@ -26,6 +27,14 @@ def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
         [[_COLUMNS[name](record) if name in _COLUMNS else record[name] for name in names] for record in records],
         1 + max((place for place, name in enumerate(names) if name in _NEEDED), default=0),
     )
+
+
+def groups_of(table: Table) -> list[tuple[Any, ...]]:
+    """What each row is ranked in: its split, and where there are several judges, its label and who judged."""
+    records = table.records
+    judging = [name for name in _JUDGING if is_worth_showing(name, records)]
+    label = [name for name in table.columns[1:2] if judging and name not in _COLUMNS]
+    return [tuple(record[name] for name in ("split", *label, *judging)) for record in records]
 
 
 def is_clipped(record: Record) -> bool:

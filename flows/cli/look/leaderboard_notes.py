@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from flows.cli.common.tables import SMALL_MARK
 from flows.cli.look.leaderboard_columns import BELOW_BAR, Record, is_clipped, is_worth_showing
+from tasks.compare import OFFICIAL_HARD
 from tasks.config import Job
 from tasks.llm import is_embedded
 
@@ -12,6 +13,8 @@ _SMALL_MARKS = {
     "is_critical_small": "critical_met_ci_low",
     "is_mistake_small": "mistake_ci_low",
 }
+
+_MOST_NAMED = 5
 
 
 def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
@@ -22,9 +25,10 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     low = [r for r in records if r.get("is_below_bar") and r not in unjudged]
     if low:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
-        lines.append(f"{bar}, so based on only part of the split: {', '.join(_models(low, is_one_judge))}")
+        lines.append(f"{bar}, so based on only part of the split: {_models(low, is_one_judge)}")
     if unjudged:
-        lines.append(f"Not judged on a split by this judge: {', '.join(_models(unjudged, is_one_judge))}")
+        lines.append(f"Not judged on a split by this judge: {_models(unjudged, is_one_judge)}")
+    lines += _on_subsets(records)
     if any(r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"] for r in records):
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
     if any(map(is_clipped, records)):
@@ -34,6 +38,21 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, which is far too small to judge: the figures mean nothing.")
     return lines
+
+
+def _on_subsets(records: Sequence[Record]) -> list[str]:
+    """What the labels of `--by subset` mean."""
+    labels = {r.get("subset") for r in records} - {None}
+    lines = {
+        "full": "full: all tasks of the split",
+        OFFICIAL_HARD: f"{OFFICIAL_HARD}: all tasks of a split that the data set itself calls hard",
+        "hard": "hard: those in your latest hard subset (`prbench select-hard`)",
+    }
+    return [line for label, line in lines.items() if label in labels] + (
+        ["No hard subset of your own is selected yet; `prbench select-hard` does it."]
+        if labels and "hard" not in labels
+        else []
+    )
 
 
 def _on_intervals(records: Sequence[Record]) -> list[str]:
@@ -52,5 +71,7 @@ def _on_intervals(records: Sequence[Record]) -> list[str]:
     return lines
 
 
-def _models(records: Sequence[Record], is_one_judge: bool) -> list[str]:
-    return sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
+def _models(records: Sequence[Record], is_one_judge: bool) -> str:
+    names = sorted({r["model"] if is_one_judge else f"{r['model']} ({r['judge']})" for r in records})
+    n_more = len(names) - _MOST_NAMED
+    return ", ".join(names) if n_more < 2 else f"{', '.join(names[:_MOST_NAMED])} and {n_more} more"

@@ -36,7 +36,9 @@ def report(context: Context, out: Path | None, is_served: bool, port: int) -> in
     from flows.report_basis import of_all_splits
 
     given = context.arguments
-    job = context.job if given.splits else of_all_splits(context.job)
+    job = context.stored_job()
+    if not given.splits:
+        job = of_all_splits(job)
     written = write_report(job, out, given.vintage)
     if context.as_json:
         show_json({"index": str(written.index), "bytes": written.n_bytes})

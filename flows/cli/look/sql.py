@@ -20,7 +20,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
 @click.command(cls=Command, epilog=examples(
-    "prbench sql 'select * from leaderboard'",
+    "prbench sql 'select model, mean_score from leaderboard where is_primary'",
     "prbench sql -f query.sql --format csv > rows.csv",
     "prbench sql                           open the prompt",
     "prbench sql --describe                list all tables",

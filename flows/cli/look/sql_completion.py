@@ -32,10 +32,13 @@ Words = Iterable[tuple[str, str]]
 class SqlCompleter(Completer):
     """Completes SQL by the tables that are published, and the prompt's own commands."""
 
-    def __init__(self, catalogue: Callable[[], Catalogue], commands: dict[str, str], formats: Iterable[str]) -> None:
+    def __init__(
+        self, catalogue: Callable[[], Catalogue], commands: dict[str, str], formats: Iterable[str],
+        recipes: Iterable[str] = (),
+    ) -> None:  # fmt: skip
         self._catalogue = catalogue
         self._commands = commands
-        self._formats = tuple(formats)
+        self._arguments = {".format": tuple(formats), ".cookbook": tuple(recipes)}
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         """Completions at the cursor; none inside quotes or for a new name."""
@@ -62,8 +65,8 @@ class SqlCompleter(Completer):
             yield from _completions(before, self._commands.items())
         elif command == ".describe":
             yield from _completions(word, self._tables())
-        elif command == ".format":
-            yield from _completions(word, ((name, "") for name in self._formats))
+        else:
+            yield from _completions(word, ((name, "") for name in self._arguments.get(command, ())))
 
     def _tables(self) -> Words:
         # The publisher's own tables say nothing about themselves.

@@ -22,6 +22,7 @@ from flows.cli.common.output import FORMATS, show
 from flows.cli.look.sql_completion import SqlCompleter
 from flows.cli.look.sql_describe import Catalogue, columns_query, nearest, read_catalogue, tables_query
 from flows.cli.look.sql_query import MOST_COUNTED, run_sql
+from sql.cookbook import recipes
 from tasks.console import exact
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.table import Table
@@ -33,10 +34,13 @@ ROWS_SHOWN = 50
 """How many rows of a result the prompt shows as a table."""
 # Parquet cannot be read on a terminal.
 _FORMATS = tuple(name for name in FORMATS if name != "parquet")
+_WITHOUT_DOT = {"help": ".help", "?": ".help", "quit": ".quit", "exit": ".quit"}
+"""What people type who do not know the commands yet; no query begins so."""
 COMMANDS = {
     ".help": "List the commands.",
     ".tables": "List all tables and views.",
     ".describe": "List the columns of a table: .describe NAME",
+    ".cookbook": "List the recipes, or run one: .cookbook NAME",
     ".format": f"Choose the format of results: .format {'|'.join(_FORMATS)}",
     ".quit": "Leave the prompt (or press Ctrl-D).",
 }
@@ -56,17 +60,18 @@ class SqlPrompt:
             key_bindings=_keys(),
             history=_history(),
             lexer=PygmentsLexer(SqlLexer),
-            completer=SqlCompleter(lambda: self._known, COMMANDS, _FORMATS),
+            completer=SqlCompleter(lambda: self._known, COMMANDS, _FORMATS, _recipe_names()),
             complete_while_typing=True,
         )
 
     def run(self) -> None:
         """Read and run queries until `.quit` or the end of the input."""
-        click.echo(f"{self._database}, read-only. End a query with ; and type .help for the commands.", err=True)
+        click.echo(f"{self._database}, read-only. End a query with ; and type help for the commands.", err=True)
         while True:
             try:
                 self._look_again()
                 text = self._session.prompt().strip()
+                text = _WITHOUT_DOT.get(_bare(text), text)
                 if text.rstrip(";").rstrip() in {".quit", ".exit"}:
                     return
                 self._answer(text)
@@ -106,6 +111,8 @@ class SqlPrompt:
             table = read_catalogue(self._database)[name]
             click.echo(f"{table.name}: {table.meaning}")
             self._show_all(columns_query(table.name))
+        elif command == ".cookbook":
+            self._cookbook(name)
         elif command == ".format":
             self._choose(name)
         else:
@@ -114,6 +121,16 @@ class SqlPrompt:
     def _show_all(self, query: str) -> None:
         table = run_sql(self._database, query)
         show(table.columns, table.rows, self._format, is_cut=False)
+
+    def _cookbook(self, name: str) -> None:
+        if name:
+            recipe = next((each for each in recipes() if each.name == name), None)
+            if recipe is None:
+                raise UsageError(f"there is no recipe {name}; {nearest(name, _recipe_names())}")
+            click.echo(recipe.question)
+            self._answer(recipe.query)
+        else:
+            show(["name", "question"], [(each.name, each.question) for each in recipes()], self._format, is_cut=False)
 
     def _choose(self, name: str) -> None:
         if name and name not in _FORMATS:
@@ -146,7 +163,15 @@ def _show_what_is_missing(table: Table) -> None:
 
 def _is_finished(text: str) -> bool:
     text = text.strip()
-    return not text or text.startswith(".") or text.endswith(";")
+    return not text or text.startswith(".") or text.endswith(";") or _bare(text) in _WITHOUT_DOT
+
+
+def _bare(text: str) -> str:
+    return text.strip("; \n").lower()
+
+
+def _recipe_names() -> list[str]:
+    return [each.name for each in recipes()]
 
 
 def _keys() -> KeyBindings:

@@ -9,7 +9,7 @@ import click
 
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
-from flows.cli.common.output import in_words, show_json, show_rows
+from flows.cli.common.output import in_words, show_json, show_nothing, show_rows
 from flows.cli.common.tables import show_table
 from flows.run.arguments import Arguments
 
@@ -44,14 +44,14 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     """Show what is done, failed and missing.
 
     The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
-    column `judge` count the model's responses, the others its verdicts. --spend, --runs and --disk show other tables
-    instead.
+    column `judge` count the model's responses, the others its verdicts. All tasks of the chosen splits are wanted, and
+    coverage is done / wanted, as on the leaderboard. --spend, --runs and --disk show other tables instead.
     """
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
     moment = None if since is None else since_moment(since, datetime.now(UTC))
     if not (with_spend or with_runs or with_disk):
-        return _matrix(context, context.job)
+        return _matrix(context)
     _refuse_selection(context.arguments)
     job = context.job
     tables = {
@@ -97,23 +97,24 @@ def since_moment(text: str, now: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def _matrix(context: Context, job: "Job") -> int:
+def _matrix(context: Context) -> int:
     from tasks.run import coverage
 
+    job = context.stored_job(checked=("split", "model", "judge"))
+    # Of other data than the configured, what is configured is not wanted.
+    cells = coverage(job, only_stored=job is not context.job)
     rows = [
         (
             cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
-            cell.missing, sum(cell.failures.values()), cell.share,
+            cell.missing, sum(cell.failures.values()), cell.share if context.as_json else f"{cell.share:.1%}",
             ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
         )
-        for cell in coverage(job)
+        for cell in cells
     ]  # fmt: skip
-    show_rows(
-        context.as_json,
-        _MATRIX,
-        rows,
-        if_empty="No response is wanted: no model is configured or imported.",
-    )
+    if context.as_json or rows:
+        show_rows(context.as_json, _MATRIX, rows)
+    else:
+        show_nothing(job, "No response is wanted: no model is configured or imported.")
     if not context.as_json:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))

@@ -1,7 +1,6 @@
 """The checks of `prbench doctor` on the configuration, models, keys, schedule and alerts."""
 
 import importlib.util
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -11,24 +10,11 @@ from cronsim import CronSim
 from flows.cli.operate.findings import Finding, answers, host_and_port
 from tasks.benchmarks import load_benchmark
 from tasks.config import Endpoint, Job, Receiver, expectations_of, policies_of
-from tasks.llm import filled_in, filled_in_secrets, is_embedded, weights_hash
+from tasks.llm import KEYS, filled_in, filled_in_secrets, is_embedded, set_key, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.secrecy import is_reference
 from tasks.run import template_of
 
-_KEYS = {
-    "openai": "OPENAI_API_KEY",
-    "anthropic": "ANTHROPIC_API_KEY",
-    "gemini": "GEMINI_API_KEY",
-    "xai": "XAI_API_KEY",
-    "mistral": "MISTRAL_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "groq": "GROQ_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "together_ai": "TOGETHERAI_API_KEY",
-    "fireworks_ai": "FIREWORKS_AI_API_KEY",
-    "moonshot": "MOONSHOT_API_KEY",
-}
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
 
@@ -47,6 +33,18 @@ def check_configuration(job: Job) -> Iterator[Finding]:
         yield Finding("configuration", False, str(error))
 
 
+def check_data_set(job: Job) -> Iterator[Finding]:
+    """Whether the data set's files are there; a commit of the hub is not asked for."""
+    dataset = job.settings.dataset
+    try:
+        data = job.data
+    except PipelineError as error:
+        yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
+        return
+    splits = f"splits {', '.join(data.splits)}"
+    yield Finding("data set", True, f"{data.name} ({dataset.source}), revision {data.revision[:12]}, {splits}")
+
+
 def _count(endpoints: Sequence[Endpoint], what: str) -> str:
     return f"{len(endpoints)} {what}{'' if len(endpoints) == 1 else 's'}"
 
@@ -60,6 +58,12 @@ def check_models(job: Job) -> Iterator[Finding]:
         *(("judge", judge) for judge in settings.judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
     ]
+    for name, listed, outcome in (
+        ("models", settings.models, "nothing is sampled; imported responses are judged"),
+        ("judges", settings.judges, "nothing is judged; imported verdicts count"),
+    ):
+        if not listed:
+            yield Finding(name, True, f"none is configured, so {outcome}")
     yield from _literal_headers(endpoint for _, endpoint in used_as)
     for role, endpoint in used_as:
         if (endpoint.name, endpoint.api_base) not in seen:
@@ -91,12 +95,14 @@ def _callable(subject: str, provider: str) -> Finding:
     """Whether a hosted provider has what it needs: a package, or a key."""
     if provider in _ON_AWS and importlib.util.find_spec("boto3") is None:
         return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
-    variable = _KEYS.get(provider)
-    if variable is None:
+    if provider not in KEYS:
         return Finding(subject, None, "unknown provider; LiteLLM reads the provider's own environment variable")
-    if os.environ.get(variable):
-        return Finding(subject, True, f"{variable} is set")
-    return Finding(subject, False, f"{variable} is not set; export it")
+    name = set_key(provider)
+    return (
+        Finding(subject, True, f"{name} is set")
+        if name
+        else Finding(subject, False, f"{KEYS[provider][0]} is not set; export it")
+    )
 
 
 def _reachable(subject: str, endpoint: Endpoint) -> Finding:

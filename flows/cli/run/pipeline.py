@@ -8,13 +8,14 @@ from flows.cli.common.options import EVALUATED, Context, budget_options, repair_
 from flows.cli.common.output import show_json
 from flows.cli.look.leaderboard import leaderboard_of, show_leaderboard
 from flows.cli.run.plan import show_plan
+from flows.run.arguments import Arguments
 
 _NEXT = (
     "uv run prbench leaderboard --by category{option}",
     'uv run prbench sql "select title, weight, status, explanation from verdict_details{where} '
     'order by weight desc limit 9"',
-    "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set",
 )  # fmt: skip
+_CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
 
 
 @click.command(cls=Command, epilog=examples(
@@ -42,17 +43,21 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     click.echo(f"\nDatabase: {execution.database}")
     if any(each.stage == "report" and not each.has_failed for each in execution.reports):
         click.echo(f"Report: {execution.job.report_index}")
-    click.echo("Next:\n  " + _next(context.arguments.benchmark))
+    click.echo("Next:\n  " + _next(context.arguments))
     return execution.exit_code
 
 
-def _next(benchmark: str | None) -> str:
-    """Commands to try next, for the benchmark given with --benchmark."""
+def _next(given: Arguments) -> str:
+    """Commands to try next, for the benchmark given with --benchmark; how to configure only where nothing is."""
+    from flows.run.document import config_file
+
+    benchmark = given.benchmark
     narrowed = {
         "option": "" if benchmark is None else f" --benchmark {benchmark}",
         "where": "" if benchmark is None else f" where benchmark = '{benchmark}'",
     }
-    return "\n  ".join(line.format(**narrowed) for line in _NEXT)
+    lines = [line.format(**narrowed) for line in _NEXT]
+    return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
 @click.command(cls=Command, epilog=examples(
@@ -99,11 +104,7 @@ def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: 
     one that fails does not stop the others.
     """
     if dry_run:
-        from flows.execution import refuse_unknown_models
-
-        job = context.job
-        refuse_unknown_models(job)
-        return show_plan(context, job)
+        return show_plan(context, context.job)
     execution = run_flow(context, "backfill", retry_failed=retry_failed, replace_lost=replace_lost)
     if not context.as_json and not execution.was_interrupted:
         show_leaderboard(context, execution.job)

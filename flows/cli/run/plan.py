@@ -11,8 +11,9 @@ from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
     from tasks.config import Job
+    from tasks.plan import Planned
 
-_COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tokens", "USD", "token estimate"]
+_COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
 
 
 @click.command(cls=Command, epilog=examples(
@@ -24,7 +25,9 @@ _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tok
 def plan(context: Context) -> int:
     """Show the calls and cost of a run without making any call.
 
-    For each model and judge: the missing calls, their tokens and the estimated cost.
+    For each model and judge: the missing calls, their tokens and the estimated cost. Lengths come from stored calls;
+    where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is loaded
+    and checked first.
     """
     return show_plan(context, context.job)
 
@@ -34,19 +37,48 @@ def show_plan(context: Context, job: "Job") -> int:
     from tasks.plan import in_all
     from tasks.plan import plan as planned_calls
 
+    _prepare(job)
     planned = planned_calls(job)
     total = in_all(planned)
     if context.as_json:
         show_json({"calls": [vars(each) for each in planned], "total": vars(total)})
         return 0
     rows = [
-        (each.role, each.label, each.calls, each.prompt_tokens, each.completion_tokens, each.cost_usd, each.basis)
+        (each.role, each.label, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each), each.basis)
         for each in [*planned, total]
     ]
     show_table(_COLUMNS, rows)
     for each in planned:
         if each.note:
             click.echo(f"Unknown for {each.label}: {each.note}")
+        if each.assumed:
+            click.echo(f"Assumed for {each.label}, since none was measured yet: {each.assumed}")
         if each.judged_before:
             click.echo(f"Judged again by {each.label}: {each.judged_before}")
     return 0
+
+
+def _prepare(job: "Job") -> None:
+    """Refuse names that nothing has, and load the data set where it is not there yet.
+
+    Raises:
+        UsageError: a named model or judge is not known.
+    """
+    from flows.execution import execute, refuse_unknown_models
+    from tasks.console import notice
+    from tasks.plan import is_prepared, prepare
+    from tasks.rules.errors import UsageError
+
+    refuse_unknown_models(job)
+    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
+    if unknown:
+        raise UsageError(f"--judge {unknown[0]}: is not configured")
+    if not is_prepared(job):
+        notice("loading and checking the data set first; this makes no model call")
+        execute(job, lambda: prepare(job))
+
+
+def _usd(planned: "Planned") -> float | str | None:
+    if planned.cost_usd is not None or planned.cost_usd_low is None:
+        return planned.cost_usd
+    return f"{planned.cost_usd_low:,.2f} to {planned.cost_usd_high:,.2f}"

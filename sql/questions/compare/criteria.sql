@@ -1,52 +1,82 @@
--- Criteria worth a second look.
-select
-    task_id,
-    criterion_id,
-    category,
-    weight,
-    met_share,
-    n_models_met,
-    n_models,
-    n_responses,
-    rest_correlation,
-    rest_correlation_high,
-    disagreement,
-    n_graded,
-    judge,
-    judge_trial,
-    vintage,
-    title
-from criterion_statistics
-where
-    benchmark = $benchmark
-    and dataset_revision = $revision
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], judge)
-    )
-    and ($vintage::varchar is null or vintage = $vintage)
-    -- As they were asked for: the binary reading of three steps would name each
-    -- twice.
-    and grading <> 'ternary_as_binary'
-    and case $which
-        when 'never-met' then is_never_met
-        when 'always-met' then is_always_met
-        when 'disagreed' then disagreement > 0
-        when 'suspect' then rest_correlation < 0
-    end
--- What graders differ on is the same under every judging.
-qualify
-    $which <> 'disagreed'
-    or row_number() over (
-        partition by task_id, criterion_id
-        order by judge, judge_trial, vintage, template_hash, judge_config_hash
-    ) = 1
-order by
-    case $which
-        when 'disagreed' then -disagreement
-        when 'suspect' then coalesce(rest_correlation_high, 1)
-        else -abs(weight)
-    end,
-    if($which = 'suspect', rest_correlation, 0),
-    task_id, criterion_id, judge, judge_trial, vintage
-limit $n_rows
+-- Criteria worth a second look: a row for each judging that says so, those of
+-- one criterion together.
+with found as (
+    select
+        *,
+        case $which
+            when 'disagreed' then -disagreement
+            when 'suspect' then coalesce(rest_correlation_high, 1)
+            else -abs(weight)
+        end as first_key,
+        if($which = 'suspect', rest_correlation, 0) as second_key
+    from criterion_statistics
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and (
+            len($judges::varchar[]) = 0
+            or list_contains($judges::varchar[], judge)
+        )
+        and ($vintage::varchar is null or vintage = $vintage)
+        -- As they were asked for: the binary reading of three steps would name
+        -- each twice.
+        and grading <> 'ternary_as_binary'
+        and case $which
+            when 'never-met' then is_never_met
+            when 'always-met' then is_always_met
+            when 'disagreed' then disagreement > 0
+            when 'suspect' then rest_correlation < 0
+        end
+    -- What graders differ on is the same under every judging.
+    qualify
+        $which <> 'disagreed'
+        or row_number() over (
+            partition by task_id, criterion_id
+            order by
+                judge, judge_trial, vintage, template_hash, judge_config_hash
+        ) = 1
+),
+
+best as (
+    select
+        task_id,
+        criterion_id,
+        min(row(first_key, second_key)) as best_keys
+    from found
+    group by all
+    order by best_keys, task_id, criterion_id
+    limit $n_criteria
+),
+
+final as (
+    select
+        task_id,
+        criterion_id,
+        category,
+        weight,
+        met_share,
+        n_models_met,
+        n_models,
+        n_responses,
+        rest_correlation,
+        rest_correlation_high,
+        disagreement,
+        n_graded,
+        judge,
+        judge_trial,
+        vintage,
+        title
+    from found
+    inner join best using (task_id, criterion_id)
+    order by
+        best_keys,
+        task_id,
+        criterion_id,
+        first_key,
+        second_key,
+        judge,
+        judge_trial,
+        vintage
+)
+
+select * from final

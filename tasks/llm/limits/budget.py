@@ -25,6 +25,7 @@ class Budget:
         self.used_usd, self.used_tokens = 0.0, 0
         self._reserved_usd, self._reserved_tokens, self._reserved = 0.0, 0, 0
         self.is_spent = False
+        self._refused = Usage(None, None)
         self.when_settled: list[Callable[[], None]] = []
 
     def reserve(self, most: Usage) -> bool:
@@ -40,6 +41,8 @@ class Budget:
             return True
         if not self.is_spent and self._fits(most, 0.0, 0):
             return False
+        if not self.is_spent:
+            self._refused = most
         self.is_spent = True
         raise BudgetSpent(self.line)
 
@@ -59,7 +62,17 @@ class Budget:
         """How it stands, for people."""
         usd = f"{self.used_usd:.4f} of {self._max_usd:g} USD" if self._max_usd is not None else ""
         tokens = f"{self.used_tokens:,} of {self._max_tokens:,} tokens" if self._max_tokens is not None else ""
-        return " and ".join(part for part in (usd, tokens) if part) + " used"
+        return " and ".join(part for part in (usd, tokens) if part) + " used" + self._refused_line
+
+    @property
+    def _refused_line(self) -> str:
+        """What the first call could have used that the cap left no room for."""
+        usd = f"{self._refused.usd:.4f} USD" if self._max_usd is not None and self._refused.usd else ""
+        tokens = f"{self._refused.tokens:,} tokens" if self._max_tokens is not None and self._refused.tokens else ""
+        most = " and ".join(part for part in (usd, tokens) if part)
+        is_first = not (self.used_usd or self.used_tokens)
+        advice = ": raise the cap, or set a lower `max_tokens` for the model" if is_first else ""
+        return f", and the next call could use up to {most}{advice}" if most else ""
 
     def _fits(self, most: Usage, reserved_usd: float, reserved_tokens: int) -> bool:
         return _is_below(self._max_usd, self.used_usd + reserved_usd, most.usd) and _is_below(

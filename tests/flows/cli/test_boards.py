@@ -189,7 +189,7 @@ def test_any_split_is_scored_on_any_selection(asked: Asked) -> None:
         (["--score", "score", "--risk"], "prbench: --score and --risk cannot be combined"),
         (["--score", "nope"], "--score nope: no such score; prbench has score, min_normalized"),
         (["--selection", "nope"], "--selection nope: is no selection of this data set; there are s"),
-        (["--model", "nope"], "--model nope: not on the leaderboard; known: ada, bell, curie, dirac"),
+        (["--model", "nope"], "--model nope: not found; known: ada, bell, curie, dirac"),
     ],
 )
 def test_what_cannot_be_asked_is_told_in_one_line(asked: Asked, arguments: list[str], said: str) -> None:
@@ -284,3 +284,37 @@ def test_lengths_shows_the_rank_correlation_of_each_model_and_over_the_models(as
     assert "° fewer than 50 tasks or models; fewer than 10 have no interval" in shown
     assert all("°" in line for line in shown.splitlines() if "(over the models)" in line)
     assert "--score nope: no such score; prbench has score" in asked("lengths", "--score", "nope", code=2)
+
+
+def test_a_criterion_that_several_judges_name_is_one_row_with_its_id(asked: Asked) -> None:
+    rows = asked.json("criteria", "never-met", "-n", "1")
+    shown = asked("criteria", "never-met", "-n", "1")
+
+    assert {(row["task_id"], row["criterion_id"]) for row in rows} == {("t00", "t00-c0")}
+    assert [row["judge"] for row in rows] == ["a-judge", "b-judge", "expert"]
+    (line,) = [line for line in shown.splitlines() if "t00" in line]
+    assert "t00-c0" in line
+    assert "a-judge, b-judge, expert" in line
+
+
+def test_a_line_separates_what_is_ranked_under_different_judges(asked: Asked) -> None:
+    under_all = asked("leaderboard").splitlines()
+    under_one = asked("leaderboard", "--judge", "a-judge").splitlines()
+
+    separators = [place for place, line in enumerate(under_all) if line.startswith("├")]
+    judges = [line.split("│")[4].strip() for line in under_all if line.startswith("│")]
+    assert judges == sorted(judges)
+    assert len(separators) == len(set(judges)) - 1 == 2
+    assert not any(line.startswith("├") for line in under_one)
+
+
+def test_notes_name_a_few_models_and_count_the_others() -> None:
+    from flows.cli.look.leaderboard_notes import notes_on
+
+    job = job_on("sample", Path("nowhere"))
+    records = [
+        {"judge": "a-judge", "model": f"model-{number:02d}", "is_below_bar": True, "is_judged": True, "is_small": False}
+        for number in range(32)
+    ]
+    line = next(line for line in notes_on(job, records) if line.startswith("*"))
+    assert line.endswith(": model-00, model-01, model-02, model-03, model-04 and 27 more")

@@ -1,5 +1,6 @@
 """The configuration refuses what it cannot mean, in one line with the path of the key."""
 
+import json
 import re
 from pathlib import Path
 
@@ -95,8 +96,16 @@ def test_what_is_impossible_is_refused_with_the_path_of_the_key(tmp_path: Path, 
         ),
         ("models: [{name: a/b, api_base: ''}]\ndataset: {source: sample}", "models[0].api_base: "),
         ("trials: 3", "dataset: is missing"),
-        ("dataset: {source: sample}\ndataset: {source: hub}", "not valid YAML: key 'dataset' appears twice"),
-        ("a: [", "not valid YAML"),
+        (
+            "dataset: {source: sample}\ndataset: {source: hub}",
+            "not valid YAML: line 2, column 1: key 'dataset' appears twice",
+        ),
+        ("a: [", "not valid YAML: line 1, column 5: a bracket that is not closed, or a value that is missing"),
+        ("a: {b: 1\nc: 2", "not valid YAML: line 2, column 2: a mapping in `{ }` that is not closed, or lacks a comma"),
+        ("a: 1\n  b: 2", "not valid YAML: line 2, column 4: a `:` where no key can be"),
+        ("a:\n\tb: 1", "not valid YAML: line 2, column 1: a character that no value can begin with (a tab"),
+        ("a: 'b", "not valid YAML: line 1, column 6: a quote that is not closed"),
+        ("a: *b", "not valid YAML: line 1, column 4: a text that begins with `*`"),
         ("just words", "holds no settings"),
         *(("a: " + "[" * depth + "]" * depth, "is nested too deeply") for depth in (300, 5_000)),
         ("".join(f"{' ' * depth}a:\n" for depth in range(1_000)), "is nested too deeply"),
@@ -321,4 +330,66 @@ def test_status_without_models_is_a_sentence_and_no_empty_table(
     Warehouse(job.warehouse).publish()
 
     assert main(["status"]) == 0
-    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported.\nWarehouse: ")
+    assert capsys.readouterr().out.startswith("No response is wanted: no model is configured or imported. ")
+
+
+def test_what_to_try_next_is_a_configuration_only_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.cli.run.pipeline import _next
+
+    monkeypatch.chdir(tmp_path)
+    assert "cp prbench.example.yaml prbench.yaml" in _next(Arguments())
+    (tmp_path / "prbench.yaml").touch()
+    assert "cp prbench.example.yaml" not in _next(Arguments())
+    assert "cp prbench.example.yaml" not in _next(Arguments(config=Path("another.yaml")))
+
+
+def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_before_a_missing_one(
+    tmp_path: Path,
+) -> None:
+    text = "datset: {source: sample}\nmodels: [{nme: x}]\ntrials: 0\n"
+    assert _refusal(tmp_path, text) == (
+        "models[0].nme: there is no such key; datset: there is no such key (did you mean `dataset`?); "
+        "dataset: is missing; models[0].name: is missing; trials: must be greater than or equal to 1"
+    )
+    told = _refusal(
+        tmp_path,
+        "dataset: {source: sample}\nquality: {nope: warn}\njudges: [{name: a, template: no.txt}]\n"
+        "hard_subset: {share: {Tax: 3}}",
+    )
+    for part in ("quality.nope: there is no such check", "template: no.txt is neither", "hard_subset.share.Tax: "):
+        assert part in told
+
+
+def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.cli.operate.doctor_checks import examine
+
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
+    found = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))}
+
+    assert (found["data set"].is_ok, found["data set"].detail.startswith("nowhere.jsonl is not a file")) == (
+        False,
+        True,
+    )
+    assert found["models"].detail.startswith("none is configured, so nothing is sampled")
+    assert (found["judge openai/y"].is_ok, found["judge openai/y"].detail) == (
+        False,
+        "OPENAI_API_KEY is not set; export it",
+    )
+
+
+def test_doctor_lists_every_problem_of_a_broken_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: sample}\ntrials: 0\ncoverage: {min: 2}\n")
+    assert main(["doctor", "--json", "--config", str(file)]) == 2
+    told = [each["detail"] for each in json.loads(capsys.readouterr().out) if each["state"] == "PROBLEM"]
+    assert [line.split(":")[0] for line in told] == ["trials", "coverage.min"]

@@ -24,6 +24,7 @@ from flows.cli.look.sql_describe import read_catalogue
 from flows.cli.look.sql_query import MOST_COUNTED
 from flows.cli.look.sql_shell import COMMANDS, ROWS_SHOWN, SqlPrompt
 from flows.cli.main import main
+from sql.cookbook import recipes
 from tests.builders import row
 from tests.flows.conftest import PRBENCH, PROJECT
 from warehouse import Warehouse
@@ -59,7 +60,7 @@ def ask(folder: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Ask]:
             keys.send_text(typed + "\x04")
             SqlPrompt(database, file_format).run()
         said = capsys.readouterr()
-        greeting, _, errors = said.err.partition(".help for the commands.\n")
+        greeting, _, errors = said.err.partition("type help for the commands.\n")
         assert "read-only" in greeting
         return said.out, errors
 
@@ -111,6 +112,21 @@ def test_commands_list_and_describe_tables_and_change_the_format(ask: Ask) -> No
         " .format parquet",
         " there is no table or view runz; did you mean runs?",
     ]
+
+
+@pytest.mark.parametrize("typed", ["help\r", "HELP;\r", "?\r", ".help\r"])
+def test_help_is_found_without_a_dot(ask: Ask, typed: str) -> None:
+    answers, errors = ask(typed)
+    assert all(command in answers for command in COMMANDS)
+    assert errors == ""
+
+
+def test_the_cookbook_is_listed_and_a_recipe_is_run(ask: Ask) -> None:
+    first = recipes()[0]
+    answers, errors = ask(f".cookbook\r.cookbook {first.name}\r.cookbook {first.name}x\r", "csv")
+    assert all(recipe.name in answers for recipe in recipes())
+    assert answers.count(first.question) == 2
+    assert errors == f"prbench: there is no recipe {first.name}x; did you mean {first.name}?\n"
 
 
 def test_a_long_table_is_cut_and_says_by_how_much_and_another_format_is_whole(ask: Ask) -> None:
@@ -172,11 +188,12 @@ def test_where_no_history_can_be_kept_the_prompt_says_so_once_and_goes_on(
         (".describe hard_l", ["hard_leaderboard"]),
         (".format js", ["json", "jsonl"]),
         (".format par", []),
+        (".cookbook rank", ["ranking"]),
     ],
 )
 def test_what_fits_at_the_cursor_is_offered(folder: Path, typed: str, offered: list[str]) -> None:
     catalogue = read_catalogue(folder / "prbench.duckdb")
-    completer = SqlCompleter(lambda: catalogue, COMMANDS, ["json", "jsonl"])
+    completer = SqlCompleter(lambda: catalogue, COMMANDS, ["json", "jsonl"], ["ranking"])
     before, _, after = typed.partition("|")
     found = completer.get_completions(Document(before + after, len(before)), CompleteEvent(text_inserted=True))
     assert [completion.text for completion in found] == offered

@@ -67,7 +67,7 @@ def test_a_night_calls_for_what_is_sampled_nightly_and_for_the_control_set_and_a
     assert Counter(nights.first.sampled) == {"pinned": N_TASKS, "fresh": N_TASKS}
     assert nights.first.n_judged == 2 * N_CRITERIA + N_CONTROL
     assert nights.again.calls == []
-    assert "all verdicts are present, no model call made" in nights.again.said.stderr
+    assert "nothing to judge, no model call made" in nights.again.said.stderr
     assert (nights.second.sampled, nights.second.n_judged) == (["fresh"] * N_TASKS, N_CRITERIA + N_CONTROL)
 
 
@@ -275,7 +275,7 @@ def test_a_night_with_a_stop_time_ends_by_itself_and_keeps_what_was_done(trouble
 def test_a_night_waits_for_the_one_at_work_where_it_is_to_and_calls_for_nothing_then(
     nights: Nights, troubled: Troubled
 ) -> None:
-    assert "all verdicts are present, no model call made" in troubled.waited.said.stderr
+    assert "nothing to judge, no model call made" in troubled.waited.said.stderr
     assert "skipped" not in troubled.waited.alerts
     # What a process of its own writes on standard output is the result for machines and nothing else.
     assert (troubled.last["night"], troubled.last["outcome"]) == (TROUBLED, "done")

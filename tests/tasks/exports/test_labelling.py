@@ -61,13 +61,16 @@ def saved(path: Path, rows: list[dict[str, str]]) -> Path:
     return path
 
 
-def test_a_sheet_has_at_least_the_rows_that_were_asked_for_and_whole_responses(shared: Job, tmp_path: Path) -> None:
+def test_a_sheet_has_the_rows_that_were_asked_for_and_whole_responses_but_the_last(shared: Job, tmp_path: Path) -> None:
     report = export_labelling(shared, tmp_path / "sheet.csv", n_rows=25)
     rows = sheet(tmp_path / "sheet.csv")
     counts = Counter((row["task"], row["model"]) for row in rows)
 
-    assert [N_CRITERIA] * 3 == list(counts.values())
-    assert len(rows) == report.rows
+    assert [N_CRITERIA, N_CRITERIA, 5] == list(counts.values())
+    assert len(rows) == report.rows == 25
+    assert "the last response lacks 5 of its criteria" in report.line
+    assert "judge: your name; criteria_met: yes or no; explanation: if you like" in report.line
+    assert {row["how_to_fill_in"] in report.line for row in rows} == {True}
     assert all(row["title"] and row["conversation"] and row["response"] and row["field"] for row in rows)
     assert {("", "", "")} == {(row["judge"], row["criteria_met"], row["explanation"]) for row in rows}
     # A person reads a response once: its rows stand together.
@@ -111,6 +114,21 @@ def test_rows_without_a_decision_are_left_out_on_demand_and_counted(job: Job, tm
     report = import_verdicts(job, file, skip_empty=True)
     assert 1 == report.rows
     assert "9 rows without a decision skipped" in report.line
+
+
+def test_a_sheet_takes_yes_no_1_and_0_and_names_its_grader(job: Job, tmp_path: Path) -> None:
+    export_labelling(job, tmp_path / "sheet.csv", n_rows=8)
+    rows = sheet(tmp_path / "sheet.csv")
+    for row, said in zip(rows, ("yes", "No", "1", "0", "YES", " no ", "true", "FALSE"), strict=True):
+        row["criteria_met"] = said
+    file = saved(tmp_path / "filled.csv", rows)
+
+    with pytest.raises(PipelineError, match=r"row 1: `judge` is empty; enter the grader's name, or give it with --by"):
+        import_verdicts(job, file)
+    assert import_verdicts(job, file, judge="eva").rows == 8
+    with Warehouse(job.warehouse).reader() as reader:
+        found = reader.rows("select judge, grading, count(*) as n, sum(value) as met from verdicts group by all")
+    assert [tuple(row.values()) for row in found] == [("eva", "binary", 8, 4.0)]
 
 
 def test_a_sheet_can_be_of_one_model_alone(shared: Job, tmp_path: Path) -> None:

@@ -186,3 +186,13 @@ def test_what_the_ledger_answers_costs_nothing(calling: Calling, serve: Serve) -
     calling(call)
     calling.max_tokens = 0
     assert (calling(call).text, calling.limiter.budget.used_tokens) == ("x", 0)
+
+
+def test_a_cap_with_no_room_for_one_call_says_what_a_call_could_use() -> None:
+    budget = Budget(1.0, None)
+    with pytest.raises(BudgetSpent) as refused:
+        budget.reserve(Usage(1.2903, 9_000))
+    assert str(refused.value) == (
+        "0.0000 of 1 USD used, and the next call could use up to 1.2903 USD: raise the cap, "
+        "or set a lower `max_tokens` for the model"
+    )

@@ -1,5 +1,5 @@
--- One row: how many tasks a model has imported answers to in a trial, with how
--- many criteria.
+-- One row: how many tasks a model has answers to in a trial, imported ones or
+-- all, with how many criteria.
 select
     model,
     trial,
@@ -14,6 +14,6 @@ where
     and vintage = $vintage
     and list_contains($tasks::varchar[], task_id)
     and ($is_any_trial or list_contains($trials::bigint[], trial))
-    and source = 'imported'
+    and ($is_any_source or source = 'imported')
 group by all
 order by all

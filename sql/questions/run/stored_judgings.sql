@@ -1,4 +1,4 @@
--- One row: who judged elsewhere, on answers of some vintages.
+-- One row: who judged answers of some vintages, elsewhere or at all.
 select distinct
     judge,
     judge_config_hash,
@@ -10,6 +10,6 @@ where
     benchmark = $benchmark
     and dataset_revision = $dataset_revision
     and list_contains($vintages::varchar[], vintage)
-    and judge_config_hash = 'imported'
+    and ($is_any_source or judge_config_hash = 'imported')
     and grading <> 'ternary_as_binary'
 order by all

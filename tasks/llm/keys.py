@@ -1,0 +1,34 @@
+"""Which environment variable holds the key of a hosted provider, under the names that LiteLLM reads."""
+
+import os
+
+from tasks.llm.request import Target
+
+KEYS = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "xai": ("XAI_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "groq": ("GROQ_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY", "OR_API_KEY"),
+    "together_ai": ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHER_AI_TOKEN"),
+    "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
+    "moonshot": ("MOONSHOT_API_KEY",),
+}
+"""By provider: the names of its key, of which one must be set; the first is the one to tell."""
+
+
+def set_key(provider: str) -> str | None:
+    """The name under which a provider's key is set; None where none is, or the provider is not known."""
+    return next((name for name in KEYS.get(provider, ()) if os.environ.get(name)), None)
+
+
+def missing_key(target: Target) -> str | None:
+    """The variable that has to be set before a model can be called; None where nothing is known to be missing."""
+    provider = target.name.partition("/")[0]
+    has_own = bool(target.api_base or target.headers or "api_key" in str(target.parameters))
+    if target.is_embedded or has_own or provider not in KEYS or set_key(provider):
+        return None
+    return KEYS[provider][0]

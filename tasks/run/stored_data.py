@@ -1,0 +1,129 @@
+"""What a command that only reads is about: the configured revision, or else the only one that is stored."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import sql
+from tasks.config import DataRevision, Job
+from tasks.console import notice
+from tasks.rules.errors import PipelineError, UsageError
+from warehouse import Reader, Warehouse
+
+_MOST_NAMED = 10
+_SHOWN = 12
+"""So much of a revision tells it from others."""
+
+
+def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
+    """The job on data that is stored: as configured, or on the only revision that is stored, which is then said.
+
+    `named` are the names that the command line gives, by option. The configured splits belong to the configured
+    revision; of another one, those that are named count, or all. Where nothing is published yet, the job stays as it
+    is.
+
+    Raises:
+        UsageError: something else is stored, and it is not clear which is meant; or nothing stored or configured has a
+            name that is given.
+    """
+    warehouse = Warehouse(job.warehouse)
+    if not warehouse.database.exists():
+        return job
+    with warehouse.reader() as reader:
+        found, remark = _on_stored_revision(job, reader, named.get("split", ()))
+        _refuse_unknown(found, reader, named)
+    if remark:
+        notice(remark)
+    return found
+
+
+def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tuple[Job, str]:
+    """The job, and what is to be said about it."""
+    benchmark = job.settings.benchmark
+    wrong: PipelineError | None = None
+    try:
+        configured = job.data
+        if _is_stored(reader, benchmark, configured.revision):
+            return job, ""
+        sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
+    except PipelineError as error:
+        wrong, sought = error, f"the configured data set ({error})"
+    stored = reader.rows(sql.read("questions/run/stored_revisions"))
+    own = [row for row in stored if row["benchmark"] == benchmark]
+    lacking = f"{job.warehouse} has nothing of {sought}"
+    if len(own) == 1:
+        remark = f"{lacking}; showing the only revision of {benchmark} there, {_in_words(own[0])}"
+        return _on(job, own[0], tuple(splits)), remark
+    if own:
+        raise UsageError(
+            f"{lacking}; it has {_listed(own)}: name the data set of one of them in the configuration (--config)"
+        )
+    if stored:
+        raise UsageError(
+            f"{job.warehouse} has nothing of {benchmark}; it has {_listed(stored)}: choose another --benchmark"
+        )
+    if wrong is not None:
+        raise wrong
+    return job, ""
+
+
+def _is_stored(reader: Reader, benchmark: str, revision: str) -> bool:
+    """Whether a revision of a benchmark's data set was ingested."""
+    key = [benchmark, revision]
+    query = "select count(*) from split_members where benchmark = ? and dataset_revision = ?"
+    return bool(reader.value(query, key))
+
+
+def stored_in_words(job: Job) -> str:
+    """What is stored of a job's benchmark, in a sentence that says which revision the job is about."""
+    with Warehouse(job.warehouse).reader() as reader:
+        stored = reader.rows(sql.read("questions/run/stored_revisions"))
+    own = [_in_words(row) for row in stored if row["benchmark"] == job.settings.benchmark]
+    about = f"This is about revision {job.data.revision[:_SHOWN]}"
+    return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
+
+
+def _in_words(row: Mapping[str, Any]) -> str:
+    """A stored revision, with what is stored of it."""
+    sizes = ", ".join(f"{row[f'n_{name}']:,} {name}" for name in ("tasks", "responses", "verdicts"))
+    return f"{row['dataset_revision'][:_SHOWN]} ({', '.join(row['splits'])}: {sizes})"
+
+
+def _listed(rows: Iterable[Mapping[str, Any]]) -> str:
+    return "; ".join(f"{row['benchmark']} {_in_words(row)}" for row in rows)
+
+
+def _on(job: Job, row: Mapping[str, Any], splits: tuple[str, ...]) -> Job:
+    """A job on a stored revision."""
+    data = DataRevision(
+        name=str(job.warehouse), revision=row["dataset_revision"], splits=splits or tuple(row["splits"])
+    )
+    dataset = job.settings.dataset.model_copy(update={"splits": splits})
+    settings = job.settings.model_copy(update={"dataset": dataset})
+    return job.model_copy(update={"settings": settings}).looking_up(lambda: data)
+
+
+def _refuse_unknown(job: Job, reader: Reader, named: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a name that neither the configuration nor anything stored of the revision has."""
+    if not any(named.values()):
+        return
+    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    known: dict[str, list[str]] = {
+        "model": [model.label for model in job.settings.models],
+        "judge": [judge.label for judge in job.settings.judges],
+    }
+    for row in reader.rows(sql.read("questions/run/stored_names"), key):
+        known.setdefault(row["option"], []).append(row["name"])
+    for option, names in named.items():
+        unknown = [name for name in names if name not in known.get(option, ())]
+        if unknown:
+            raise UsageError(f"--{option} {unknown[0]}: not found; {_near(unknown[0], known.get(option, ()))}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """A hint for an unknown name: the nearest known ones, else some of all."""
+    listed = sorted(set(known))
+    if near := get_close_matches(name, listed):
+        return f"did you mean {' or '.join(near)}?"
+    more = f" and {len(listed) - _MOST_NAMED} more" if len(listed) > _MOST_NAMED else ""
+    return f"known: {', '.join(listed[:_MOST_NAMED]) or 'none'}{more}"

@@ -1,0 +1,153 @@
+"""Commands that only read, asked from a folder whose configuration is about other data, or with unknown names."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.cli.main import main
+from tasks.aggregate import aggregate
+from tasks.rules.identity import IMPORTED
+from tests.builders import admitted, criterion, job_on, response, verdict
+from warehouse import Warehouse
+
+TASKS = ["t0", "t1", "t2", "t3"]
+
+
+def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
+    """One imported model's answers to the first tasks, judged by a person, on a revision of four tasks."""
+    rubrics = {task: [criterion(task, 0, 5), criterion(task, 1, -3)] for task in TASKS}
+    answers = [
+        response(task, "a-model", model_config_hash=IMPORTED) | {"source": "imported"} for task in TASKS[:n_answered]
+    ]
+    imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
+    rows = admitted(TASKS, "finance_hard", n_criteria=2) | {
+        "criteria": [each for rubric in rubrics.values() for each in rubric],
+        "responses": answers,
+        "verdicts": [verdict(given, each, 1.0, **imported) for given in answers for each in rubrics[given["task_id"]]],
+    }
+    for table_name, of_table in rows.items():
+        known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in of_table]
+        Warehouse(folder / "data").write(table_name, known)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with one revision, and the configuration that is about it."""
+    folder: Path = tmp_path_factory.mktemp("world")
+    (folder / "finance_hard.jsonl").write_text("{}\n", encoding="utf-8")
+    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance_hard.jsonl")}}))
+    job = job_on(folder / "finance_hard.jsonl", folder / "data")
+    fill(folder, job.data.revision)
+    aggregate(job)
+    return folder
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without a configuration: the embedded default is about the sample that ships."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+READING = (
+    ["leaderboard"], ["status"], ["judges"], ["criteria", "always-met"], ["lengths"],
+    ["export", "labelling", "sheet.csv"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_the_only_stored_revision_is_read_wherever_the_command_is_given_and_this_is_said(
+    world: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main([*command, "--json", "--warehouse", str(world / "data")]) == 0
+    from_elsewhere = capsys.readouterr()
+    if command[0] == "export":
+        (elsewhere / "sheet.csv").unlink()
+    assert main([*command, "--json", "--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml")]) == 0
+    as_configured = capsys.readouterr()
+
+    assert from_elsewhere.out == as_configured.out
+    assert "a-model" in as_configured.out or command[0] in {"judges", "criteria", "lengths", "export"}
+    assert from_elsewhere.err.count("showing the only revision of prbench there") == 1
+    assert "(finance_hard: 4 tasks, 1 responses, 2 verdicts)" in from_elsewhere.err
+    assert as_configured.err == ""
+
+
+def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what_is_there(
+    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "finance_hard.jsonl"
+    data.write_text("{}\n", encoding="utf-8")
+    revision = job_on(data, tmp_path / "data").data.revision
+    fill(tmp_path, revision, n_answered=0)
+    fill(tmp_path, "another-revision")
+    Warehouse(tmp_path / "data").publish()
+    where = ["--warehouse", str(tmp_path / "data")]
+
+    assert main(["leaderboard", *where]) == 2
+    said = capsys.readouterr().err
+    assert f"prbench {revision[:12]} (finance_hard: 4 tasks, 0 responses, 0 verdicts)" in said
+    assert "prbench another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
+    assert main(["leaderboard", "--benchmark", "researchrubrics", *where]) == 2
+    assert "has nothing of researchrubrics; it has prbench another-revi" in capsys.readouterr().err
+
+    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+    assert main(["leaderboard", *where]) == 0
+    said = capsys.readouterr().out
+    assert f"No model has a verdict in this selection yet. This is about revision {revision[:12]}" in said
+    assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
+
+
+REFUSED = [
+    *((["leaderboard"], option) for option in ("split", "model", "judge", "vintage")),
+    *((["status"], option) for option in ("split", "model", "judge")),
+    (["judges"], "judge"),
+    (["criteria", "always-met"], "vintage"),
+    (["lengths"], "model"),
+    (["export", "labelling", "sheet.csv"], "model"),
+]
+
+
+@pytest.mark.parametrize(("command", "option"), REFUSED)
+def test_a_name_that_nothing_has_is_refused_with_those_that_are_known(
+    world: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str], command: list[str], option: str
+) -> None:
+    where = ["--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml")]
+    assert main([*command, f"--{option}", "nope", *where]) == 2
+    known = {"split": "finance_hard", "model": "a-model", "judge": "reader", "vintage": "base"}[option]
+    assert capsys.readouterr().err == f"prbench: --{option} nope: not found; known: {known}\n"
+
+
+def test_status_and_leaderboard_mean_the_same_by_coverage(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--warehouse", str(world / "data"), "--config", str(world / "prbench.yaml"), "--json"]
+    assert main(["status", *where]) == 0
+    cells = {cell["judge"]: cell for cell in json.loads(capsys.readouterr().out)}
+    assert main(["leaderboard", *where]) == 0
+    (ranked,) = json.loads(capsys.readouterr().out)
+
+    assert cells["reader"]["share"] == ranked["coverage"] == 0.25
+    assert (cells["reader"]["wanted"], cells["reader"]["missing"]) == (8, 6)
+    assert (cells["(responses)"]["wanted"], cells["(responses)"]["share"]) == (4, 0.25)
+
+
+def test_the_whole_of_a_hard_split_is_not_called_full(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    by_subset = ["leaderboard", "--by", "subset", "--warehouse", str(world / "data")]
+    where = ["--config", str(world / "prbench.yaml")]
+    assert main([*by_subset, *where, "--json"]) == 0
+    assert {row["subset"] for row in json.loads(capsys.readouterr().out)} == {"official hard"}
+    assert main([*by_subset, *where]) == 0
+    shown = capsys.readouterr().out
+    assert "official hard: all tasks of a split that the data set itself calls hard" in shown
+    assert "No hard subset of your own is selected yet; `prbench select-hard` does it." in shown
+
+
+def test_the_first_example_of_sql_fits_a_terminal(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sql", "--help"]) == 0
+    (example, *_) = re.findall(r"prbench sql '(.*)'", capsys.readouterr().out)
+    assert main(["sql", example, "--warehouse", str(world / "data")]) == 0
+    shown = capsys.readouterr().out
+    assert "a-model" in shown
+    assert max(len(line) for line in shown.splitlines()) <= 80
