@@ -19,6 +19,7 @@ from tasks.rules.verdict import reply_format
 from tasks.run.part_writer import judge_target
 from tasks.run.run_context import RunContext, open_run_context
 from tests.benchmarks.bench import CRITERIA, in_process_of_its_own, owing_job, prompts, table
+from tests.benchmarks.figures import Figure, add_option, report
 
 JUDGE = {"name": MODEL, "label": "embedded", "temperature": 0.0, "max_tokens": 60, "explanation_chars": 40}
 _WORDS = 60
@@ -61,12 +62,17 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_cache", description=__doc__)
     parser.add_argument("--responses", type=int, default=3, help=f"responses to judge, {CRITERIA} calls each")
+    add_option(parser)
     asked = parser.parse_args()
     rows = []
+    not_cached = {}
     for order in ("stage", "shuffled"):
         calls, tokens, cached, seconds = in_process_of_its_own(measure, order, asked.responses)
+        not_cached[order] = 1 - cached / tokens
         rows.append((order, calls, tokens, f"{cached / tokens:.3f}", f"{seconds:.0f}"))
     print(table(["order", "calls", "prompt tokens", "cached share", "s"], rows))
+    found = Figure("prompt tokens not cached", not_cached["stage"], "shuffled", not_cached["shuffled"], "of all")
+    print(report(f"speed_cache, {asked.responses} responses", [found], must_keep=asked.keep))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,11 @@ from tests.benchmarks.bench import (
     prompts,
     table,
 )
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.faults.process import ServerProcess
 
 CLIENTS = ("stage", "litellm-hosted_vllm", "litellm-openai", "openai")
+_BASES = CLIENTS[1:]
 
 
 def measure(client: str, api_base: str, n_calls: int, at_once: int, route: str) -> Figures:
@@ -46,6 +48,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=1, help="how often; the median of each figure is shown")
     parser.add_argument("--route", default="hosted_vllm", help="by which LiteLLM route the stage calls")
     parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
+    add_option(parser)
     asked = parser.parse_args()
     found: dict[str, list[Figures]] = {client: [] for client in asked.clients}
     for _ in range(asked.rounds):
@@ -59,12 +62,25 @@ def main() -> None:
                 print(f"{client}: {figures.failures} of {figures.calls} calls failed")
     print(f"{asked.calls} calls, {asked.at_once} at once, a server without latency on the same cores")
     print(_compared(found))
+    print(report(f"speed_calls, {asked.at_once} at once, by {asked.route}", _figures(found), must_keep=asked.keep))
+
+
+def _figures(found: dict[str, list[Figures]]) -> list[Figure]:
+    """What is compared with earlier runs: each client beside the first of the bare loops."""
+    base = next((client for client in _BASES if client in found), None)
+    measures = {"CPU ms a call": lambda each: each.cpu_ms_a_call, "ms a call": lambda each: 1000 / each.calls_a_second}
+    return [
+        Figure(f"{client}, {unit}", _median([*map(of, found[client])]), base, _median([*map(of, found[base])]), unit)
+        for client in found
+        for unit, of in measures.items()
+        if base is not None and client != base
+    ]
 
 
 def _compared(found: dict[str, list[Figures]]) -> str:
     speed = {client: _median([each.calls_a_second for each in of]) for client, of in found.items()}
     cpu = {client: _median([each.cpu_ms_a_call for each in of]) for client, of in found.items()}
-    bases = [client for client in ("litellm-hosted_vllm", "litellm-openai", "openai") if client in found]
+    bases = [client for client in _BASES if client in found]
     header = ["client", "calls/s", "CPU s per 1,000", *(f"CPU / {base}" for base in bases)]
     rows = [
         (client, f"{speed[client]:.0f}", f"{cpu[client]:.2f}", *(f"{cpu[client] / cpu[base]:.2f}" for base in bases))

@@ -24,6 +24,7 @@ from tests.benchmarks.bench import (
     prompts,
     table,
 )
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.faults.answers import lognormal_latency
 from tests.faults.content import TakenRequest
 from tests.faults.process import ServerProcess
@@ -74,8 +75,9 @@ def main() -> None:
     parser.add_argument("--mean-s", type=float, default=1.0, help="mean latency")
     parser.add_argument("--sigma", type=float, default=0.5, help="how much it varies, as for a lognormal")
     parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
+    add_option(parser)
     asked = parser.parse_args()
-    rows = []
+    rows, found = [], []
     for at_once in asked.at_once:
         n_calls = WARM_UP + -(-at_once * asked.rounds_of_calls // CRITERIA) * CRITERIA
         for client in asked.clients:
@@ -84,9 +86,12 @@ def main() -> None:
             share = efficiency(server.read_book(), at_once, asked.mean_s, asked.sigma)
             rows.append((client, at_once, figures.calls, f"{share:.3f}",
                          f"{figures.cpu_ms_a_call:.2f}", figures.failures))  # fmt: skip
+            found.append(Figure(f"{client} at {at_once}", 1 / share, "the simulated queue", 1.0, "of its time"))
             print(f"{client} at {at_once}: {share:.3f}", flush=True)
     print(f"latency {asked.mean_s:g} s, sigma {asked.sigma:g}; efficiency is against a client without overhead")
     print(table(["client", "at once", "calls", "efficiency", "CPU s per 1,000", "failed"], rows))
+    what = f"speed_latency, {asked.mean_s:g} s, sigma {asked.sigma:g}, {asked.rounds_of_calls} rounds"
+    print(report(what, found, must_keep=asked.keep))
 
 
 if __name__ == "__main__":

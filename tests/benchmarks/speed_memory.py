@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks.bench import Figures, in_process_of_its_own, judge_all, owing_job, table
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.faults.process import ServerProcess
 
 
@@ -22,18 +23,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_memory", description=__doc__)
     parser.add_argument("--calls", type=int, nargs="+", default=[2_000, 20_000], help="calls of each run")
     parser.add_argument("--at-once", type=int, default=64, help="calls at once")
+    add_option(parser)
     asked = parser.parse_args()
-    rows = []
+    rows, figures = [], []
     first_mb = 0.0
     for n_calls in asked.calls:
         with ServerProcess() as server:
             found = in_process_of_its_own(measure, server.api_base, n_calls, asked.at_once)
         first_mb = first_mb or found.peak_mb
+        figures.append(Figure(f"{n_calls} calls", found.peak_mb, f"{asked.calls[0]} calls", first_mb, "MB"))
         rows.append(
             (found.calls, f"{found.peak_mb:.0f}", f"{found.peak_mb / first_mb:.2f}", f"{found.calls_a_second:.0f}")
         )
         print(f"{found.calls} calls: {found.peak_mb:.0f} MB", flush=True)
     print(table(["calls", "MB", "to the first", "calls/s"], rows))
+    print(report(f"speed_memory, {asked.at_once} at once", figures[1:], must_keep=asked.keep))
 
 
 if __name__ == "__main__":

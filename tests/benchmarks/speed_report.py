@@ -18,6 +18,7 @@ from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.report import build
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.benchmarks.synthetic import REVISION, Size, add_night, made_up
 from tests.builders import job_on
 from tests.tasks.report.browser import browsing, chromium, visiting
@@ -98,9 +99,10 @@ def openings(site: Path) -> list[tuple[str, float]]:
     (site.parent / "empty").mkdir(exist_ok=True)
     (site.parent / "empty/empty.html").write_text(_EMPTY, encoding="utf-8")
     (site.parent / "empty/empty.js").write_text("document.documentElement.dataset.drawn = 'yes';", encoding="utf-8")
+    benchmark = site / job_of(site).settings.benchmark  # above it there is only a page that leads on
     with browsing() as browser:
         found = [("an empty page", opened(browser, site.parent / "empty", "empty.html"))]
-        return found + [(name, opened(browser, site, name)) for name in _PAGES]
+        return found + [(name, opened(browser, benchmark, name)) for name in _PAGES]
 
 
 def opened(browser: Browser, folder: Path, name: str) -> float:
@@ -123,6 +125,7 @@ def main() -> None:
     parser.add_argument("--answer-words", type=int, default=700, help="about 5,000 characters")
     parser.add_argument("--explanation-words", type=int, default=45)
     parser.add_argument("--folder", type=Path, help="keep the made-up warehouse here and use it again")
+    add_option(parser)
     given = parser.parse_args()
     size = Size(given.models, given.trials, 1, given.answer_words, given.explanation_words)
     with tempfile.TemporaryDirectory() as temporary:
@@ -143,14 +146,14 @@ def main() -> None:
                  f"{each.size_mb / copy.size_mb:.2f}") for name, each in builds
             ],
         ))  # fmt: skip
-        if chromium() is None:
-            print("no page was opened: Chromium is not installed")
-            return
-        pages = openings(site)
+        found = [Figure(name, each.cpu_s, builds[0][0], copy.cpu_s) for name, each in builds[1:]]
+        pages = openings(site) if chromium() else [("no page was opened: Chromium is not installed", 1.0)]
+        found += [Figure(name, each_ms, pages[0][0], pages[0][1], "ms") for name, each_ms in pages[1:]]
         print(table(
             ["page", "drawn after ms", "ratio"],
             [(name, f"{each_ms:.0f}", f"{each_ms / pages[0][1]:.1f}") for name, each_ms in pages],
         ))  # fmt: skip
+        print(report(f"speed_report, {size.verdicts:,} verdicts", found, must_keep=given.keep))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from tasks.run.run_context import open_run_context
 from tasks.run.stage_report import StageReport
 from tasks.sample.sample import plan_samples
 from tests.benchmarks.bench import in_process_of_its_own, table
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.benchmarks.synthetic import copy_rows
 from tests.builders import good_row
 from tests.tasks.dataset.rows import hub_criterion
@@ -140,6 +141,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_rerun", description=__doc__)
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--folder", type=Path, help="keep the warehouse here and use it again")
+    add_option(parser)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
@@ -153,6 +155,8 @@ def main() -> None:
         pairs = zip(first, again, strict=True)
         rows = [(name, f"{before:.2f}", f"{after:.2f}") for (name, before), (_, after) in pairs]
         print(table(["step, seconds", "first", "again"], rows))
+        found = Figure("a second run", again[-1][1], "the first run", first[-1][1], "s")
+        print(report(f"speed_rerun, {verdicts:,} verdicts", [found], must_keep=given.keep))
 
 
 if __name__ == "__main__":

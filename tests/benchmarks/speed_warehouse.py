@@ -14,6 +14,7 @@ import duckdb
 
 from tasks.aggregate import aggregate
 from tests.benchmarks.bench import Clock, in_process_of_its_own, table
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.benchmarks.synthetic import Size, made_up
 from tests.builders import job_on
 from tests.warehouse.parts import forget_parts
@@ -36,6 +37,9 @@ _STATUS = "select model, status, count(*) from verdicts group by all"
 _LOOK_UP = "select status, explanation from verdicts where verdict_id = ?"
 _DETAILS = "select * from verdict_details where verdict_id = ?"
 _RUNS = 5
+_COPY = "a bare copy of the rows"
+_BARE = "the same on a bare file"
+_MOST_MB = 1_000.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Build:
 
     verdicts: int
     aggregate_s: float
+    cpu_s: float
     again_s: float
     peak_mb: float
     database_mb: float
@@ -63,18 +68,20 @@ def build(folder: Path, size: Size) -> Build:
     began_s = time.monotonic()
     aggregate(job)
     again_s = time.monotonic() - began_s
-    return Build(size.verdicts, first.seconds, again_s, first.peak_mb, warehouse.database.stat().st_size / 1e6)
+    n_bytes = warehouse.database.stat().st_size
+    return Build(size.verdicts, first.seconds, first.cpu_s, again_s, first.peak_mb, n_bytes / 1e6)
 
 
-def bare_copy(folder: Path) -> Path:
-    """A DuckDB file with the same verdicts, responses and criteria, and nothing else."""
+def bare_copy(folder: Path) -> float:
+    """Make a DuckDB file with the same verdicts, responses and criteria, and nothing else; its CPU seconds."""
     bare = folder / "bare.duckdb"
     bare.unlink(missing_ok=True)
     store = Warehouse(folder).store
+    clock = Clock()
     with duckdb.connect(str(bare)) as connection:
         for name in ("verdicts", "responses", "criteria"):
             connection.execute(f"create table {name} as from read_parquet('{store.root / name}/*.parquet')")
-    return bare
+    return clock.figures(1).cpu_s
 
 
 def asked(database: Path, query: str, *parameters: Any) -> float:
@@ -90,10 +97,10 @@ def asked(database: Path, query: str, *parameters: Any) -> float:
 
 def queries(folder: Path) -> list[tuple[str, float, float | None]]:
     """Milliseconds on the published database, and of the same or an equal question on the bare file."""
-    published, bare = Warehouse(folder).database, bare_copy(folder)
+    published, bare = Warehouse(folder).database, folder / "bare.duckdb"
     with duckdb.connect(str(published), read_only=True) as connection:
         (verdict,) = connection.execute("select verdict_id from verdicts limit 1 offset 500000").fetchone() or ("",)
-    from_scratch = asked(bare, _SCORES)
+    from_scratch, looked_up = asked(bare, _SCORES), asked(bare, _LOOK_UP, verdict)
     return [
         ("leaderboard", asked(published, "select * from leaderboard order by split, rank"), from_scratch),
         (
@@ -104,8 +111,17 @@ def queries(folder: Path) -> list[tuple[str, float, float | None]]:
         ("severity_leaderboard", asked(published, "select * from severity_leaderboard"), None),
         ("scores from scratch", asked(published, _SCORES), from_scratch),
         ("verdicts by status", asked(published, _STATUS), asked(bare, _STATUS)),
-        ("one verdict", asked(published, _LOOK_UP, verdict), asked(bare, _LOOK_UP, verdict)),
-        ("one verdict, all beside it", asked(published, _DETAILS, verdict), None),
+        ("one verdict", asked(published, _LOOK_UP, verdict), looked_up),
+        ("one verdict, all beside it", asked(published, _DETAILS, verdict), looked_up),
+    ]
+
+
+def figures_of(built: Build, copy_cpu_s: float, asked_ms: list[tuple[str, float, float | None]]) -> list[Figure]:
+    """What is compared with earlier runs."""
+    return [
+        Figure("aggregate", built.cpu_s, _COPY, copy_cpu_s),
+        Figure("peak memory of aggregate", built.peak_mb, "1 GB", _MOST_MB, "MB"),
+        *(Figure(name, ours, _BARE, bare, "ms") for name, ours, bare in asked_ms if bare is not None),
     ]
 
 
@@ -115,6 +131,7 @@ def main() -> None:
     parser.add_argument("--vintages", type=int, nargs="+", default=[1], help="nights of verdicts, one build each")
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--folder", type=Path, help="keep the made-up warehouses here and use them again")
+    add_option(parser)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         root = given.folder or Path(temporary)
@@ -125,20 +142,24 @@ def main() -> None:
         builds = [in_process_of_its_own(build, folder, sizes[n]) for n, folder in folders.items()]
         base = builds[0]
         print(table(
-            ["verdicts", "aggregate s", "to linear", "again s", "peak MB", "database MB"],
+            ["verdicts", "aggregate s", "CPU s", "to linear", "again s", "peak MB", "database MB"],
             [
-                (f"{b.verdicts:,}", f"{b.aggregate_s:.1f}",
+                (f"{b.verdicts:,}", f"{b.aggregate_s:.1f}", f"{b.cpu_s:.1f}",
                  f"{b.aggregate_s / base.aggregate_s * base.verdicts / b.verdicts:.2f}", f"{b.again_s:.2f}",
                  f"{b.peak_mb:.0f}", f"{b.database_mb:.0f}") for b in builds
             ],
         ))  # fmt: skip
-        for number, folder in zip(given.vintages, folders.values(), strict=True):
-            print(f"\n{number} vintages, milliseconds")
+        for number, folder, built in zip(given.vintages, folders.values(), builds, strict=True):
+            copy_cpu_s = in_process_of_its_own(bare_copy, folder)
+            print(f"\n{number} vintages, milliseconds; {_COPY} took {copy_cpu_s:.1f} CPU s")
+            asked_ms = queries(folder)
             rows = [
                 (name, f"{ours:.1f}", *(("", "") if bare is None else (f"{bare:.1f}", f"{ours / bare:.3f}")))
-                for name, ours, bare in queries(folder)
+                for name, ours, bare in asked_ms
             ]
             print(table(["query", "published", "bare", "ratio"], rows))
+            found = figures_of(built, copy_cpu_s, asked_ms)
+            print(report(f"speed_warehouse, {built.verdicts:,} verdicts", found, must_keep=given.keep))
 
 
 if __name__ == "__main__":

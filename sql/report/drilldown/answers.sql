@@ -1,9 +1,10 @@
--- What every entry answered to some tasks, trial by trial, as JSON.
+-- What every entry answered to some tasks, trial by trial, each as JSON; the
+-- text comes last.
 -- begins with: shown_answers
 select
     task_id,
     entry,
-    to_json(list({
+    list(to_json({
         trial: trial,
         response_id: response_id,
         status: status,
@@ -20,7 +21,7 @@ select
         latency_s: latency_s,
         attempts: attempts,
         text: text
-    } order by trial, response_id)) as answers
+    }) order by trial, response_id) as answers
 from shown_answers
 where task_id in (select unnest($tasks::varchar[]))
 group by task_id, entry

@@ -14,7 +14,8 @@ _OPEN, _CLOSE = "prbench.give(", ");\n"
 _TIGHT = (",", ":")
 _GZIP = 31
 """What zlib calls the gzip format; without a time stamp, so that the same content gives the same bytes."""
-_LEVEL = 6
+_LEVEL = 1
+"""The fastest: the next levels take up to three times as long for 1 to 7 % fewer bytes."""
 
 
 def as_bytes(value: Any) -> bytes:

@@ -7,7 +7,7 @@ of freedom that the tasks have that differ. README.md explains why.
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,12 +99,13 @@ def ratio_intervals(
     """
     weights = (draws(len(numerators), resamples) if drawn is None else drawn).astype(np.float32, copy=False)
     each = _each(numerators, denominators)
-    enough = np.flatnonzero(n_differing(each) >= FEWEST_OTHERS)
+    differing = n_differing(each)
+    enough = np.flatnonzero(differing >= FEWEST_OTHERS)
     found = np.full((numerators.shape[1], 2), np.nan)
     for places in figure_chunks(len(enough), _FIGURES_AT_A_TIME):
         chosen = enough[places]
         chosen_each = each[:, chosen]
-        made = studentised(numerators[:, chosen], denominators[:, chosen], n_differing(chosen_each), weights)
+        made = studentised(numerators[:, chosen], denominators[:, chosen], differing[chosen], weights)
         low, high = made.ends(level)
         # No mean is sought outside the values that it is taken over.
         found[chosen, 0] = np.maximum(low, np.nanmin(chosen_each, axis=0))
@@ -167,6 +168,13 @@ def repeated_interval(scores: Sequence[float]) -> tuple[float, float, float] | N
     n = len(scores)
     if n < 2:
         return None
-    mean, spread = float(np.mean(scores)), float(np.std(scores, ddof=1))
-    half = float(student_quantile(0.975, np.asarray(n - 1.0))) * spread / math.sqrt(n)
+    mean = sum(scores) / n
+    spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / (n - 1))
+    half = _upper_quantile(n - 1) * spread / math.sqrt(n)
     return mean, mean - half, mean + half
+
+
+@cache
+def _upper_quantile(degrees: int) -> float:
+    """The 97.5 % quantile of Student's t; there are few numbers of repetitions, and many figures with them."""
+    return float(student_quantile(0.975, np.asarray(float(degrees))))

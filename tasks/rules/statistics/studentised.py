@@ -114,16 +114,17 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     The squares of a figure's `excess` sum to 1, or to 0 where there is no spread. NaN where the resample holds none of
     the figure's tasks. A resample without spread lies off by very many.
     """
-    moved, squares = excess.T @ weights.T, (excess**2).T @ weights.T
-    if (denominators == 1.0).all():
-        # All tasks count alike, and a column of a larger task set's draws need not sum to the number of tasks.
-        total = crossed = squared = np.broadcast_to(weights.sum(axis=1), moved.shape)
-        crossed = moved
-    else:
-        total = denominators.T @ weights.T
-        is_mask = ((denominators == 0.0) | (denominators == 1.0)).all()
-        crossed = moved if is_mask else (excess * denominators).T @ weights.T
-        squared = total if is_mask else (denominators**2).T @ weights.T
+    summed = [excess, excess**2]
+    # All tasks count alike, or some do not count at all: then some of the sums are others.
+    are_ones = (denominators == 1.0).all()
+    is_mask = are_ones or ((denominators == 0.0) | (denominators == 1.0)).all()
+    if not are_ones:
+        summed += [denominators] if is_mask else [denominators, excess * denominators, denominators**2]
+    # One large product takes half the time of several small ones, each of which would go through all weights.
+    moved, squares, *others = np.split(np.concatenate(summed, axis=1).T @ weights.T, len(summed))
+    # A column of a larger task set's draws need not sum to the number of tasks.
+    total = others[0] if others else np.broadcast_to(weights.sum(axis=1), moved.shape)
+    crossed, squared = others[1:] if len(others) > 1 else (moved, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         off = moved / total  # NaN without any of the figure's tasks, and with it all that follows
         # The spread about the resample's own ratio, multiplied out.

@@ -1,0 +1,89 @@
+"""Figures of a benchmark beside those that were kept of an earlier run.
+
+Compared are ratios to a baseline of the same run: seconds differ from machine to machine and from hour to hour.
+"""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+KEPT = Path(__file__).with_name("figures.json")
+"""The figures that are kept: benchmark -> figure -> its ratio, its baseline, and what was measured."""
+NOISE = 0.1
+"""The share by which a ratio may differ without meaning anything."""
+
+Kept = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What was measured beside a baseline of the same run, in the same unit; less is better.
+
+    Attributes:
+        name: what was done.
+        value: what it took.
+        baseline: what was done beside it.
+        baseline_value: what that took.
+        unit: of both values.
+    """
+
+    name: str
+    value: float
+    baseline: str
+    baseline_value: float
+    unit: str = "CPU s"
+
+    @property
+    def ratio(self) -> float:
+        """The figure that is compared."""
+        return self.value / self.baseline_value
+
+
+def add_option(parser: argparse.ArgumentParser) -> None:
+    """Let the user keep what is measured."""
+    parser.add_argument("--keep", action="store_true", help=f"keep the figures in {KEPT.name} for later comparisons")
+
+
+def report(benchmark: str, figures: Sequence[Figure], *, must_keep: bool, path: Path = KEPT) -> str:
+    """What has changed since the kept figures, as lines; with `must_keep` these figures are kept from now on.
+
+    Args:
+        benchmark: what was run, with its size: only runs of the same name are compared.
+    """
+    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    lines = compared(figures, kept.get(benchmark, {}))
+    if must_keep:
+        kept[benchmark] = {figure.name: _as_kept(figure) for figure in figures}
+        path.write_text(json.dumps(kept, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        lines.append(f"kept in {path.name}")
+    return "\n".join([f"{benchmark}, beside the figures that are kept:", *lines])
+
+
+def compared(figures: Sequence[Figure], kept: Kept) -> list[str]:
+    """A line for each figure, and for each that is kept and was not measured."""
+    lines = [_line(figure, kept.get(figure.name)) for figure in figures]
+    missing = sorted(kept.keys() - {figure.name for figure in figures})
+    return lines + [f"{name}: was {kept[name]['ratio']:.2f}, not measured now" for name in missing]
+
+
+def _line(figure: Figure, was: Mapping[str, Any] | None) -> str:
+    now = f"{figure.name}: {figure.ratio:.2f} of {figure.baseline} ({figure.value:.3g} {figure.unit})"
+    if was is None or was["baseline"] != figure.baseline or was["unit"] != figure.unit:
+        return f"{now}, nothing kept to compare with"
+    change = figure.ratio / was["ratio"] - 1.0
+    if abs(change) <= NOISE:
+        return f"{now}, was {was['ratio']:.2f}: no change beyond {NOISE:.0%}"
+    return f"{now}, was {was['ratio']:.2f}: {abs(change):.0%} {'more' if change > 0 else 'less'}"
+
+
+def _as_kept(figure: Figure) -> dict[str, Any]:
+    return {
+        "ratio": round(figure.ratio, 3),
+        "baseline": figure.baseline,
+        "value": round(figure.value, 3),
+        "baseline_value": round(figure.baseline_value, 3),
+        "unit": figure.unit,
+    }
