@@ -38,10 +38,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     Raises:
         UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
     """
-    if file.suffix != ".csv":
-        raise UsageError(f"{file}: the sheet must end in .csv")
-    if file.exists():
-        raise UsageError(f"{file}: already exists and may be filled in; choose another name")
+    _refuse_place(file)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
@@ -59,10 +56,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         n_cut = max(0, len(rows) - n_rows)
         rows = rows[:n_rows]
         conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
-    texts = {
-        task_id: "\n\n".join(f"{role}: {content}" for role, content in of.messages)
-        for task_id, of in conversations.items()
-    }
+    texts = {task_id: "\n\n".join(map(": ".join, of.messages)) for task_id, of in conversations.items()}
     grading = wanted.benchmark.grading
     columns = [_DECISION[grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
     how = f"judge: your name; {_DECISION[grading]}: {_ENTERED[grading]}; explanation: if you like"
@@ -71,6 +65,13 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
     notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
     return StageReport("export", rows=len(rows), notes=notes)
+
+
+def _refuse_place(file: Path) -> None:
+    if file.suffix != ".csv":
+        raise UsageError(f"{file}: the sheet must end in .csv")
+    if file.exists():
+        raise UsageError(f"{file}: already exists and may be filled in; choose another name")
 
 
 def _wanted(job: Job, wanted: WantedTasks) -> dict[str, Any]:

@@ -77,11 +77,12 @@ class RunContext:
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
-        report.warnings += [line for line in _endpoint_notices(limiter) if line not in self._noticed]
-        self._noticed.update(report.warnings)
+        lines = list(_endpoint_notices(limiter))
         if self.budget.is_spent:
             report.is_at_budget = True
-            report.warnings.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
+            lines.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
+        report.warnings += [line for line in lines if line not in self._noticed]
+        self._noticed.update(report.warnings)
         if limiter.too_late and self._stop_at is not None:
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
