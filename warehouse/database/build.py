@@ -8,7 +8,7 @@ import sql
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.database.recovery import PARTS, VERIFIED
 from warehouse.database.schema import attach, put_empty
-from warehouse.parts.engine import engine, holds
+from warehouse.parts.engine import MEMORY, MEMORY_TO_LOAD, engine, holds, quoted
 from warehouse.parts.loading import ARRIVED, Names, Standing, in_order, load
 from warehouse.parts.part_list import Kind, count_query, counted
 
@@ -33,10 +33,12 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         if sum(path.stat().st_size for path in (building, *new)) <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
         # Few transactions: a statement that commits by itself costs more than the work it does.
+        connection.execute(f"set memory_limit = {quoted(MEMORY_TO_LOAD)}")
         connection.execute("begin")
         taken_in = _take_in(connection, standing, missing)
         _note_parts(connection, standing)
         connection.execute("commit")
+        connection.execute(f"set memory_limit = {quoted(MEMORY)}")
         for name in taken_in:
             _index(connection, TABLES[name])
         connection.execute("begin")

@@ -18,6 +18,8 @@ from tasks.rules.identity import digest
 
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
+_ENTRIES_AT_ONCE = 20
+"""Entries whose verdicts are read at once: each reading goes through all verdicts."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,10 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
     for judging, scores in _scores(subjects, tasks).items():
         _write(site, f"scores-{judging}", order | {"entries": scores})
     _write(site, "criteria", order | _criteria(tasks))
-    for entry in subjects.entries:
-        _write(site, f"entry-{entry['key']}", order | {"marks": _marks(subjects, tasks, entry)})
+    for start in range(0, len(subjects.entries), _ENTRIES_AT_ONCE):
+        entries = subjects.entries[start : start + _ENTRIES_AT_ONCE]
+        for key, marks in _marks(subjects, tasks, entries).items():
+            _write(site, f"entry-{key}", order | {"marks": marks})
     _write(site, "index", order | _index(subjects, tasks))
 
 
@@ -134,17 +138,17 @@ def _criteria(tasks: Tasks) -> dict[str, Any]:
     return columns | {"key": [criterion_key(row["criterion_id"]) for row in rows]}
 
 
-def _marks(subjects: Subjects, tasks: Tasks, entry: Row) -> dict[str, dict[str, str]]:
-    """What became of every criterion of an entry's answers: judging -> trial -> a letter for each."""
-    alone = Subjects(subjects.edition, (entry,), subjects.judgings)
-    found: dict[tuple[str, int], dict[str, str]] = defaultdict(dict)
-    for _, judging, trial, task_id, marks, positions in alone.rows("drilldown/marks"):
-        rubric = [row["position"] for row in tasks.rubric(task_id)]
-        found[judging, trial][task_id] = _placed(marks, positions, rubric)
-    result: dict[str, dict[str, str]] = defaultdict(dict)
-    for (judging, trial), of_tasks in sorted(found.items()):
-        blanks = {task_id: STATUSES["not_judged"] * len(tasks.rubric(task_id)) for task_id in tasks.ids}
-        result[judging][str(trial)] = "".join(of_tasks.get(task_id, blanks[task_id]) for task_id in tasks.ids)
+def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:
+    """What became of every criterion of some entries' answers: entry -> judging -> trial -> a letter for each."""
+    some = Subjects(subjects.edition, tuple(entries), subjects.judgings)
+    rubrics = {task_id: [row["position"] for row in tasks.rubric(task_id)] for task_id in tasks.ids}
+    found: dict[tuple[str, str, int], dict[str, str]] = defaultdict(dict)
+    for entry, judging, trial, task_id, marks, positions in some.rows("drilldown/marks"):
+        found[entry, judging, trial][task_id] = _placed(marks, positions, rubrics.get(task_id, []))
+    blanks = {task_id: STATUSES["not_judged"] * len(rubric) for task_id, rubric in rubrics.items()}
+    result: dict[str, dict[str, dict[str, str]]] = {entry["key"]: defaultdict(dict) for entry in entries}
+    for (entry, judging, trial), of_tasks in sorted(found.items()):
+        result[entry][judging][str(trial)] = "".join(of_tasks.get(task_id, blanks[task_id]) for task_id in tasks.ids)
     return result
 
 
