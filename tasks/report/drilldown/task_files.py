@@ -61,8 +61,8 @@ def _batches(subjects: Subjects, task_ids: Sequence[str]) -> Iterator[Sequence[s
 def _sections(subjects: Subjects, task_ids: Sequence[str]) -> dict[str, dict[str, bytes]]:
     """The rows that some tasks' files are made of, as JSON: task -> entry, or the rubric -> rows."""
     found: dict[str, dict[str, dict[str, str]]] = {task_id: defaultdict(dict) for task_id in task_ids}
-    for task_id, conversation, criteria in subjects.rows("drilldown/rubrics", tasks=list(task_ids)):
-        found[task_id][_RUBRIC] = {"conversation": conversation, "criteria": criteria}
+    for task_id, conversation, criteria, is_sent in subjects.rows("drilldown/rubrics", tasks=list(task_ids)):
+        found[task_id][_RUBRIC] = {"conversation": conversation, "criteria": criteria, "is_sent": is_sent}
     for name in ("answers", "verdicts", *(("grounds",) if subjects.has_grounds else ()), "points"):
         for task_id, entry, rows in subjects.rows(f"drilldown/{name}", tasks=list(task_ids)):
             found[task_id][entry][name] = rows
