@@ -64,6 +64,6 @@ def _last_texts(folder: Path, wanted: Mapping[str, Any]) -> Iterable[tuple[str, 
             for reply in kept:
                 if reply.cell in wanted and reply.finished_at_s >= last.get(reply.cell, (0.0, ""))[0]:
                     last[reply.cell] = (reply.finished_at_s, reply.text)
-    except PipelineError as error:
+    except (PipelineError, OSError) as error:
         notice(f"the report has no replies of judges: {error}")
     return ((cell, text) for cell, (_, text) in last.items())

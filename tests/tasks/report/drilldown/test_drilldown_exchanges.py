@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
@@ -12,6 +13,7 @@ from tasks.llm import Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.prompts import load_template
 from tasks.report.content.addresses import criterion_key, task_key
+from tasks.rules.errors import PipelineError
 from tasks.rules.quoting import judge_prompt
 from tasks.run import hash_of_template
 from tests.builders import admitted, job_on, row, write_jsonl
@@ -124,3 +126,16 @@ def test_a_mistake_that_was_avoided_looks_good_and_shows_its_points(visit: Visit
     assert visit.page.locator(
         f"[data-criterion='{criterion_key(rubric('t1')[1]['criterion_id'])}'] .badge.good"
     ).count()
+
+
+def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(folder: Path) -> None:
+        raise PipelineError(f"{folder}: is damaged")
+
+    monkeypatch.setattr("tasks.report.drilldown.exchanges.kept_replies", refuse)
+    drill(job, tmp_path)
+
+    assert not list((tmp_path / "data").glob("replies-*"))
+    assert "the report has no replies of judges" in capsys.readouterr().err
