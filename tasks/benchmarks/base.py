@@ -23,6 +23,27 @@ class RowError(ValueError):
 
 
 @dataclass(frozen=True)
+class Reference:
+    """A mean of the primary score that the benchmark's own paper gives; it stands beside the same split and judge only.
+
+    Attributes:
+        split: the split of the data set.
+        n_tasks: how many tasks it had; a sample of a split is another one.
+        judge: the judge's name, without its provider.
+        model: who was evaluated, as the paper says it.
+        value: the mean score.
+        source: where in the paper it is, and how it was measured.
+    """
+
+    split: str
+    n_tasks: int
+    judge: str
+    model: str
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """One benchmark: how its rows become tasks, what must hold for them, how they are graded and scored.
 
@@ -37,6 +58,7 @@ class Benchmark:
         common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
         breakdowns: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
         figure_sources: figure of the report -> where the benchmark's own paper shows the like; stands behind "See".
+        references: scores that the paper gives, for the report's ranking.
         evidence_template: the template that asks for the evidence in a chunk of an answer that is too long for a judge;
             None: answers are judged whole, and one that is too long is a failure (`context_length`).
         graded_rows: makes a reader of graded rows in the benchmark's own shape, which turns each into rows that imports
@@ -59,6 +81,7 @@ class Benchmark:
     common_breakdowns: tuple[str, ...] = BREAKDOWNS
     breakdowns: Mapping[str, str] = field(default_factory=dict)
     figure_sources: Mapping[str, str] = field(default_factory=dict)
+    references: tuple[Reference, ...] = ()
     id_columns: tuple[str, ...] = ()
     evidence_template: str | None = None
     graded_rows: Callable[[], Callable[[Row], Iterable[Row]]] = lambda: lambda row: (row,)

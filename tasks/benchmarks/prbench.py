@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.benchmarks.base import Benchmark, RowError
+from tasks.benchmarks.base import Benchmark, Reference, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number, split_labels
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
@@ -182,6 +182,26 @@ FIGURE_SOURCES = {
     "with the experts, and two experts 0.813 and 0.589 with each other",
 }
 
+_PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
+_HARD = {
+    "Gemini 2.5 Pro": (0.266, 0.297), "o3 (high)": (0.336, 0.352), "GPT-5 (high)": (0.394, 0.377),
+    "Sonnet 4.5": (0.323, 0.294), "Grok 4 Fast Reasoning": (0.314, 0.325),
+}  # fmt: skip
+"""Model -> its score on the finance and on the legal hard split, without tools (paper, table 5)."""
+
+REFERENCES = (
+    *(
+        Reference(split, n_tasks, _JUDGE, "best of 20 models", value, f"figure 5 of {_PAPER}, mean of three runs")
+        for split, n_tasks, value in (("finance", 600, 0.51), ("legal", 500, 0.50))
+    ),
+    *(
+        Reference(split, n_tasks, _JUDGE, model, values[place], f"table 5 of {_PAPER}, one run without tools")
+        for place, (split, n_tasks) in enumerate((("finance_hard", 300), ("legal_hard", 250)))
+        for model, values in _HARD.items()
+    ),
+)
+"""Measured on the first release of the data, whose tasks and criteria differ from later revisions."""
+
 BENCHMARK = Benchmark(
     name="prbench",
     title="PRBench: professional reasoning in finance and law",
@@ -195,4 +215,5 @@ BENCHMARK = Benchmark(
     vocabularies=VOCABULARIES,
     hard_splits={"Finance": "finance_hard", "Legal": "legal_hard"},
     figure_sources=FIGURE_SOURCES,
+    references=REFERENCES,
 )

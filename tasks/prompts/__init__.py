@@ -32,6 +32,12 @@ def load_template(name: str, default: str) -> str:
     return _read(path, PLACES)
 
 
+def shipped_templates() -> list[str]:
+    """The texts of all judge templates in this folder; those that look for evidence are none."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))]
+    return [text for text in texts if not missing_places(text, PLACES)]
+
+
 _UNMARKED = {"evidence_v2": "evidence_v1"}
 """What goes with a judge template without markers: both are part of a verdict's identity, so an older one stays."""
 

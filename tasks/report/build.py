@@ -9,13 +9,15 @@ from typing import Any
 from tasks.config import Job
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
 from tasks.report.content.edition import Edition, open_edition
+from tasks.report.content.ranking import Ranking, rankings
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.rendering.assets import CHARTS_SCRIPT, copy_assets
 from tasks.report.rendering.drawn import figures_of
-from tasks.report.rendering.html import render
+from tasks.report.rendering.html import as_json, render
+from tasks.report.rendering.ranking import shown
 from tasks.report.rendering.site import Site
 from warehouse import Warehouse
 
@@ -50,11 +52,12 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         Site(folder)  # refused before anything is written into it
         site = Site(folder / name)
         copy_assets(site)
-        common = _common(edition)
+        ranked = rankings(edition)
+        common = _common(edition, ranked)
         write_drilldown(edition, site, common, _earlier(edition))
         for page in reversed(PAGES):
             figures = figures_of(page, edition, site)
-            more = {"notices": notices(edition), "facts": facts(edition)} if page is OVERVIEW else {}
+            more = _overview(edition, ranked) if page is OVERVIEW else {}
             html = render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
             site.write(f"{page.name}.html", html)
         site.write(REVISION, edition.revision)
@@ -72,8 +75,13 @@ def _earlier(edition: Edition) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _common(edition: Edition) -> Mapping[str, Any]:
-    """What every page says."""
+def _overview(edition: Edition, ranked: Sequence[Ranking]) -> Mapping[str, Any]:
+    """What the first page has beside its figures."""
+    return {"notices": notices(edition), "facts": facts(edition), "rankings": [shown(each) for each in ranked]}
+
+
+def _common(edition: Edition, ranked: Sequence[Ranking]) -> Mapping[str, Any]:
+    """What every page says; `orders` has by judging the models, the best first."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
     narrowed = f", only {edition.narrowed_to}" if edition.narrowed_to else ""
@@ -83,6 +91,7 @@ def _common(edition: Edition) -> Mapping[str, Any]:
         "models": [entry["entry"] for entry in edition.entries],
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,
+        "orders": as_json({each.judging: each.order for each in ranked}),
         "charts_script": CHARTS_SCRIPT,
         "has_others": len(benchmarks_of(edition.reader, edition.benchmark.name)) > 1,
         "footer": f"Data set {edition.revision}{narrowed}.{state}",

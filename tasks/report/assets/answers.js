@@ -11,10 +11,11 @@ const setCleanHtml = (element, html) => {
 
 const answers = {
   // A long turn is folded; the last one, which the answer is to, is open.
-  drawConversation(turns) {
+  drawConversation(turns, isSent) {
     const place = document.getElementById("conversation");
-    if (!turns.length) place.replaceChildren(make("p", { class: "empty" }, "The conversation is not assembled yet."));
-    else place.replaceChildren(...turns.map((turn, number) => this.turn(turn, number === turns.length - 1)));
+    const note = turns.length && !isSent ? make("p", { class: "empty" }, "As the data gives it; it is not assembled yet.") : "";
+    if (!turns.length) place.replaceChildren(make("p", { class: "empty" }, "The data has no conversation for this task."));
+    else place.replaceChildren(note, ...turns.map((turn, number) => this.turn(turn, number === turns.length - 1)));
   },
 
   turn({ role, content }, isLast) {
@@ -28,6 +29,31 @@ const answers = {
     const place = document.getElementById("answers");
     place.replaceChildren(...sides.map((side) => this.side(side, isAsText)));
     place.classList.toggle("two", sides.length === 2);
+    place.querySelectorAll(".answer").forEach((article) => this.fold(article));
+  },
+
+  opened: new Set(), // The sides whose long answers somebody opened.
+
+  // A long answer is cut; the bar above it, which stays in view, opens and closes it.
+  fold(article) {
+    const body = article.querySelector(".body");
+    if (!body || body.scrollHeight < 600) return;
+    const { side } = article.dataset;
+    const button = make("button", { type: "button", "aria-controls": body.id });
+    const show = () => {
+      const isOpen = this.opened.has(side);
+      body.classList.toggle("cut", !isOpen);
+      button.setAttribute("aria-expanded", String(isOpen));
+      button.textContent = isOpen ? "Collapse" : "Show all";
+    };
+    button.addEventListener("click", () => {
+      const isOpen = this.opened.has(side);
+      this.opened[isOpen ? "delete" : "add"](side);
+      show();
+      if (isOpen) article.scrollIntoView({ block: "nearest" });
+    });
+    article.querySelector(".bar").append(button);
+    show();
   },
 
   side({ name, entry, answer }, isAsText) {
@@ -35,7 +61,8 @@ const answers = {
     if (!answer) {
       return make("article", { class: "answer" }, heading, make("p", { class: "empty" }, "No response in this trial."));
     }
-    return make("article", { class: "answer", "data-side": name }, heading, this.facts(answer), this.body(answer, isAsText));
+    const body = make("div", { class: "body", id: `answer-${name}` }, this.body(answer, isAsText));
+    return make("article", { class: "answer", "data-side": name }, make("div", { class: "bar" }, heading), this.facts(answer), body);
   },
 
   facts(answer) {

@@ -5,16 +5,22 @@ const charts = {
   views: [],
   chosen: {},
 
+  colour: (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
+
   config(width) {
     const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue(`--${name}`).trim();
+    const { colour } = this;
     const text = { labelColor: colour("ink"), titleColor: colour("soft"), titleFontWeight: 500 };
     const series = Array.from({ length: 8 }, (_, i) => colour(`series-${i + 1}`));
     return {
       background: "transparent",
       font: style.getPropertyValue("font-family"),
       view: { stroke: "transparent" },
-      axis: { ...text, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line"), labelSeparation: 8 },
+      axis: {
+        ...text, gridColor: colour("line"), domainColor: colour("line"), tickColor: colour("line"), labelSeparation: 8,
+        labelFlush: false, // A number stands at its tick, at the ends too.
+      },
+      axisXQuantitative: { tickCount: Math.max(3, Math.min(8, Math.round(width / 100))) },
       legend: { ...text, columns: width < 480 ? 1 : 2 },
       text: { color: colour("ink") },
       point: { color: series[0] }, rule: { color: series[0] }, bar: { color: series[0] }, line: { color: series[0] },
@@ -49,8 +55,9 @@ const charts = {
     const rows = specification.data.values;
     this.leaveOutEmpty(specification);
     this.orderModels(specification, [...new Set(rows.map((row) => row.model))]);
-    const { line, lineHeight, domain } = specification.usermeta ?? {};
-    if (domain) this.shareDomain(place, specification, domain);
+    const { line, lineHeight, domain, zero, names: named } = specification.usermeta ?? {};
+    if (domain) this.shareDomain(place, specification, domain, zero);
+    if (named) specification.layer.push(...names.layers(this.colour("soft")));
     const lines = (name) => Math.max(1, new Set(rows.map((row) => row[name])).size);
     if (line) specification.height = [line].flat().reduce((height, name) => height * lines(name), lineHeight);
     return specification;
@@ -67,16 +74,19 @@ const charts = {
       [encoding.x, encoding.y].filter(Boolean).every(hasValues));
   },
 
-  // The charts of a figure have one axis, over what is chosen of all of them.
-  shareDomain(place, specification, columns) {
+  // The charts of a figure have one axis, which fits what is chosen of all of them; with `zero` it begins there.
+  shareDomain(place, specification, columns, zero) {
     const values = [...place.closest(".plots").querySelectorAll(".chart > script")]
       .map((script) => JSON.parse(script.textContent))
       .filter((other) => String(other.usermeta?.domain) === String(columns))
       .flatMap((other) => other.data.values.filter((row) => this.isChosen(row)))
       .flatMap((row) => columns.map((column) => row[column]).filter((value) => typeof value === "number"));
     if (!values.length) return;
+    if (zero) values.push(0);
+    const domain = [Math.min(...values), Math.max(...values)];
+    const side = zero && domain[0] === 0 ? 0 : 8;
     for (const { encoding } of specification.layer) {
-      encoding.x.scale = { ...encoding.x.scale, domain: [Math.min(...values), Math.max(...values)], nice: true };
+      encoding.x.scale = { ...encoding.x.scale, domain, nice: false, zero: false, padding: side };
     }
   },
 
@@ -98,24 +108,6 @@ const charts = {
     }
   },
 
-  // Names of points find a place beside their points where they cover neither each other nor an interval.
-  placeNames(vega) {
-    const of = (style) => vega.marks.find((mark) => [mark.style].flat().includes(style));
-    const [points, names] = [of("named"), of("name")];
-    if (!points || !names) return vega;
-    const { update } = names.encode;
-    const text = { signal: update.text.signal.replaceAll("datum[", "datum.datum[") };
-    names.encode.update = { text, fill: update.fill, limit: { value: 160 } };
-    names.from = { data: points.name };
-    const avoidMarks = vega.marks.filter((mark) => mark !== names).map((mark) => mark.name);
-    const sides = ["top-right", "right", "bottom-right", "top-left", "left", "bottom-left", "top", "bottom"];
-    names.transform = [{
-      type: "label", size: { signal: "[max(width, 1), max(height, 1)]" }, avoidMarks, padding: 0,
-      anchor: [3, 12, 24, 40].flatMap(() => sides), offset: [3, 12, 24, 40].flatMap((pixels) => sides.map(() => pixels)),
-    }];
-    return vega;
-  },
-
   showsAnything({ data: { values: rows }, usermeta }) {
     return rows.length > 0 && (usermeta?.needed ?? []).every((columns) =>
       rows.some((row) => columns.some((column) => (row[column] ?? null) !== null)));
@@ -131,10 +123,11 @@ const charts = {
     if (isEmpty) return;
     // The interpreter instead of compiled functions: the page's policy forbids the evaluation of text.
     const { view } = await vegaEmbed(target, specification, {
-      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(place.clientWidth), patch: this.placeNames,
+      ast: true, renderer: "svg", actions: false, defaultStyle: false, config: this.config(place.clientWidth),
       tooltip: { disableDefaultStyle: true, theme: "page" },
     });
     this.views.push(view);
+    if (specification.usermeta?.names) await names.attach(view, specification.data.values, specification.usermeta.names);
     // What has no words of its own, such as a line that helps the eye, is nothing to a screen reader.
     target.querySelectorAll('[role="graphics-symbol"]:not([aria-label])').forEach((mark) => {
       mark.removeAttribute("role");

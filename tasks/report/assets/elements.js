@@ -14,6 +14,9 @@ const make = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+// Bold and italic letters of mathematics as plain ones: few fonts have them, so browsers show boxes.
+const readable = (text) => text.replace(/[\u{1D400}-\u{1D7FF}]+/gu, (letters) => letters.normalize("NFKC"));
+
 const written = {
   missing: "–",
   count: (value) => (value === null || value === undefined ? written.missing : value.toLocaleString("en")),
@@ -32,10 +35,24 @@ const verdicts = {
   isFailure: (status) => !(status in verdicts.values) && status !== "not_judged",
   word: (status) => ({ partial: "partly met" })[status] ?? status.replaceAll("_", " "),
 
-  // A status with its sign and its word; a failure is one, and not a verdict.
-  badge(status) {
+  // Whether a verdict is good, bad or between for the score: meeting a negative criterion is bad, avoiding it good.
+  kind(status, weight) {
+    const kind = this.kinds[status] ?? "failed";
+    return weight < 0 ? { good: "bad", bad: "good" }[kind] ?? kind : kind;
+  },
+
+  // A status with its sign and its word, in the colour of its effect on the score; a failure is no verdict.
+  badge(status, weight = null) {
     const sign = make("span", { "aria-hidden": "true" }, this.signs[status] ?? "⚠");
-    return make("span", { class: `badge ${this.kinds[status] ?? "failed"}` }, sign, ` ${this.word(status)}`);
+    return make("span", { class: `badge ${this.kind(status, weight)}` }, sign, ` ${this.word(status)}`);
+  },
+
+  // What a verdict gave of what it could give or take: "+5 / +5", "+0 / -7"; null where nothing is decided.
+  effect(status, weight) {
+    if (!(status in this.values) || weight === null) return null;
+    const points = this.values[status] * weight;
+    const sign = (value) => `${value < 0 ? "" : "+"}${written.points(value)}`;
+    return make("span", { class: `effect ${this.kind(status, weight)}`, title: "points / weight" }, `${sign(points || 0)} / ${sign(weight)}`);
   },
 };
 

@@ -22,7 +22,7 @@ const explorer = {
     this.sorting = { column: sort, falls: falls === "yes" };
     const body = document.querySelector("#tasks tbody");
     this.rows = new GrowingRows(body, document.getElementById("more"), 100, { comesByItself: true });
-    filters.listen(() => this.show());
+    filters.listen(() => prbench.draw((isNow) => this.find(isNow)));
     this.listen(body);
     await this.choose(isCurrent);
   },
@@ -41,7 +41,25 @@ const explorer = {
       !entry.is_also && (!this.chosen.model || this.chosen.model.includes(entry.label)));
     this.lines = this.index.tasks.map((task) => this.line(task, scores));
     this.drawHead();
-    this.show();
+    await this.find(isCurrent);
+  },
+
+  // Looks for the words that are asked for wherever they may stand, and shows the tasks that have them.
+  async find(isCurrent) {
+    const { words, responses, ...asked } = filters.values();
+    this.inResponses = new Set();
+    if (words) await taskSearch.addCriteria(this.index);
+    if (words && responses && this.models.length) {
+      await new Promise((done) => setTimeout(done, 300)); // Until nobody types any more: this reads many files.
+      if (!isCurrent()) return;
+      const holdsWords = filters.holder(words);
+      const others = this.index.tasks.filter((task) => this.matches(task, { ...asked, holdsWords: (text) => !holdsWords(text) }));
+      const tell = (n, of) => { document.getElementById("count").textContent = `Searching responses: ${n} of ${of} tasks …`; };
+      const found = await taskSearch.inResponses(others, this.models, holdsWords, tell, isCurrent);
+      if (!found) return;
+      this.inResponses = found;
+    }
+    if (isCurrent()) this.show();
   },
 
   line(task, scores) {
@@ -89,7 +107,8 @@ const explorer = {
     return (!asked.field || task.field === asked.field) && (!asked.topic || task.topic === asked.topic)
       && (!asked.category || task.categories?.includes(asked.category)) && breakdowns.match(asked, task.labels)
       && (!asked.split || task.splits?.includes(asked.split)) && (!asked.hard || task.is_hard === (asked.hard === "yes"))
-      && asked.holdsWords(task.words);
+      && taskSearch.isAnswered(asked.answered, task.place, this.models)
+      && (asked.holdsWords(task.words) || this.inResponses.has(task.key));
   },
 
   show() {

@@ -58,7 +58,7 @@ const judged = {
 
   drawCriteria(task, sides, { judgings, breakdowns: kinds }, asked) {
     const judges = this.judges(sides, judgings);
-    this.kinds = kinds;
+    Object.assign(this, { kinds, task });
     const looked = task.criteria.map((criterion) => this.look(criterion, sides, judges, asked));
     const shown = looked.filter((each) => this.isShown(each, asked.show) || each.criterion.key === asked.criterion);
     const count = (name) => looked.filter((each) => each[name]).length;
@@ -76,13 +76,13 @@ const judged = {
   group({ criterion, lines, isFlip, isDispute }, sides, asked) {
     const isMarked = criterion.key === asked.criterion;
     const facts = make("p", { class: "rubric" },
-      make("span", { class: `weight ${criterion.weight < 0 ? "minus" : "plus"}` }, written.weight(criterion.weight)),
+      make("span", { class: "weight" }, written.weight(criterion.weight)),
       [criterion.severity, criterion.category].filter(Boolean).map((label) => make("span", { class: "tag" }, label)),
       this.kinds.flatMap(({ kind, title }) => criterion.labels.filter((each) => each.kind === kind)
         .map(({ label }) => make("span", { class: "tag", title }, label))),
       isFlip ? make("span", { class: "tag flip" }, "⇄ flipped") : null,
       isDispute ? make("span", { class: "tag dispute" }, "≠ judges disagree") : null);
-    const heading = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, criterion.title), facts);
+    const heading = make("th", { colspan: 1 + sides.length, scope: "rowgroup" }, make("p", { class: "title" }, readable(criterion.title)), facts);
     return make("tbody", { "data-criterion": criterion.key, class: isMarked && !asked.judging ? "marked" : null, tabindex: -1 },
       make("tr", { class: "criterion" }, heading),
       lines.map((line) => this.line(line, criterion, sides, asked)),
@@ -103,12 +103,14 @@ const judged = {
       ? make("span", { class: "tag flip" }, `⇄ ${verdicts.word(flippedFrom.status)} → ${verdicts.word(verdict.status)}`) : null;
     const title = "Link to this verdict";
     return make("td", { "data-label": `${sides[place].name} · ${sides[place].entry.label}`, class: isMarked ? "marked" : null, tabindex: isMarked ? -1 : null },
-      make("p", { class: "decision" }, verdicts.badge(verdict.status), flip,
+      make("p", { class: "decision" }, verdicts.badge(verdict.status, criterion.weight),
+        verdicts.effect(verdict.status, criterion.weight), flip,
         make("a", { class: "anchor", href: link, title, "aria-label": `${title}: ${judging.label}, ${sides[place].name}` }, "¶")),
       verdict.asked ? make("p", { class: "asked" }, make("span", { class: "tag" }, "asked as"), ` ${verdict.asked}`) : null,
       verdict.error ? make("p", { class: "cause" }, verdict.error) : null,
-      verdict.explanation ? make("p", { class: "explanation" }, verdict.explanation) : null,
-      verdict.chunks?.length ? this.evidence(verdict.chunks) : null);
+      verdict.explanation ? make("p", { class: "explanation" }, readable(verdict.explanation)) : null,
+      verdict.chunks?.length ? this.evidence(verdict.chunks) : null,
+      prompts.line(verdict, judging, criterion, sides[place], this.task));
   },
 
   // What was found in the chunks of an answer that is too long for its judge.

@@ -70,6 +70,12 @@ const tables = {
 
   choose(chosen) {
     document.querySelectorAll("table.figure").forEach((table) => this.filter(table, chosen));
+    document.querySelectorAll("main [data-judging]").forEach((each) => {
+      each.hidden = Boolean(chosen.judging) && !chosen.judging.includes(each.dataset.judging);
+    });
+    document.querySelectorAll(".ranked tr[data-model]").forEach((row) => {
+      row.hidden = Boolean(chosen.model) && !chosen.model.includes(row.dataset.model);
+    });
   },
 };
 
@@ -79,4 +85,5 @@ document.addEventListener("DOMContentLoaded", () => {
     tables.makeSortable(table);
     tables.makeFilterable(table);
   });
+  addEventListener("beforeprint", () => document.querySelectorAll("details.how").forEach((each) => { each.open = true; }));
 });

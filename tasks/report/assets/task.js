@@ -26,16 +26,16 @@ const page = {
   },
 
   show(task, { known, ...asked }, sections) {
-    const { criteria, conversation } = sections.get("task");
+    const { criteria, conversation, is_sent } = sections.get("task");
     const sides = [["A", asked.a, asked.ta], ["B", asked.b, asked.tb]].filter(([, key]) => key).map(([name, key, trial]) => {
       const side = { name, trial, entry: known.find((entry) => entry.key === key), section: sections.get(key) };
       side.answer = side.section?.answers?.find((answer) => answer.trial === trial);
       return Object.assign(side, { cells: judged.byCell(side) });
     });
-    this.shown = { asked, sides, task: { ...task, criteria } };
+    this.shown = { asked, sides, task: { ...task, criteria, conversation, is_sent } };
     document.getElementById("shown").hidden = false;
     this.drawTop(task, asked, known);
-    answers.drawConversation(conversation);
+    answers.drawConversation(conversation, is_sent);
     this.drawAnswers();
     judged.drawPoints(sides, this.index.judgings);
     document.getElementById("narrow").elements.show.value = asked.show ?? "";

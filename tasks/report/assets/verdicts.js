@@ -10,7 +10,7 @@ const search = {
     const criteria = await prbench.list("criteria", this.index);
     this.criteria = criteria.title.map((title, place) => ({
       place, title, weight: criteria.weight[place], key: criteria.key[place], labels: criteria.labels[place],
-      words: [title, ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
+      words: [title, criteria.id[place], ...breakdowns.words(criteria.labels[place])].join(" ").toLowerCase(),
       category: criteria.category.labels[criteria.category.numbers[place]] ?? null,
       severity: criteria.severity.labels[criteria.severity.numbers[place]] ?? null,
     }));
@@ -101,7 +101,7 @@ const search = {
   tellCounts(total, counts) {
     const place = document.getElementById("count");
     const tally = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
-      .filter(([count]) => count).map(([count, status]) => make("li", {}, verdicts.badge(status), ` ${written.count(count)}`));
+      .filter(([count]) => count).map(([count, status]) => make("li", {}, make("span", { class: "badge" }, verdicts.word(status)), ` ${written.count(count)}`));
     place.replaceChildren(make("strong", {}, `${written.count(total)} ${total === 1 ? "verdict" : "verdicts"}`),
       make("ul", { class: "tally" }, tally));
     place.dataset.total = total;
@@ -111,10 +111,11 @@ const search = {
     const { task } = criterion;
     const target = address.of({ task: task.key, a: model.key, ta: trial, criterion: criterion.key, judging: judging.key, side: "a" });
     return make("tr", {},
-      make("td", {}, verdicts.badge(this.index.statuses[marks[criterion.place]])),
-      make("td", {}, make("a", { href: `task.html${target}` }, criterion.title),
+      make("td", {}, verdicts.badge(this.index.statuses[marks[criterion.place]], criterion.weight)),
+      make("td", {}, make("a", { href: `task.html${target}` }, readable(criterion.title)),
         make("br"), make("small", {}, this.about(criterion))),
-      make("td", { class: "number" }, written.weight(criterion.weight)),
+      make("td", { class: "number" },
+        verdicts.effect(this.index.statuses[marks[criterion.place]], criterion.weight) ?? written.weight(criterion.weight)),
       make("td", {}, model.label, make("br"), make("small", {}, `trial ${trial}`)),
       make("td", {}, judging.label),
       make("td", {}, task.task_id, make("br"), make("small", {}, task.topic ?? task.field ?? "")));

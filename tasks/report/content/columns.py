@@ -54,7 +54,7 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
         "rubric": "Rubric", "run_id": "Run", "says_a": "Grader: says", "says_b": "Other grader: says",
         "severity": "Severity", "some_keys": "Failing rows: Examples", "split": "Split", "splits": "Splits",
         "status": "Outcome", "suite": "Suite", "table_name": "Table", "template": "Template", "topic": "Topic",
-        "vintage": "Sampling",
+        "vintage": "Vintage",
     },
     "task": {"task_id": "Task"},
     "time": {"answered_at": "Answered (UTC)", "selected_at": "Selected at (UTC)", "started_at": "Started (UTC)"},

@@ -23,6 +23,11 @@ def a_line_for(name: str | Sequence[str], height: int = ROW_HEIGHT) -> dict[str,
     return {"line": name, "lineHeight": height}
 
 
+def shared_axis(*columns: str, zero: bool = False) -> dict[str, Any]:
+    """What gives the charts of a figure one axis, over what is chosen of all of them: `usermeta` beside the lines."""
+    return {"domain": list(columns), "zero": zero}
+
+
 def hue(name: str, order: Sequence[Any] | None = None) -> alt.Color:
     """A colour for each name, with a legend above the chart."""
     return alt.Color(f"{name}:N", title=None, scale=_names_scale(order), legend=legend())

@@ -18,6 +18,7 @@ from tasks.report.drawing.chart_parts import (
     name_axis,
     number_tips,
     points,
+    shared_axis,
     wrapped_axis,
 )
 
@@ -38,12 +39,14 @@ def intervals(
     sort: Sequence[str] | None = None,
     domain: Sequence[float] | None = None,
     zero: bool = False,
+    from_zero: bool = False,
     percent: bool = False,
     hollow: str | None = None,
 ) -> alt.TopLevelMixin:
     """A dot with its interval for each name, one below the other; `zero` draws the line where nothing differs.
 
-    A dot is not filled where the column `hollow` is true.
+    A dot is not filled where the column `hollow` is true. Without a `domain` the charts of a figure have one axis over
+    what is chosen of all of them, which begins at 0 with `from_zero`.
     """
     across = alt.Y(f"{name}:N", title=None, sort=list(sort) if sort else None, axis=name_axis())
     scale = alt.Scale(domain=domain) if domain else alt.Scale(zero=zero, nice=True)
@@ -57,7 +60,8 @@ def intervals(
     rule = base.mark_rule(strokeWidth=2).encode(x=alt.X(f"{low}:Q", **along), x2=f"{high}:Q")
     dots = points(base.encode(x=alt.X(f"{value}:Q", **along), tooltip=tips), hollow, 70)
     nothing = [chart.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
-    return alt.layer(*nothing, rule, *dots).properties(usermeta=a_line_for(name))
+    shared = {} if domain else shared_axis(value, low, high, zero=from_zero or zero)
+    return alt.layer(*nothing, rule, *dots).properties(usermeta=a_line_for(name) | shared)
 
 
 def bars(
@@ -116,21 +120,21 @@ def scatter(
     """A named point for each row, with the interval of its height where there is one.
 
     With `usd` what lies across are US dollars, on a logarithmic axis. Names find a free place of their own
-    (`assets/charts.js`).
+    (`assets/names.js`).
     """
-    scale = alt.Scale(type="log", padding=30) if usd else alt.Scale(zero=False, padding=30)
-    axis = alt.Axis(tickCount=5, format="$,.2~r" if usd else alt.Undefined)
+    scale = alt.Scale(type="log", padding=30, nice=False) if usd else alt.Scale(zero=False, padding=30, nice=False)
+    axis = alt.Axis(tickCount=5, format="$,.2~r", grid=False) if usd else alt.Axis(tickCount=5)
     base = chart_of(rows).encode(
         x=alt.X(f"{x}:Q", title=x_title, scale=scale, axis=axis),
         y=alt.Y(f"{y}:Q", title=y_title, scale=alt.Scale(zero=False)),
     )
     tips = [alt.Tooltip(f"{name}:N", title=name), *number_tips({x: x_title, y: y_title})]
     point = base.mark_point(filled=True, size=70, style="named").encode(tooltip=tips)
-    text = base.mark_text(style="name").encode(text=f"{name}:N")
+    named = {"names": {"x": x, "y": y, "low": low, "high": high, "name": name}}
     if not (low and high):
-        return alt.layer(point, text).properties(height=300)
+        return alt.layer(point).properties(height=300, usermeta=named)
     rule = base.mark_rule().encode(y=alt.Y(f"{low}:Q", title=y_title), y2=f"{high}:Q")
-    return alt.layer(rule, point, text).properties(height=300)
+    return alt.layer(rule, point).properties(height=300, usermeta=named)
 
 
 def heat(

@@ -6,7 +6,16 @@ from typing import Any
 import altair as alt
 
 from tasks.report.content.figures import Rows
-from tasks.report.drawing.chart_parts import a_line_for, chart_of, hue, number_tips, points, sign, wrapped_axis
+from tasks.report.drawing.chart_parts import (
+    a_line_for,
+    chart_of,
+    hue,
+    number_tips,
+    points,
+    shared_axis,
+    sign,
+    wrapped_axis,
+)
 
 _STEP = 13
 """Pixels for the line of one name under a label."""
@@ -26,15 +35,16 @@ def dots(
     name: str = "model",
     names: Sequence[Any] | None = None,
     percent: bool = False,
+    from_zero: bool = False,
 ) -> alt.TopLevelMixin:
     """Under each label a dot with its interval for each name; not filled where the column `hollow` is true.
 
     `labels` and `names` are in the order in which they are shown; models have the order of the page. Without a `domain`
-    the charts of a figure have one axis over what is chosen of all of them.
+    the charts of a figure have one axis over what is chosen of all of them, which begins at 0 with `from_zero`.
     """
     axis = alt.Axis(format=".0%") if percent else alt.Undefined
     scale = alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False)
-    shared = {} if domain else {"domain": [value, low, high]}
+    shared = {} if domain else shared_axis(value, low, high, zero=from_zero)
     base = chart_of(rows).encode(
         y=alt.Y(f"{label}:N", title=None, sort=list(labels), axis=wrapped_axis()),
         yOffset=alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined),

@@ -1,4 +1,4 @@
-"""Charts over time: a score from sampling to sampling, and a judge from night to night."""
+"""Charts over time: a score from vintage to vintage, and a judge from night to night."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def over_time(rows: Rows) -> alt.TopLevelMixin:
     of_line = of_model.encode(detail="line:N")
     tips = [
         alt.Tooltip("label:N", title="model"),
-        alt.Tooltip("vintage:N", title="sampling"),
+        alt.Tooltip("vintage:N", title="vintage"),
         *number_tips({"mean_score": _SCORE, "ci_low": "from", "ci_high": "to", "n_tasks": "tasks"}),
         alt.Tooltip("changed:N", title="new"),
     ]

@@ -5,7 +5,7 @@ index, so that a page notices when the report was renewed under it.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from tasks.report.content.figures import Breakdown
 from tasks.report.drilldown.packing import as_bytes, packed, script
 from tasks.report.drilldown.subjects import STATUSES, UNKNOWN, Row, Subjects
 from tasks.report.rendering.site import Site
-from tasks.rules.identity import digest
+from tasks.rules.identity import IMPORTED, digest
 
 _OPENING_CHARACTERS = 200
 _DECIMALS = 5
@@ -54,8 +54,11 @@ def tasks_of(subjects: Subjects) -> Tasks:
     return Tasks(edition.reader.rows(edition.asked("drilldown/tasks", given)), rubrics)
 
 
-def write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
-    """Write all lists; the index last, since the others are found by it."""
+def write_lists(subjects: Subjects, tasks: Tasks, site: Site, replied: Collection[str]) -> None:
+    """Write all lists; the index last, since the others are found by it.
+
+    `replied` are the ids of the tasks of which the report has judges' replies.
+    """
     order = {"order": tasks.order}
     for judging, scores in _scores(subjects, tasks).items():
         _write(site, f"scores-{judging}", order | {"entries": scores})
@@ -64,17 +67,18 @@ def write_lists(subjects: Subjects, tasks: Tasks, site: Site) -> None:
         entries = subjects.entries[start : start + _ENTRIES_AT_ONCE]
         for key, marks in _marks(subjects, tasks, entries).items():
             _write(site, f"entry-{key}", order | {"marks": marks})
-    _write(site, "index", order | _index(subjects, tasks))
+    _write(site, "index", order | _index(subjects, tasks, replied))
 
 
 def _write(site: Site, name: str, content: Any) -> None:
     site.write(f"data/{name}.js", script(name, packed(as_bytes(content))))
 
 
-def _index(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
+def _index(subjects: Subjects, tasks: Tasks, replied: Collection[str]) -> dict[str, Any]:
     trials: dict[str, list[int]] = defaultdict(list)
     for key, trial in subjects.rows("drilldown/trials"):
         trials[key].append(trial)
+    answered = {entry: set(task_ids) for entry, task_ids in subjects.rows("drilldown/answered")}
     main = subjects.edition.main
     field_title, breakdowns = _breakdowns(subjects.edition.own_breakdowns, tasks.rows)
     return {
@@ -86,16 +90,19 @@ def _index(subjects: Subjects, tasks: Tasks) -> dict[str, Any]:
         "statuses": {mark: status for status, mark in STATUSES.items()} | {UNKNOWN: "unknown"},
         "main": next((each["key"] for each in subjects.judgings if each["judging"] == main), None),
         "judgings": [
-            {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"]}
+            {"key": each["key"], "label": each["judging"], "scale": each["scale"], "reads": each["reads"],
+             "template": each["template_hash"], "is_imported": each["judge_config_hash"] == IMPORTED}
             for each in subjects.judgings
         ],
         "entries": [
             {"key": each["key"], "label": each["entry"], "vintage": each["vintage"], "is_also": each["is_also"],
-             "trials": trials[each["key"]]}
+             "trials": trials[each["key"]],
+             "answered": "".join("01"[task_id in answered.get(each["key"], ())] for task_id in tasks.ids)}
             for each in subjects.entries
         ],
         "tasks": [
-            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.rubric(row["task_id"]))}
+            {**row, "key": task_key(row["task_id"]), "n_criteria": len(tasks.rubric(row["task_id"])),
+             "has_replies": row["task_id"] in replied}
             for row in tasks.rows
         ],
     }  # fmt: skip
@@ -135,7 +142,8 @@ def _criteria(tasks: Tasks) -> dict[str, Any]:
         numbers = {label: number for number, label in enumerate(labels)}
         columns[name] = {"labels": labels, "numbers": [numbers.get(row[name], -1) for row in rows]}
     columns["labels"] = [row["labels"] for row in rows]
-    return columns | {"key": [criterion_key(row["criterion_id"]) for row in rows]}
+    ids = [row["criterion_id"] for row in rows]
+    return columns | {"id": ids, "key": list(map(criterion_key, ids))}
 
 
 def _marks(subjects: Subjects, tasks: Tasks, entries: Sequence[Row]) -> dict[str, dict[str, dict[str, str]]]:

@@ -48,8 +48,8 @@ def read_sections(subjects: Subjects, names: Mapping[str, Iterable[str]]) -> dic
         task_id: {name: {} for name in of_task} for task_id, of_task in names.items()
     }
     rubrics = [task_id for task_id, sections in found.items() if RUBRIC in sections]
-    for task_id, conversation, criteria in subjects.rows("drilldown/rubrics", tasks=rubrics):
-        found[task_id][RUBRIC] = {"conversation": conversation, "criteria": criteria}
+    for task_id, conversation, criteria, is_sent in subjects.rows("drilldown/rubrics", tasks=rubrics):
+        found[task_id][RUBRIC] = {"conversation": conversation, "criteria": criteria, "is_sent": is_sent}
     keys = {name for sections in found.values() for name in sections}
     alone = replace(subjects, entries=tuple(entry for entry in subjects.entries if entry["key"] in keys))
     if alone.entries:

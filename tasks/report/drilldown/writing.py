@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.report.content.edition import Edition
+from tasks.report.drilldown.exchanges import write_exchanges
 from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
 from tasks.report.drilldown.subjects import subjects_of
@@ -27,7 +28,7 @@ def write_drilldown(
     subjects = subjects_of(edition, also)
     tasks = tasks_of(subjects)
     renewed = write_task_files(subjects, tasks.ids, site)
-    write_lists(subjects, tasks, site)
+    write_lists(subjects, tasks, site, write_exchanges(subjects, site))
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
     return renewed

@@ -7,7 +7,7 @@ import altair as alt
 from tasks.report.content.figures import Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.chart_parts import chart_of, hue, number_tips, sign
-from tasks.report.drawing.plots import by_judge_and_split, by_value, names_in_order, range_of
+from tasks.report.drawing.plots import by_judge_and_split, by_value, names_in_order
 
 _MOST_AROUND = 8
 """Tasks on either side of the border that are drawn."""
@@ -93,8 +93,6 @@ def leaderboard(rows: Rows) -> list[Plot]:
     """Models with their intervals, a chart for each field and judge."""
 
     def draw(drawn: Rows) -> alt.TopLevelMixin:
-        of_judge = [row for row in rows if row["judging"] == drawn[0]["judging"]]
-        domain = range_of(of_judge, "ci_low", "ci_high", "mean_score")
-        return charts.intervals(drawn, sort=names_in_order(drawn, "model"), domain=domain)
+        return charts.intervals(drawn, sort=names_in_order(drawn, "model"))
 
     return by_judge_and_split(rows, draw)

@@ -53,10 +53,10 @@ def by_night(rows: Rows) -> list[Plot]:
 _HISTORY = Figure(
     "history",
     "Score over time",
-    "Mean score of each model from sampling to sampling, with its 95 % interval for other tasks of the same kind. "
+    "Mean score of each model from vintage to vintage, with its 95 % interval for other tasks of the same kind. "
     "Points on one line are comparable. A line ends where the data set, model configuration, judge, template or "
     "grading changed; a dashed line says what changed, and a step across it is not a change of the model. A red "
-    "triangle is a night in which the judge had drifted (page Judges). A model with only one judged sampling has no "
+    "triangle is a night in which the judge had drifted (page Judges). A model with only one judged vintage has no "
     "line; it is in the table. The complete tasks may differ from night to night; the overview says which changes are "
     "significant.",
     columns(

@@ -25,7 +25,7 @@ _MEASURES = (
 _AGREEMENT = Figure(
     "judge_agreement",
     "Agreement of graders",
-    "How often two graders agree on the criteria that both decided, over the responses of all samplings: 1 is always; "
+    "How often two graders agree on the criteria that both decided, over the responses of all vintages: 1 is always; "
     "a kappa of 0 is agreement by chance. Lines are 95 % intervals for other tasks of the same kind. Partly met is a "
     "verdict of its own, unless it is read as binary; in the shares called met it counts half. A majority always tends "
     "to agree with its own members, so such pairs are in the table only.",
@@ -120,7 +120,7 @@ _FAVOURS = Figure(
     "Judge bias by model",
     "The score that a grader gives a model's responses minus the score that the other graders give them, compared with "
     "the grader's average difference over all models: +0.05 is five points more than its leniency explains. Only "
-    "responses that both sides decided in full, of each model's latest sampling. An asterisk marks fewer than 50 "
+    "responses that both sides decided in full, of each model's latest vintage. An asterisk marks fewer than 50 "
     "tasks. Check judges of the same family as a model with care.",
     (
         *columns("grader model favour difference"),

@@ -37,7 +37,7 @@ def correlations(rows: Rows) -> list[Plot]:
     def draw(of_split: Rows) -> alt.TopLevelMixin:
         return charts.bars(
             picked(of_split, "chars_correlation"), name="model", value="chars_correlation",
-            title="Rank correlation of length and score", order=names_in_order(of_split, "model"), domain=(-1, 1),
+            title="Rank correlation of length and score", order=names_in_order(of_split, "model"),
         )  # fmt: skip
 
     return by_split([row for row in rows if row["chars_correlation"] is not None], draw)
@@ -81,14 +81,14 @@ LENGTHS = Page(
         Figure(
             "length_models",
             "Do models that write more score higher?",
-            "Spearman's rank correlation of mean length and mean score over the models of one sampling: 1 means that "
+            "Spearman's rank correlation of mean length and mean score over the models of one vintage: 1 means that "
             "models ordered by length are also ordered by score, 0 that the two are unrelated. With fewer than 10 "
             "models it is only a hint and has no interval.",
             (
                 *columns("judging split vintage n_chars"),
                 *_CORRELATIONS,
             ),
-            empty="This needs at least three models of one sampling.",
+            empty="This needs at least three models of one vintage.",
             is_table=True,
             query="lengths/models",
         ),

@@ -8,7 +8,7 @@ from tasks.report.content.columns import Column, columns
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
-from tasks.report.drawing.plots import by_value, names_in_order, range_of
+from tasks.report.drawing.plots import by_value
 
 _LEADERBOARD = (
     *columns(
@@ -19,17 +19,6 @@ _LEADERBOARD = (
     ),
     Column("judging_usd", "judging", "usd", "Cost"),
 )
-
-
-def by_split(rows: Rows) -> list[Plot]:
-    """A chart of models with intervals for each split, the own hard selections last."""
-    splits = dict.fromkeys((row["split"], row["is_own_hard"]) for row in rows)
-    domain = range_of(rows, "ci_low", "ci_high", "mean_score")
-    plots = []
-    for split, is_own_hard in splits:  # an own selection says in its name that it is one
-        drawn = [row for row in rows if (row["split"], row["is_own_hard"]) == (split, is_own_hard)]
-        plots.append(Plot(split, charts.intervals(drawn, domain=domain, sort=names_in_order(drawn, "model"))))
-    return plots
 
 
 _CHANGES = (
@@ -89,22 +78,22 @@ OVERVIEW = Page(
             "Leaderboard",
             "Mean $score on each split, with its 95 % interval for other tasks of the same kind. A task's score is the "
             "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
-            "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow. A "
-            "model without a score has no verdicts by the judge. The $score of a response is $formula: $explained",
+            "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a "
+            "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
+            "which can tell apart models that are tied here. A model without a score has no verdicts by the judge. "
+            "The $score of a response is $formula: $explained",
             _LEADERBOARD,
-            by_split,
-            is_table=True,
             query="overview/leaderboard",
         ),
         Figure(
             "changes",
             "What changed",
-            "Each model's latest sampling (or the one that this report shows) compared with its previous comparable "
+            "Each model's latest vintage (or the one that this report shows) compared with its previous comparable "
             "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
             "p-value, corrected for all rows (Holm), is below 0.05; the interval is not corrected.",
             _CHANGES,
             changed,
-            empty="No model has two samplings to compare. That takes two samplings that the same judge decided in the "
+            empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "
             "same way, with tasks that have a complete trial in both.",
             is_table=True,
             query="overview/changes",

@@ -6,7 +6,7 @@ from tasks.report.content.columns import columns
 from tasks.report.content.figures import Figure, Plot, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.dots import dots
-from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked, range_of
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked
 
 _CRITICAL_COLUMNS = columns(
     "judging split model missed_share missed_ci_low missed_ci_high is_critical_small n_critical "
@@ -30,12 +30,10 @@ def gravest(rows: Rows) -> list[Plot]:
 
 
 def _side(rows: Rows, what: str, value: str, low: str, high: str, few: str) -> list[Plot]:
-    domain = (0.0, range_of(on_full_splits(rows), value, high)[1])
-
     def draw(of_split: Rows) -> alt.TopLevelMixin:
         return charts.intervals(
             picked(of_split, value, low, high, few), value=value, low=low, high=high, title=what, sort=value,
-            domain=domain, percent=True, hollow=few,
+            from_zero=True, percent=True, hollow=few,
         )  # fmt: skip
 
     return by_split(rows, draw, what)
@@ -49,13 +47,11 @@ def by_severity(rows: Rows) -> list[Plot]:
 
 
 def _shares(rows: Rows, what: str) -> list[Plot]:
-    domain = (0.0, range_of(on_full_splits(rows), "met_share", "met_ci_high")[1])
-
     def draw(of_split: Rows) -> alt.TopLevelMixin:
         return dots(
             picked(of_split, "severity", "met_share", "met_ci_low", "met_ci_high", "is_met_small"), label="severity",
             value="met_share", low="met_ci_low", high="met_ci_high", title=what, hollow="is_met_small", percent=True,
-            labels=names_in_order(of_split, "severity"), domain=domain,
+            labels=names_in_order(of_split, "severity"), from_zero=True,
         )  # fmt: skip
 
     return by_split(rows, draw, what)

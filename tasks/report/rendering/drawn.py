@@ -16,6 +16,9 @@ from tasks.report.rendering.html import as_json
 from tasks.report.rendering.site import Site
 from tasks.report.rendering.tables import table
 
+_TWO_LINES = 160
+"""So many characters stand in two lines of text."""
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -33,6 +36,11 @@ class Drawn:
     n_listed: int
     table: Markup
     is_marked: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether its explanation takes more than two lines, and so is folded."""
+        return len(self.says) > _TWO_LINES
 
 
 def figures_of(page: Page, edition: Edition, site: Site) -> list[Drawn]:

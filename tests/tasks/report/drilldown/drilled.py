@@ -37,7 +37,7 @@ def common(edition: Edition) -> dict[str, Any]:
     return {
         "heading": "A report", "pages": NAVIGATED, "main": edition.main, "footer": "",
         "models": [entry["entry"] for entry in edition.entries],
-        "judgings": [judging["judging"] for judging in edition.judgings],
+        "judgings": [judging["judging"] for judging in edition.judgings], "orders": "{}",
     }  # fmt: skip
 
 

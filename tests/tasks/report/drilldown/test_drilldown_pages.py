@@ -70,6 +70,7 @@ def test_tasks_are_filtered_by_labels_and_words_and_a_link_keeps_the_filter(visi
     expected = [task["task_id"] for task in legal if "legal-3" in task["task_id"]]
 
     assert 1 < len(expected) < 10
+    visit.page.wait_for_function("(n) => document.querySelectorAll('tbody tr').length === n", arg=len(expected))
     assert texts(visit.page.locator("tbody th a")) == expected
     assert texts(visit.page.locator("#count")) == [f"{len(expected)} of {len(held['index']['tasks'])} tasks"]
     visit.page.reload()

@@ -37,7 +37,7 @@ def test_a_model_that_is_not_chosen_is_in_no_chart_and_no_row(browser: Browser, 
         visit.page.locator("#choice summary").click()
         visit.page.get_by_role("button", name="none").click()
         visit.page.get_by_role("checkbox", name="elm-chat").check()
-        visit.page.locator("#history summary").first.click()
+        visit.page.locator("#history .numbers > summary").click()
         visit.page.wait_for_function(
             "() => !document.querySelector('#history .plot:not([hidden]) svg').textContent.includes('fir-flash')"
         )

@@ -57,9 +57,11 @@ def labels_of(reader: Reader, kind: str) -> dict[str, str]:
 
 
 def said(site: Path, page: str) -> dict[str, tuple[str, str]]:
-    """Figure -> its title and how it says that it is to be read."""
+    """Figure -> its title and how it says that it is to be read, or that it is empty."""
     text = (site / f"{page}.html").read_text(encoding="utf-8")
-    section = re.compile(r'<section class="figure" id="(.*?)".*?<h2.*?>(.*?)</h2>.*?<p class="says">(.*?)</p>', re.S)
+    section = re.compile(
+        r'<section class="figure(?: none)?" id="(.*?)".*?<h2.*?>(.*?)</h2>.*?<p class="(?:says|empty)">(.*?)</p>', re.S
+    )
     return {name: (title, unescape(says)) for name, title, says in section.findall(text)}
 
 

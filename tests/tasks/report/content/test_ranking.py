@@ -1,0 +1,100 @@
+"""The ranking: who leads and who is tied, the order of models, and beside which judge the paper's scores stand."""
+
+from typing import Any
+
+import pytest
+
+from tasks.benchmarks.base import Reference
+from tasks.benchmarks.prbench import BENCHMARK
+from tasks.report.content.ranking import Board, Ranking, called_names, is_of, leaders, order_of
+from tasks.report.rendering.html import templates
+from tasks.report.rendering.ranking import shown, ticks
+
+
+def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
+    """A row of a leaderboard, of a model that intervals allow to be at its rank only."""
+    usual = {"split": "finance", "is_own_hard": False, "rank_low": rank, "mean_score": 1 - (rank or 0) / 10}
+    return {"model": model, "rank": rank, **usual, **more}
+
+
+def test_the_leader_is_named_with_those_that_could_be_first() -> None:
+    rows = [row("ada", 1), row("bob", 2, rank_low=1), row("cy", 3)]
+
+    assert leaders(rows, set(), "j") == "Judged by j, ada leads on finance with 0.900 (tied with bob)."
+
+
+def test_a_leader_without_ties_a_shared_lead_and_a_model_alone_are_told_as_that() -> None:
+    assert leaders([row("ada", 1), row("bob", 2)], set(), "j").endswith("with 0.900 (no other model is tied).")
+    assert leaders([row("ada", 1), row("bob", 1)], set(), "j").startswith("Judged by j, ada and bob lead on finance")
+    assert leaders([row("ada", 1)], set(), "j") == "Judged by j, ada alone is ranked on finance, with 0.900."
+    assert "ada is first of the models shown on finance, at rank 3" in leaders(
+        [row("ada", 3), row("bob", 4)], set(), "j"
+    )
+    assert leaders([row("ada", None)], set(), "j") == "No model has a score by j yet."
+
+
+def test_of_many_ties_three_are_named_and_the_others_counted() -> None:
+    rows = [row("m0", 1), *(row(f"m{n}", 1 + n, rank_low=1) for n in range(1, 7))]
+
+    assert "(tied with m1, m2, m3 and 3 others)" in leaders(rows, set(), "j")
+
+
+def test_hard_splits_and_own_selections_are_left_out_of_the_sentence_where_there_is_a_full_one() -> None:
+    rows = [row("ada", 1), row("bob", 1, split="hard"), row("cy", 1, split="mine", is_own_hard=True)]
+
+    assert leaders(rows, {"hard"}, "j") == "Judged by j, ada alone is ranked on finance, with 0.900."
+    assert leaders(rows[1:], {"hard"}, "j") == "Judged by j, bob alone is ranked on hard, with 0.900."
+
+
+def test_models_are_ordered_by_their_mean_rank_and_those_without_one_come_last() -> None:
+    rows = [row("ada", 1), row("ada", 4, split="legal"), row("bob", 2), row("bob", 2, split="legal"), row("cy", None)]
+
+    assert order_of(rows, ["cy", "ada", "bob"]) == ["bob", "ada", "cy"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.12, 0.81, [0.2, 0.4, 0.6, 0.8]),
+        (0.31, 0.44, [0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44]),
+        (-0.3, 0.1, [-0.3, -0.2, -0.1, 0.0, 0.1]),
+    ],
+)
+def test_ticks_are_round_numbers_within_what_is_shown(low: float, high: float, expected: list[float]) -> None:
+    assert ticks(low, high) == pytest.approx(expected)
+
+
+def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -> None:
+    judges = [type("Judge", (), {"label": "mine", "name": "openai/o4-mini-2025-04-16"})()]
+
+    assert called_names("mine", judges) == {"o4-mini"}
+    assert called_names("o4-mini", []) == {"o4-mini"}
+    assert called_names("gpt-4.1-mini", []) == {"gpt-4.1-mini"}
+
+
+def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge() -> None:
+    assert {each.judge for each in BENCHMARK.references} == {"o4-mini"}
+    assert set(BENCHMARK.hard_splits.values()) <= {each.split for each in BENCHMARK.references}
+    assert all(0 < each.value < 1 and each.source for each in BENCHMARK.references)
+
+
+@pytest.mark.parametrize(("split", "n_tasks", "n_found"), [("finance", 590, 1), ("finance", 24, 0), ("legal", 600, 0)])
+def test_a_score_of_the_paper_is_of_the_whole_split_only(split: str, n_tasks: int, n_found: int) -> None:
+    found = [each for each in BENCHMARK.references if is_of(each, split, [{"n_tasks_wanted": n_tasks}])]
+
+    assert len(found) == n_found
+
+
+def test_a_score_of_the_paper_stands_between_the_models_without_a_rank() -> None:
+    own = {"ci_low": 0.3, "ci_high": 0.5, "rank_high": 2, "coverage": 0.999, "is_below_bar": False}
+    rows = [row("ada", 1, mean_score=0.45, **own), row("<b>", 2, mean_score=0.35, **own)]
+    quoted = Reference("finance", 600, "o4-mini", "somebody", 0.4, "table 1")
+    ranking = shown(Ranking("j", "A sentence.", [Board("finance", rows, [quoted])], 0.3, 0.5, ["ada", "<b>"]))
+    ((board, lines),) = ranking["boards"]
+    html = templates().get_template("ranking.html").module.board(board, lines, ranking["axis"], "name", True)
+
+    assert [(line["rank"], line["model"]) for line in lines] == [(1, "ada"), (None, "somebody"), (2, "<b>")]
+    assert [line["coverage"] for line in lines] == ["99.9%", None, "99.9%"]
+    assert ranking["sources"] == ["table 1"]
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html

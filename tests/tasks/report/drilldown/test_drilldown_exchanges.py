@@ -1,0 +1,141 @@
+"""What a judge was sent and what it answered, one click away from its verdict; and a question that is not assembled."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tasks.benchmarks.prbench import BENCHMARK
+from tasks.config.job import Job
+from tasks.llm import Ledger, Reply
+from tasks.llm.ledger.entries import Entry
+from tasks.prompts import load_template
+from tasks.report.content.addresses import criterion_key, task_key
+from tasks.rules.errors import PipelineError
+from tasks.rules.quoting import judge_prompt
+from tasks.run import hash_of_template
+from tests.builders import admitted, job_on, row, write_jsonl
+from tests.tasks.report.browser import Visit, visiting
+from tests.tasks.report.drilldown.drilled import answered, drill, rubric, store
+
+pytestmark = pytest.mark.slow
+TEMPLATE = load_template("default", BENCHMARK.gradings[BENCHMARK.grading])
+_ODD = 'Grüße, 😀\u2028 "quoted" \\ \x7f <<rubric_item>> <img src=x onerror="window.attacked = 1">'
+ANSWER = _ODD + "\n\nMore." * 300
+REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met": true}'
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet."""
+    folder = tmp_path_factory.mktemp("exchanges")
+    job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
+    tables = answered(["t1"], "m1", text=ANSWER)
+    for each in tables["verdicts"]:
+        each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
+    turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
+    store(job, tables | admitted(["t1", "t2"], n_criteria=2) | {
+        "criteria": [*rubric("t1"), *rubric("t2")],
+        "message_rows": [row("message_rows", task_id="t1", position=0, role="user", content="Why t1?")],
+        "conversation_turns": [
+            row("conversation_turns", task_id=task_id, position=0, prompt=prompt, reference_texts=texts, response=said)
+            for task_id, prompt, texts, said in turns
+        ],
+    })  # fmt: skip
+    asyncio.run(_record(job, tables["verdicts"][0]["verdict_id"]))
+    drill(job, job.warehouse.parent / "site")
+    return job
+
+
+async def _record(job: Job, verdict_id: str) -> None:
+    """Two replies on a verdict, of which the last one counts."""
+    ledger = Ledger(job.warehouse / "ledger")
+    for attempt, text in enumerate(("no JSON", REPLY), start=1):
+        entry = Entry(f"call-{attempt}", 1, verdict_id, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + attempt)
+        await ledger.record(entry)
+    ledger.close()
+
+
+@pytest.fixture
+def visit(job: Job, browser: Browser) -> Iterator[Visit]:
+    """A visit, at the end of which nothing may have been wrong."""
+    with visiting(browser, job.warehouse.parent / "site") as visit:
+        yield visit
+        assert visit.faults == []
+
+
+def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_for_word(visit: Visit) -> None:
+    criteria = rubric("t1")
+    visit.open(f"task.html#task={task_key('t1')}")
+    visit.page.locator(".exchange summary").first.click()
+    prompt, reply = visit.page.locator(".exchange pre").nth(0), visit.page.locator(".exchange pre").nth(1)
+
+    assert prompt.text_content() == judge_prompt(TEMPLATE, [("user", "Why t1?")], ANSWER, criteria[0]["title"])
+    assert reply.text_content() == REPLY
+    assert visit.page.locator(".exchange").count() == len(criteria)
+
+
+def test_a_reply_that_the_ledger_does_not_have_is_said_to_be_missing(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+    visit.page.locator(".exchange summary").nth(1).click()
+
+    assert "Not in this report" in visit.page.locator(".exchange").nth(1).locator(".empty").inner_text()
+
+
+def test_a_long_answer_is_cut_until_its_bar_opens_it(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+    body, button = visit.page.locator("#answer-A"), visit.page.locator(".answer .bar button")
+    cut = body.evaluate("(each) => each.clientHeight")
+    button.click()
+
+    assert button.get_attribute("aria-expanded") == "true"
+    assert body.evaluate("(each) => each.clientHeight") > 2 * cut
+    visit.page.mouse.wheel(0, 2000)
+    visit.page.wait_for_function("() => document.querySelector('.answer .bar').getBoundingClientRect().top <= 0.5")
+    assert button.is_visible()
+
+
+def test_the_question_is_there_before_it_is_assembled(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t2')}")
+    turns = visit.page.locator("#conversation .turn")
+
+    assert [text.split("\n", 1)[1].strip() for text in turns.all_inner_texts()] == ["Is it so?", "It says 7.", "It is."]
+    assert "not assembled" in visit.page.locator("#conversation").inner_text()
+
+
+@pytest.mark.parametrize(("where", "words", "expected"), [
+    ("", "t1-c1", ["t1"]), ("&responses=yes", "grüße more.", ["t1"]), ("", "grüße", []), ("&answered=none", "", ["t2"]),
+    ("&answered=all", "", ["t1"]),
+])  # fmt: skip
+def test_tasks_are_found_by_criterion_ids_responses_and_whether_they_are_answered(
+    visit: Visit, where: str, words: str, expected: list[str]
+) -> None:
+    visit.open(f"tasks.html#words={words}{where}")
+
+    assert visit.page.locator("tbody th a").all_inner_texts() == expected
+
+
+def test_a_mistake_that_was_avoided_looks_good_and_shows_its_points(visit: Visit) -> None:
+    visit.open(f"task.html#task={task_key('t1')}")
+    found = visit.page.locator("#criteria .effect")
+
+    assert found.all_inner_texts() == ["+5 / +5", "+0 / −2"]
+    assert [each.get_attribute("class") for each in found.all()] == ["effect good", "effect good"]
+    assert visit.page.locator(
+        f"[data-criterion='{criterion_key(rubric('t1')[1]['criterion_id'])}'] .badge.good"
+    ).count()
+
+
+def test_a_ledger_that_cannot_be_read_costs_the_replies_and_not_the_report(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(folder: Path) -> None:
+        raise PipelineError(f"{folder}: is damaged")
+
+    monkeypatch.setattr("tasks.report.drilldown.exchanges.kept_replies", refuse)
+    drill(job, tmp_path)
+
+    assert not list((tmp_path / "data").glob("replies-*"))
+    assert "the report has no replies of judges" in capsys.readouterr().err
