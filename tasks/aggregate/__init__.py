@@ -9,7 +9,7 @@ from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
-__all__ = ["aggregate"]
+__all__ = ["aggregate", "stale_intervals"]
 
 
 def aggregate(job: Job) -> StageReport:

@@ -5,7 +5,6 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import yaml
 
 import flows.report
 from flows.cli.main import main
-from flows.report import _Pages, _Server
+from flows.report_server.server import server_of
 from tasks.config.job import Job
 from tasks.report import Written
 
@@ -63,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def port(folder: Path) -> Iterator[int]:
     """Where the folder is served."""
-    with _Server(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
+    with server_of(folder, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -122,7 +121,7 @@ def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
 def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with _Server(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
+    with server_of(folder, 0) as server:
         server.daemon_threads = False
         threading.Thread(target=server.serve_forever, daemon=True).start()
         # Such a socket says at once that it is gone.
