@@ -84,7 +84,7 @@ def _result(job: Job, reader: Reader, asked: Asked, *, has_pages: bool) -> dict[
         "second": short(answer.kind, chosen.pair.second),
         "split": chosen.split,
         "compared": counted(flips.n_compared, "criterion", "criteria"),
-        "changes": _changes(asked, flips, place),
+        "changes": list(_changes(asked, flips, place)),
         "flips": [_flip(each, chosen, has_pages=has_pages) for each in shown],
         "n_listed": len(listed),
         "whole": _link(asked, show=str(place), change=asked.change, whole="yes"),

@@ -40,13 +40,13 @@ class Bar:
 
 
 def bars_of(job: Job, reader: Reader) -> list[Bar]:
-    """The bars of a run, responses first.
+    """The bars of a run, responses first; none before there are admitted tasks.
 
     Raises:
         PipelineError: the data set is not ingested.
     """
     cells: dict[tuple[str | None, str], list[Covered]] = {}
-    for cell in coverage(job):
+    for cell in (cell for cell in coverage(job) if cell.wanted):
         cells.setdefault((cell.judge, cell.model_name), []).append(cell)
     rows = reader.rows(sql.read("questions/look/rows_of_run_by_label"), {"run_id": job.run_id})
     made = {(row["purpose"], row["label"]): row["n_done"] for row in rows}

@@ -7,10 +7,11 @@ from typing import Any
 
 from flows.report_server.coverage_bars import Bar
 from flows.report_server.live_state import Live, RunState
+from flows.run.outcomes import ENDINGS
 
 _OLD = timedelta(minutes=5)
 _PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria"}
-_OUTCOMES = {
+_LEVELS = {
     "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
     "killed": "bad", "interrupted": "warn",
 }  # fmt: skip
@@ -64,8 +65,8 @@ def _ended(run: RunState, now: datetime, index: Path) -> dict[str, Any]:
     written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
     end = "" if run.ended_at is None else f" {_span(now - run.ended_at)} ago"
     return _run(run, run.ended_at or now) | {
-        "outcome": run.outcome.replace("_", " ") + end,
-        "level": _OUTCOMES.get(run.outcome, ""),
+        "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
+        "level": _LEVELS.get(run.outcome, ""),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
         # A run writes its report before its end.
         "is_of_run": written is not None and run.started_at is not None and written >= run.started_at,
@@ -102,7 +103,7 @@ def _bar(bar: Bar) -> dict[str, Any]:
     what = bar.model or "all models"
     return {
         "name": what if bar.is_part or not bar.judge else f"{bar.judge} on {what}",
-        "kind": "part" if bar.is_part else "verdicts" if bar.judge else "responses",
+        "kind": "" if bar.is_part else "verdicts" if bar.judge else "responses",
         "pieces": pieces,
         "share": f"{bar.done / wanted:.1%}",
         "count": f"{bar.done:,} of {bar.wanted:,}",

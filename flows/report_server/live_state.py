@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,9 +71,9 @@ class _Published:
     """What rests on one published state."""
 
     stamp: tuple[int, ...]
-    rows: Sequence[Row] = ()
     ranking: Sequence[Row] = ()
-    of_run: dict[str, RunState] = field(default_factory=dict)
+    states: Sequence[RunState] = ()
+    trouble: str | None = None
 
 
 class LiveView:
@@ -96,24 +96,26 @@ class LiveView:
                 return Live(at, in_progress=[RunState(run_id, True) for run_id in living])
             published_at = datetime.fromtimestamp(stat.st_mtime, UTC)
             try:
-                self._renew((stat.st_ino, stat.st_mtime_ns, stat.st_size), living)
+                self._renew((stat.st_ino, stat.st_mtime_ns, stat.st_size))
                 runs = [self._with_calls(each) for each in self._states(living)]
             except (PipelineError, WarehouseError, UsageError) as error:
                 return Live(at, published_at, [RunState(run_id, True) for run_id in living], trouble=str(error))
             ended = [run for run in runs if not run.is_living]
             last = max(ended, key=lambda run: _end(run, at), default=None)
             in_progress = [run for run in runs if run.is_living]
-            return Live(at, published_at, in_progress, last, self._published.ranking)
+            return Live(at, published_at, in_progress, last, self._published.ranking, self._published.trouble)
 
-    def _renew(self, stamp: tuple[int, ...], living: Sequence[str]) -> None:
+    def _renew(self, stamp: tuple[int, ...]) -> None:
         """Read the published state, if it is another one than last time."""
         if self._published.stamp == stamp:
             return
         with self._warehouse.reader() as reader:
-            found = _Published(stamp, reader.rows(sql.read("questions/look/live_runs")))
-            shown = [row for row in found.rows if row["run_id"] in living] or found.rows
-            found.of_run = {row["run_id"]: self._state(reader, row) for row in shown}
-            found.ranking = ranking_so_far(self._job, reader)
+            found = _Published(stamp)
+            found.states = [self._state(reader, row) for row in reader.rows(sql.read("questions/look/live_runs"))]
+            try:
+                found.ranking = ranking_so_far(self._job, reader)
+            except (PipelineError, UsageError) as error:
+                found.trouble = f"the ranking cannot be read: {error}"
         self._published = found
 
     def _state(self, reader: Reader, row: Row) -> RunState:
@@ -132,12 +134,11 @@ class LiveView:
     def _states(self, living: Sequence[str]) -> list[RunState]:
         """The runs as they are now: those at work, also without a row yet, and those that are not."""
         states = []
-        for row in self._published.rows:
-            state = self._published.of_run.get(row["run_id"]) or _bare(row)
-            is_living = row["run_id"] in living
-            outcome = KILLED if row["outcome"] == RUNNING and not is_living else row["outcome"]
-            states.append(replace(state, is_living=is_living and row["outcome"] == RUNNING, outcome=outcome))
-        known = {row["run_id"] for row in self._published.rows}
+        for state in self._published.states:
+            is_running, is_living = state.outcome == RUNNING, state.run_id in living
+            outcome = KILLED if is_running and not is_living else state.outcome
+            states.append(replace(state, is_living=is_running and is_living, outcome=outcome))
+        known = {state.run_id for state in states}
         return states + [RunState(run_id, True) for run_id in living if run_id not in known]
 
     def _with_calls(self, run: RunState) -> RunState:
@@ -151,11 +152,6 @@ class LiveView:
             cost_usd=sum(known) if known or not calls else None,
             n_unpriced=sum(call["unpriced_calls"] for call in calls),
         )
-
-
-def _bare(row: Row) -> RunState:
-    names = ("run_id", "command", "night", "started_at", "ended_at", "outcome")
-    return RunState(is_living=False, **{name: row[name] for name in names})
 
 
 def _end(run: RunState, now: datetime) -> datetime:
