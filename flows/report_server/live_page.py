@@ -1,6 +1,7 @@
 """The live page: how things stand, in words and bars."""
 
-from dataclasses import asdict
+import json
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,16 @@ def words(live: Live, index: Path) -> dict[str, Any]:
     }
 
 
-def as_json(live: Live) -> dict[str, Any]:
-    """The same for machines."""
-    return asdict(live) | {"headline": headline(live)}
+def as_json(live: Live) -> str:
+    """All that is known, for machines."""
+    return json.dumps(live, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no type for: records by their fields, moments as text."""
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return str(value)
 
 
 def _run(run: RunState, now: datetime) -> dict[str, Any]:
@@ -78,13 +86,14 @@ def _facts(run: RunState, now: datetime) -> list[tuple[str, str, str]]:
     if run.started_at is None:
         return []
     whole = [bar for bar in run.bars if not bar.is_part]
-    wanted, done = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done"))
+    wanted, done, n_fresh = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done", "n_fresh"))
+    fresh = f", {_more(n_fresh)}" if n_fresh else ""
     n_calls, n_failed = (sum(call[name] for call in run.calls) for name in ("calls", "failed_calls"))
     cap = "no cap" if run.max_usd is None else f"cap {_usd(run.max_usd)}"
     unpriced = f", {run.n_unpriced:,} calls of unknown price" if run.n_unpriced else ""
     causes = ", ".join(f"{number:,} {cause}" for cause, number in run.failures.most_common())
     return [
-        ("Done", f"{done / wanted:.1%}" if wanted else "–", f"{done:,} of {wanted:,} cells" if wanted else ""),
+        ("Done", f"{done / wanted:.1%}" if wanted else "–", f"{done:,} of {wanted:,} cells{fresh}" if wanted else ""),
         ("Failed", f"{run.failures.total():,}", causes or "no cell failed"),
         ("Cost so far", _usd(run.cost_usd), cap + unpriced),
         ("Calls so far", f"{n_calls:,}", f"{n_failed:,} failed attempts" if n_failed else "no failed attempt"),
@@ -107,9 +116,13 @@ def _bar(bar: Bar) -> dict[str, Any]:
         "pieces": pieces,
         "share": f"{bar.done / wanted:.1%}",
         "count": f"{bar.done:,} of {bar.wanted:,}",
-        "fresh": f"about {bar.n_fresh:,} more answered" if bar.n_fresh else "",
+        "fresh": _more(bar.n_fresh) if bar.n_fresh else "",
         "failed": ", ".join(f"{number:,} {cause}" for cause, number in bar.failures.most_common()),
     }
+
+
+def _more(n_fresh: int) -> str:
+    return f"about {n_fresh:,} more answered"
 
 
 def _call(call: dict[str, Any]) -> list[str]:

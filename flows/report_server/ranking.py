@@ -24,15 +24,15 @@ def ranking_so_far(job: Job, reader: Reader) -> list[dict[str, Any]]:
         "models": list(job.named_models or ()),
         "judges": list(job.named_judges or (judge.label for judge in job.settings.judges)),
     })  # fmt: skip
-    if all(row["ci_low"] is not None for row in rows):
-        return rows
-    new = {each["figure_id"]: each for each in stale_intervals(reader, "all", score)}
-    return [_with_interval(row, new.get(row["figure_id"])) for row in rows]
+    new = {}
+    if any(row["ci_low"] is None for row in rows):
+        new = {each["figure_id"]: each for each in stale_intervals(reader, "all", score)}
+    return [_with_interval(row, new.get(row.pop("figure_id")), row.pop("mean_floor")) for row in rows]
 
 
-def _with_interval(row: dict[str, Any], new: dict[str, Any] | None) -> dict[str, Any]:
-    if new is None or new["ci_low"] is None:
+def _with_interval(row: dict[str, Any], new: dict[str, Any] | None, floor: float) -> dict[str, Any]:
+    if new is None:
         return row
     # Clipped as the mean is.
-    low, high = (max(new[name], row["mean_floor"]) for name in ("ci_low", "ci_high"))
+    low, high = (None if new[name] is None else max(new[name], floor) for name in ("ci_low", "ci_high"))
     return row | {"ci_low": low, "ci_high": high, "is_small": new["is_small"]}

@@ -1,6 +1,5 @@
 """Serving the report of a job, with the pages that compare and that follow runs in progress."""
 
-import json
 import webbrowser
 from collections.abc import Mapping
 from pathlib import Path
@@ -62,7 +61,7 @@ def makers_of(job: Job, index: Path, *, is_live: bool) -> dict[str, Maker]:
             return Made(served_page(LIVE, benchmark, folder, pages, live=words(view.now(), index)).encode())
 
         def data(_: Mapping[str, str]) -> Made:
-            return Made(json.dumps(as_json(view.now()), default=str).encode(), "application/json")
+            return Made(as_json(view.now()).encode(), "application/json")
 
         makers |= {f"/{folder.name}/{LIVE.name}.html": live, f"/{folder.name}/{LIVE.name}.json": data}
     return makers

@@ -1,5 +1,6 @@
 """What the live page says: of several runs, of none, of one that ended, and how much of each bar is what."""
 
+import json
 import os
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from flows.report_server.coverage_bars import Bar, with_fresh
-from flows.report_server.live_page import words
+from flows.report_server.live_page import as_json, words
 from flows.report_server.live_state import Live, RunState
 from tests.builders import job_on
 
@@ -60,6 +61,13 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
     assert bar["pieces"] == [
         ("done", "0.000%", "60.000%"), ("fresh", "60.000%", "0.000%"), ("failed", "60.000%", "2.000%"),
     ]  # fmt: skip
+
+
+def test_machines_get_all_of_it_with_causes_by_name() -> None:
+    found = json.loads(as_json(Live(NOW, NOW, [run(bars=[BAR])])))
+
+    assert found["at"] == "2026-11-23 12:00:00+00:00"
+    assert found["in_progress"][0]["bars"][0]["failures"] == {"timeout": 3, "refused": 1}
 
 
 @pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
