@@ -49,7 +49,7 @@ class Asked:
 
 def asked_in(given: Mapping[str, str]) -> Asked:
     """What an address asks for; what it cannot mean is left out."""
-    kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
+    kind: Kind = next((kind for kind in KINDS if kind == given.get("of")), "model")
     names = tuple(given[side] for side in ("first", "second") if given.get(side))
     narrowed = {name: given.get(name, "") for name in (*_NARROWED, "split") if name != kind}
     place = given.get("show", "")

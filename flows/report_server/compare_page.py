@@ -13,6 +13,7 @@ from tasks.compare import (
     Difference,
     Flip,
     Flips,
+    Kind,
     compare,
     counted,
     distinguishing,
@@ -42,7 +43,7 @@ class Comparison:
     """What the page shows: the choices, and what came out, if anything was asked; else why nothing came out."""
 
     asked: Asked
-    kinds: Mapping[str, str]
+    kinds: Mapping[Kind, str]
     fields: Sequence[Field] = ()
     result: Mapping[str, Any] | None = None
     trouble: str | None = None

@@ -55,7 +55,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         write_drilldown(edition, site, common, _earlier(edition))
         for page in reversed(PAGES):
             figures = figures_of(page, edition, site)
-            more = {"notices": notices(edition), "facts": facts(edition)} if page is OVERVIEW else {}
+            more: dict[str, Any] = {"notices": notices(edition), "facts": facts(edition)} if page is OVERVIEW else {}
             html = render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
             site.write(f"{page.name}.html", html)
         compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
