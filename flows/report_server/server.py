@@ -2,18 +2,21 @@
 
 import io
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from flows.server.loopback import HOST, is_from_here
 from tasks.rules.errors import UsageError
 
 _MOST_PARAMETERS = 20
+_MOST_MAKING = 4
+"""So many answers are made at once; others wait."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,16 @@ Maker = Callable[[Mapping[str, str]], Made]
 
 class Server(ThreadingHTTPServer):
     """A server on this machine alone."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.making = threading.Semaphore(_MOST_MAKING)
+        super().__init__(*arguments)
+
+    def server_close(self) -> None:
+        """Close when no answer is being made any more: this process may end then, and no database be in use."""
+        for _ in range(_MOST_MAKING):
+            self.making.acquire()
+        super().server_close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of a browser that went away before it had all; anything else is printed."""
@@ -64,7 +77,7 @@ class Pages(SimpleHTTPRequestHandler):
             return None
         try:
             maker, given = self._asked()
-            return super().send_head() if maker is None else self._made(maker(given))
+            return super().send_head() if maker is None else self._made(maker, given)
         except ValueError:
             # A path that no file can have: a NUL, or half of a character; or too many parameters.
             self.send_error(404, "Not found")
@@ -74,7 +87,9 @@ class Pages(SimpleHTTPRequestHandler):
         parts = urlsplit(self.path)
         return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
 
-    def _made(self, answer: Made) -> io.BytesIO:
+    def _made(self, maker: Maker, given: Mapping[str, str]) -> io.BytesIO:
+        with cast("Server", self.server).making:
+            answer = maker(given)
         self.send_response(200)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.content)))

@@ -3,6 +3,7 @@
 
 const live = {
   everyMs: 3000,
+  opened: new Set(), // The ids of what was unfolded: it stays so, also when it was away for a while.
 
   async renew() {
     if (document.hidden) return;
@@ -20,10 +21,8 @@ const live = {
 
   show(page) {
     const [shown, news] = [document.getElementById("live"), page.getElementById("live")];
-    for (const each of shown.querySelectorAll("details[open][id]")) {
-      const same = page.getElementById(each.id);
-      if (same) same.open = true;
-    }
+    for (const each of shown.querySelectorAll("details[id]")) this.opened[each.open ? "add" : "delete"](each.id);
+    for (const each of news.querySelectorAll("details[id]")) each.open = this.opened.has(each.id);
     const focused = document.activeElement?.id;
     shown.replaceWith(document.importNode(news, true));
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });

@@ -3,12 +3,12 @@
 import http.client
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
-from flows.report_server.server import server_of
+from flows.report_server.server import Made, server_of
 from flows.report_server.serving import makers_of
 from tests.builders import at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
@@ -84,3 +84,29 @@ def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, fol
         answer(port, path)
 
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
+    begun, go_on, made = threading.Event(), threading.Event(), threading.Event()
+
+    def make(_: Mapping[str, str]) -> Made:
+        begun.set()
+        assert go_on.wait(30)
+        made.set()
+        return Made(b"")
+
+    server = server_of(tmp_path, 0, {"/prbench/slow": make})
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    asking = threading.Thread(target=answer, args=(server.server_port, "slow"))
+    asking.start()
+    assert begun.wait(30)
+    server.shutdown()
+    closing = threading.Thread(target=server.server_close)
+    closing.start()
+    assert not made.is_set()
+    go_on.set()
+    closing.join(30)
+
+    assert made.is_set()
+    assert not closing.is_alive()
+    asking.join(30)
