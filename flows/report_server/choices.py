@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
+from typing import Any
 
 import sql
 from tasks.compare import Kind, ModelRun, model_runs
@@ -93,10 +94,12 @@ def _sides(job: Job, reader: Reader, kind: Kind, every: Sequence[ModelRun]) -> l
     if kind != "run":
         return [(value, value) for value in _in_order(kind, every)]
     rows = reader.rows(sql.read("questions/look/runs_to_choose"), {"benchmark": job.settings.benchmark})
-    return [
-        (row["run_id"], f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} {row['night'] or row['command']}")
-        for row in rows
-    ]
+    return [(row["run_id"], f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} {_what(row)}") for row in rows]
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    """What a run was."""
+    return f"night {row['night']}" if row["night"] else str(row["command"])
 
 
 def _in_order(attribute: str, every: Sequence[ModelRun]) -> list[str]:
