@@ -48,7 +48,10 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     given = context.arguments
     job = context.job if given.splits else of_all_splits(context.job)
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
-    if not (is_live and _is_early(job)):
+    if is_live and _is_early(job):
+        if context.as_json:
+            show_json({"index": str(index), "bytes": None})
+    else:
         written = write_report(job, out, given.vintage)
         if context.as_json:
             show_json({"index": str(written.index), "bytes": written.n_bytes})

@@ -10,6 +10,8 @@ import pytest
 
 from flows.report_server.server import Made, server_of
 from flows.report_server.serving import makers_of
+from tasks.report import COMPARE
+from tasks.report.rendering.html import render
 from tests.builders import at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
 
@@ -67,6 +69,16 @@ def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port:
     assert "Changed verdicts" in compared
     assert "&lt;script&gt;other" in refused
     assert "&lt;script&gt;attacked" in live
+
+
+def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
+    common = {"heading": "A benchmark", "pages": (COMPARE,), "footer": ""}
+
+    page = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
+
+    assert "prbench report --serve" in page
+    assert "connect-src &#39;none&#39;" in page
+    assert "<form" not in page
 
 
 def test_the_state_is_there_for_machines_too(port: int) -> None:
