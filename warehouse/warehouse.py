@@ -33,6 +33,9 @@ from warehouse.parts.removal import clean, responses_where
 from warehouse.parts.rewriting import Changes, StoredRows, rewrite, stored_rows
 from warehouse.parts.store import PartStore
 
+_REST = 20
+"""Publishing now and then takes at most one part in so many of the time."""
+
 
 class Warehouse(Locks):
     """A folder with Parquet parts and the published database made of them."""
@@ -41,6 +44,7 @@ class Warehouse(Locks):
         super().__init__(Path(root))
         self.store = PartStore(self.root)
         self._published_at_s = time.monotonic()
+        self._publishing_took_s = 0.0
         self._is_begun = False
 
     @property
@@ -68,7 +72,9 @@ class Warehouse(Locks):
         self.migrate()
         self._published_at_s = time.monotonic()
         with self.publishing():
-            return publish(self.store, self.database, must_rebuild=must_rebuild)
+            is_new = publish(self.store, self.database, must_rebuild=must_rebuild)
+        self._publishing_took_s = time.monotonic() - self._published_at_s
+        return is_new
 
     def verify(self) -> bool:
         """Verify all that is stored, mend what can be mended, and publish; True if there was something to publish.
@@ -118,9 +124,13 @@ class Warehouse(Locks):
             write_losses(self.root, [])
             return losses
 
-    def publish_if_older_than(self, age_s: float) -> bool:
-        """Publish when this object was made, or last did so, more than `age_s` seconds ago."""
-        return time.monotonic() - self._published_at_s > age_s and self.publish()
+    def publish_if_due(self, least_s: float, most_s: float) -> bool:
+        """Publish when this object was made, or last did so, long enough ago; True if there was something to publish.
+
+        Long enough is `_REST` times what that took, within the bounds: where publishing is fast, readers see news soon.
+        """
+        due_s = min(most_s, max(least_s, _REST * self._publishing_took_s))
+        return time.monotonic() - self._published_at_s > due_s and self.publish()
 
     def reader(self) -> Reader:
         """Open the published state.

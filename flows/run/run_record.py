@@ -3,18 +3,22 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
-from tasks.config import Job
+from tasks.config import Job, Settings
 from tasks.console import notice
+from tasks.dataset import with_revision
 from tasks.maintain import store_spend, total_cost_usd
 from tasks.run import StageReport, used_by
 from warehouse import TABLES, Warehouse
+
+SELECTION = ("limit", "vintage", "named_models", "named_judges", "named_tasks", "named_trials")
+"""What narrows a job beside its settings."""
 
 
 def mark_killed(job: Job) -> list[dict[str, Any]]:
@@ -62,7 +66,7 @@ def run_row(
         "run_id": job.run_id,
         "command": _command(),
         "night": job.night,
-        "config": json.dumps(job.settings.model_dump(mode="json"), sort_keys=True),
+        "config": json.dumps({**job.settings.model_dump(mode="json"), **_selection(job)}, sort_keys=True),
         "git_commit": _git_commit(),
         "started_at": started_at,
         "ended_at": ended_at,
@@ -74,6 +78,33 @@ def run_row(
         "cached_share": used.cached_share,
         **_made(job, reports, outcome),
     }
+
+
+def _selection(job: Job) -> dict[str, Any]:
+    """What the run narrowed beside the configuration, under a key of its own; nothing where it took all."""
+    named = {name: getattr(job, name) for name in SELECTION}
+    narrowed = {name: value for name, value in named.items() if value != Job.model_fields[name].default}
+    return {"selection": narrowed} if narrowed else {}
+
+
+def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
+    """The job that a row of `runs` is of, on the warehouse of another job, whose data set is looked up once.
+
+    Raises:
+        ValueError: another version of the code wrote the row, or another program.
+    """
+    config = json.loads(row["config"])
+    config.pop("alerts", None)  # their addresses are not stored in full
+    selection = config.pop("selection", {})
+    of_run = Job(
+        settings=Settings.model_validate(config),
+        warehouse=job.warehouse,
+        run_id=row["run_id"],
+        night=row["night"],
+        **{name: value for name, value in selection.items() if name in SELECTION},
+    )
+    is_same = (of_run.settings.benchmark, of_run.settings.dataset) == (job.settings.benchmark, job.settings.dataset)
+    return of_run.looking_up(lambda: job.data) if is_same else with_revision(of_run)
 
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
-__all__ = ["aggregate", "has_stale_figures"]
+__all__ = ["aggregate", "has_stale_figures", "stale_intervals"]
 
 
 def aggregate(job: Job) -> StageReport:

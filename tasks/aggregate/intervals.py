@@ -24,15 +24,15 @@ from warehouse import Reader
 Columns = dict[str, NDArray[Any]]
 
 
-def stale_intervals(reader: Reader) -> list[Row]:
-    """The rows of `intervals` for every figure whose values have none yet."""
-    given = {"method": METHOD}
+def stale_intervals(reader: Reader, breakdown: str | None = None, score: str | None = None) -> list[Row]:
+    """The rows of `intervals` for every figure whose values have none yet; `breakdown` and `score` narrow them."""
+    given = {"method": METHOD, "breakdown": breakdown, "score": score}
     trials = {row["figure_id"]: row["scores"] for row in reader.rows(_on_stale("stale_figure_trials"), given)}
     stale = reader.rows(sql.read("questions/aggregate/stale_figures"), given)
     now = datetime.now(UTC)
     found = []
     for task_set, figures in _by_task_set(stale):
-        measured = _measured(reader, task_set, figures)
+        measured = _measured(reader, task_set, figures, given)
         for figure, intervals in zip(figures, measured, strict=True):
             found.append(_row(figure, trials.get(figure["figure_id"], [])) | intervals | {"created_at": now})
     return found
@@ -56,12 +56,12 @@ def _by_task_set(stale: list[Row]) -> Iterator[tuple[int, list[Row]]]:
     yield from task_sets.items()
 
 
-def _measured(reader: Reader, task_set: int, figures: list[Row]) -> Iterator[Row]:
+def _measured(reader: Reader, task_set: int, figures: list[Row], given: Row) -> Iterator[Row]:
     """The intervals of a task set's stale figures in their order: of the mean, and of the share of criteria met.
 
     All figures of a task set share its draws. Those under one label are measured together, on its tasks alone.
     """
-    columns = reader.arrays(_on_stale("stale_figure_values"), {"method": METHOD, "task_set": task_set})
+    columns = reader.arrays(_on_stale("stale_figure_values"), {**given, "task_set": task_set})
     drawn = draws(reader.value("select count(*) from staging.task_set_members where task_set_id = ?", [task_set]))
     bounds = np.searchsorted(columns["figure"], np.arange(len(figures) + 1))
     for first, last in _under_one_label(figures):

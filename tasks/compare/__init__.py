@@ -5,14 +5,29 @@ these become differences with what can be said about them (`differences.py`), an
 criteria that flipped (`flips.py`).
 """
 
+from tasks.compare.asking import question_of
 from tasks.compare.differences import ALPHA, Answer, Difference, compare, short
 from tasks.compare.flips import Flip, Flips, flips_of, with_explanations
 from tasks.compare.leaderboard import EVERY, OFFICIAL_HARD, Choice, leaderboard
 from tasks.compare.model_run import KINDS, Kind, ModelRun, Pair, Question, Side
+from tasks.compare.pairs import model_runs
 from tasks.compare.people import against_people
+from tasks.compare.sentences import (
+    CONTEXT,
+    counted,
+    distinguishing,
+    figure,
+    n_unequal,
+    notes_on,
+    on_both,
+    p_value,
+    sentence,
+    where_in,
+)
 
 __all__ = [
     "ALPHA",
+    "CONTEXT",
     "EVERY",
     "KINDS",
     "OFFICIAL_HARD",
@@ -28,8 +43,19 @@ __all__ = [
     "Side",
     "against_people",
     "compare",
+    "counted",
+    "distinguishing",
+    "figure",
     "flips_of",
     "leaderboard",
+    "model_runs",
+    "n_unequal",
+    "notes_on",
+    "on_both",
+    "p_value",
+    "question_of",
+    "sentence",
     "short",
+    "where_in",
     "with_explanations",
 ]

@@ -34,7 +34,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
         UsageError: the names do not say what to compare, or an option asks for what is not there.
         PipelineError: no two model runs can be compared.
     """
-    every = _model_runs(reader, question)
+    every = model_runs(reader, question.benchmark)
     kind, names = resolved(reader, question, every)
     _refuse_options(question, kind, every)
     of_revision = [each for each in every if kind == "revision" or each.dataset_revision == question.revision]
@@ -50,11 +50,16 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     return kind, found, notes
 
 
-def _model_runs(reader: Reader, question: Question) -> list[ModelRun]:
+def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
+    """The model runs of a benchmark that have a verdict.
+
+    Raises:
+        PipelineError: there is none.
+    """
     names = [field.name for field in fields(ModelRun)]
-    rows = reader.rows(sql.read("questions/compare/model_runs"), {"benchmark": question.benchmark})
+    rows = reader.rows(sql.read("questions/compare/model_runs"), {"benchmark": benchmark})
     if not rows:
-        raise PipelineError(f"nothing to compare: no verdict on {question.benchmark} yet; run `prbench run` first")
+        raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
     return [ModelRun(**{name: row[name] for name in names}) for row in rows]
 
 

@@ -1,5 +1,9 @@
 """Report: the warehouse as a static site, from the leaderboard down to one verdict."""
 
 from tasks.report.build import Written, build
+from tasks.report.content.addresses import task_address
+from tasks.report.pages.served import COMPARE, LIVE
+from tasks.report.rendering.assets import ASSETS
+from tasks.report.served import served_page
 
-__all__ = ["Written", "build"]
+__all__ = ["ASSETS", "COMPARE", "LIVE", "Written", "build", "served_page", "task_address"]

@@ -14,6 +14,7 @@ from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
+from tasks.report.pages.served import COMPARE
 from tasks.report.rendering.assets import CHARTS_SCRIPT, copy_assets
 from tasks.report.rendering.drawn import figures_of
 from tasks.report.rendering.html import as_json, render
@@ -60,6 +61,8 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
             more = _overview(edition, ranked) if page is OVERVIEW else {}
             html = render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
             site.write(f"{page.name}.html", html)
+        compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
+        site.write(f"{COMPARE.name}.html", compare)
         site.write(REVISION, edition.revision)
         written = Written(site.folder / "index.html", site.finish())
         write_benchmark_index(folder, reader, name)
@@ -87,7 +90,7 @@ def _common(edition: Edition, ranked: Sequence[Ranking]) -> Mapping[str, Any]:
     narrowed = f", only {edition.narrowed_to}" if edition.narrowed_to else ""
     return {
         "heading": edition.benchmark.title,
-        "pages": (*PAGES, *NAVIGATED),
+        "pages": (*PAGES, *NAVIGATED, COMPARE),
         "models": [entry["entry"] for entry in edition.entries],
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,

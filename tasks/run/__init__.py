@@ -1,7 +1,7 @@
 """What a stage runs in: run context, missing work, coverage, parts, its report."""
 
 from tasks.run.conversations import Conversation, conversations_of
-from tasks.run.coverage import coverage
+from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
 from tasks.run.missing_work import (
     PASSING,
@@ -34,6 +34,7 @@ __all__ = [
     "NO_CALL",
     "PASSING",
     "Conversation",
+    "Covered",
     "Judging",
     "MissingVerdicts",
     "PartWriter",

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from flows.cli.common.options import Context
-from flows.cli.compare.diff_question import question_of
 from flows.cli.main import main
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
+from tasks.compare import question_of
 from tasks.config.job import Job
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError

@@ -6,6 +6,7 @@ import re
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -86,6 +87,28 @@ def test_a_part_that_turns_up_late_stands_where_it_would_have_stood(warehouse: W
     hidden.rename(warehouse.root / "parts" / "runs" / part)
 
     assert rebuilt(warehouse, tmp_path / "other") == state(warehouse)
+
+
+@pytest.mark.parametrize(("takes_s", "due_s"), [(0.1, 30), (4, 80), (60, 300)])
+def test_publishing_now_and_then_is_rarer_the_longer_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, takes_s: float, due_s: float
+) -> None:
+    now_s = [0.0]
+
+    def published(*_: Any, **__: Any) -> bool:
+        now_s[0] += takes_s
+        return True
+
+    monkeypatch.setattr("warehouse.warehouse.time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    monkeypatch.setattr("warehouse.warehouse.publish", published)
+    warehouse = Warehouse(tmp_path)
+    warehouse.publish()
+
+    now_s[0] = due_s
+    assert not warehouse.publish_if_due(30, 300)
+    now_s[0] = due_s + 0.1
+    assert warehouse.publish_if_due(30, 300)
+    assert not warehouse.publish_if_due(30, 300)
 
 
 def test_content_that_is_written_again_is_the_newest(warehouse: Warehouse) -> None:

@@ -170,7 +170,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "n_alerts": (_INT, "Alerts in the message; 0 for a ping."),
     # runs
     "command": (_TEXT, "What was run."),
-    "config": (_TEXT, "The configuration as JSON; secrets are never part of it."),
+    "config": (_TEXT, "The configuration as JSON, and what the command narrowed (`selection`); no secrets."),
     "git_commit": (_TEXT, "Commit of the pipeline's checkout, if it is one."),
     "started_at": (_TIME, "Start of the run (UTC)."),
     "ended_at": (_TIME, "End of the run (UTC); NULL while it goes on, or if it was killed."),

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 
 @contextlib.contextmanager
@@ -34,6 +34,11 @@ def life_sign(folder: Path, name: str) -> Iterator[None]:
 def gives_life_sign(folder: Path, name: str) -> bool:
     """Whether somebody gives a life sign under this name."""
     return _is_held(_path(folder, name))
+
+
+def names_alive(folder: Path) -> list[str]:
+    """The names under which somebody gives a life sign."""
+    return [unquote(path.stem) for path in sorted(folder.glob("*.lock")) if _is_held(path)]
 
 
 def processes_at_work(folder: Path) -> list[int]:

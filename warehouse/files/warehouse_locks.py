@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from warehouse.files.activity import gives_life_sign, life_sign, processes_at_work
+from warehouse.files.activity import gives_life_sign, life_sign, names_alive, processes_at_work
 from warehouse.files.locks import file_lock
+
+_PROCESS = "process-"
+"""What the life sign of a process begins with; others are those of runs."""
 
 
 class Locks:
@@ -26,7 +29,7 @@ class Locks:
             WarehouseBusy: somebody is alone on it.
         """
         processes_at_work(self._living)  # clears away what killed ones left
-        own = f"process-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        own = f"{_PROCESS}{os.getpid()}-{uuid.uuid4().hex[:8]}"
         with file_lock(self._run_lock, wait=False, is_shared=True), life_sign(self._living, own):
             yield
 
@@ -53,3 +56,7 @@ class Locks:
     def is_living(self, run_id: str) -> bool:
         """Whether a run goes on; one that `runs` calls running and that does not was killed."""
         return gives_life_sign(self._living, run_id)
+
+    def living_runs(self) -> list[str]:
+        """The runs that go on, also those that have published nothing yet."""
+        return [name for name in names_alive(self._living) if not name.startswith(_PROCESS)]

@@ -37,9 +37,8 @@ def diff(
     if len(names) < 2:
         raise click.UsageError("give at least two names to compare, such as two models")
     from flows.cli.compare.diff_json import as_json
-    from flows.cli.compare.diff_question import question_of
     from flows.cli.compare.diff_table import show
-    from tasks.compare import compare
+    from tasks.compare import compare, question_of
     from warehouse import Warehouse
 
     # Revisions that are compared need not be the configured one.

@@ -3,8 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from flows.cli.compare.diff_sentence import notes_on, sentence
-from tasks.compare import Answer, Difference, Flip, Flips, flips_of, with_explanations
+from tasks.compare import Answer, Difference, Flip, Flips, flips_of, notes_on, sentence, with_explanations
 from warehouse import Reader
 
 

@@ -6,20 +6,24 @@ from typing import Any
 import click
 
 from flows.cli.common.tables import SMALL_MARK, show_table
-from flows.cli.compare.diff_sentence import (
+from flows.cli.compare.figures import small_note
+from tasks.compare import (
     CONTEXT,
+    Answer,
+    Difference,
+    Flips,
     counted,
     distinguishing,
     figure,
+    flips_of,
     n_unequal,
     notes_on,
     on_both,
     p_value,
     sentence,
+    short,
     where_in,
 )
-from flows.cli.compare.figures import small_note
-from tasks.compare import Answer, Difference, Flips, flips_of, short
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 from warehouse import Reader
 

@@ -7,7 +7,8 @@ from tasks.rules.errors import PipelineError
 
 CHARTS_SCRIPT = "assets/vega.js"
 """Vega, Vega-Lite and Vega-Embed in a report; building the package made the file (`.ci/charts.py`)."""
-_FOLDER = Path(__file__).parents[1] / "assets"
+ASSETS = Path(__file__).parents[1] / "assets"
+"""The folder of what pages load."""
 
 
 def copy_assets(site: Site) -> None:
@@ -16,14 +17,14 @@ def copy_assets(site: Site) -> None:
     Raises:
         PipelineError: the chart library is missing.
     """
-    charts = _FOLDER.parent / CHARTS_SCRIPT
+    charts = ASSETS.parent / CHARTS_SCRIPT
     if not charts.exists():
         raise PipelineError(f"{charts}: missing; `uv sync --reinstall-package prbench-pipeline` makes it")
-    for path in sorted(_FOLDER.iterdir()):
+    for path in sorted(ASSETS.iterdir()):
         site.write(f"assets/{path.name}", path.read_bytes())
 
 
 def copy_styles(site: Site) -> None:
     """Put what a page without figures needs into a report."""
     for name in ("report.css", "theme.js"):
-        site.write(f"assets/{name}", (_FOLDER / name).read_bytes())
+        site.write(f"assets/{name}", (ASSETS / name).read_bytes())

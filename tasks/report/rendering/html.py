@@ -13,6 +13,10 @@ POLICY = (
     "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
 )
 """The pages' content-security policy: nothing from elsewhere, no inline script or style, no evaluation of text."""
+SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").replace(
+    "form-action 'none'", "form-action 'self'"
+)
+"""That of the pages that a server makes: they may ask it again."""
 
 
 @cache
@@ -28,9 +32,9 @@ def templates() -> Environment:
     )
 
 
-def render(template: str, **values: Any) -> str:
+def render(template: str, *, policy: str = POLICY, **values: Any) -> str:
     """A page."""
-    return templates().get_template(template).render(policy=POLICY, **values)
+    return templates().get_template(template).render(policy=policy, **values)
 
 
 def as_json(value: Any) -> Markup:

@@ -34,7 +34,7 @@ DOES = {
     "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},
     "leaderboard": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--by", "--risk", "--selection"},
     "status": SHOWS | ANY_PLACE | EVALUATED | {"--spend", "--runs", "--disk", "--since"},
-    "report": ACTS | ANY_PLACE | COMPARED | {"--out", "--serve", "--port"},
+    "report": ACTS | ANY_PLACE | COMPARED | {"--out", "--serve", "--live", "--port"},
     "sql": SHOWS | WAREHOUSE | {"--file", "--describe", "--cookbook", "--show", "--format", "--output"},
     "benchmarks": SHOWS,
     "diff": SHOWS | ANY_PLACE | COMPARED | {"--of", "--hard", "--score", "--flips"},

@@ -5,7 +5,6 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,12 @@ import pytest
 import yaml
 
 import flows.report
+import flows.report_server
 from flows.cli.main import main
-from flows.report import _Pages, _Server
+from flows.report_server.server import server_of
 from tasks.config.job import Job
 from tasks.report import Written
+from warehouse import Warehouse
 
 
 @pytest.fixture
@@ -52,6 +53,45 @@ def test_a_run_and_the_command_report_of_the_same_splits(asked: list[Job]) -> No
     assert asked[0].settings.dataset == asked[1].settings.dataset
 
 
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, bool]]:
+    """What is served: the first page, and whether runs are followed."""
+    calls: list[tuple[Path, bool]] = []
+
+    def note(_job: Job, index: Path, _port: int, *, is_live: bool) -> None:
+        calls.append((index, is_live))
+
+    monkeypatch.setattr(flows.report_server, "serve_report", note)
+    return calls
+
+
+def test_live_without_serve_is_refused_in_one_line(asked: list[Job], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--live"]) == 2
+
+    assert "--live shows a page of the local server; add --serve" in capsys.readouterr().err
+    assert asked == []
+
+
+def test_live_writes_no_report_before_anything_is_published_or_while_a_run_goes_on(
+    asked: list[Job], served: list[tuple[Path, bool]], tmp_path: Path
+) -> None:
+    live = ["report", "--serve", "--live", "--warehouse", str(tmp_path / "data")]
+    index = tmp_path / "data/report/prbench/index.html"
+
+    assert main(live) == 0
+    assert (asked, served) == ([], [(index, True)])
+
+    Warehouse(tmp_path / "data").publish()
+    with Warehouse(tmp_path / "data").living("r"):
+        assert main(live) == 0
+    assert asked == []
+
+    assert main(live) == 0
+    assert len(asked) == 1
+    assert main(["report", "--serve", "--warehouse", str(tmp_path / "data")]) == 0
+    assert served[1:] == [(index, True), (index, True), (index, False)]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a page, and one that fills every buffer on its way."""
@@ -64,7 +104,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def port(folder: Path) -> Iterator[int]:
     """Where the folder is served."""
-    with _Server(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
+    with server_of(folder, 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_port
         server.shutdown()
@@ -123,7 +163,7 @@ def test_a_page_that_cannot_be_is_not_found_and_nothing_is_printed(
 def test_a_browser_that_does_not_wait_for_the_rest_of_a_page_is_nothing_to_print(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with _Server(("127.0.0.1", 0), partial(_Pages, directory=str(folder))) as server:
+    with server_of(folder, 0) as server:
         server.daemon_threads = False
         threading.Thread(target=server.serve_forever, daemon=True).start()
         # Such a socket says at once that it is gone.

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from tasks.compare import ALPHA, Answer, Difference, Flips, Side, short
+from tasks.compare.differences import ALPHA, Answer, Difference, short
+from tasks.compare.flips import Flips
+from tasks.compare.model_run import Side
 from tasks.rules.statistics.comparison import task_differences
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 

@@ -1,9 +1,9 @@
-"""What `prbench diff` asks of a warehouse."""
+"""What a job asks of a warehouse: the names to compare, with what its options narrow."""
 
 from collections.abc import Sequence
 
 from tasks.benchmarks import load_benchmark
-from tasks.compare import KINDS, Question
+from tasks.compare.model_run import KINDS, Question
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 

@@ -1,0 +1,167 @@
+"""The live page: how things stand, in words and bars."""
+
+import json
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from flows.report_server.coverage_bars import Bar
+from flows.report_server.live_state import Live, RunState
+from flows.run.outcomes import ENDINGS
+
+_OLD = timedelta(minutes=5)
+_PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria"}
+_LEVELS = {
+    "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
+    "killed": "bad", "interrupted": "warn",
+}  # fmt: skip
+
+
+def headline(live: Live) -> str:
+    """How many runs are in progress."""
+    number = len(live.in_progress)
+    if number:
+        return "1 run is in progress." if number == 1 else f"{number} runs are in progress."
+    return "No run is in progress." if live.last else "No run is in progress, and none is stored here yet."
+
+
+def words(live: Live, index: Path) -> dict[str, Any]:
+    """What the page says; `index` is the first page of the report, which may not be there."""
+    age = None if live.published_at is None else live.at - live.published_at
+    return {
+        "headline": headline(live),
+        "at": f"{live.at:%H:%M:%S} UTC",
+        "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
+        "is_old": bool(live.in_progress) and age is not None and age > _OLD,
+        "runs": [_run(run, live.at) for run in live.in_progress],
+        "last": None if live.last is None else _ended(live.last, live.at, index),
+        "ranking": [_ranked(row) for row in live.ranking],
+        "is_preliminary": bool(live.in_progress),
+        "trouble": live.trouble,
+    }
+
+
+def as_json(live: Live) -> str:
+    """All that is known, for machines."""
+    return json.dumps(live, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no type for: records by their fields, moments as text."""
+    if is_dataclass(value):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return str(value)
+
+
+def _run(run: RunState, now: datetime) -> dict[str, Any]:
+    return {
+        "id": run.run_id,
+        "name": f"Night {run.night}" if run.night else "Run",
+        "benchmark": run.benchmark,
+        "command": run.command,
+        "has_begun": run.started_at is None,
+        "facts": _facts(run, now),
+        "bars": [_bar(bar) for bar in run.bars],
+        "has_fresh": any(bar.n_fresh for bar in run.bars),
+        "calls": [_call(call) for call in run.calls],
+        "trouble": run.trouble,
+    }
+
+
+def _ended(run: RunState, now: datetime, index: Path) -> dict[str, Any]:
+    written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
+    end = "" if run.ended_at is None else f" {_span(now - run.ended_at)} ago"
+    return _run(run, run.ended_at or now) | {
+        "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
+        "level": _LEVELS.get(run.outcome, ""),
+        "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
+        # A run writes its report before its end.
+        "is_of_run": written is not None and run.started_at is not None and written >= run.started_at,
+    }
+
+
+def _facts(run: RunState, now: datetime) -> list[tuple[str, str, str]]:
+    """(name, value, what stands beside it)."""
+    if run.started_at is None:
+        return []
+    whole = [bar for bar in run.bars if not bar.is_part]
+    wanted, done, n_fresh = (sum(getattr(bar, name) for bar in whole) for name in ("wanted", "done", "n_fresh"))
+    fresh = f", {_more(n_fresh)}" if n_fresh else ""
+    n_calls, n_failed = (sum(call[name] for call in run.calls) for name in ("calls", "failed_calls"))
+    cap = "no cap" if run.max_usd is None else f"cap {_usd(run.max_usd)}"
+    unpriced = f", {run.n_unpriced:,} calls of unknown price" if run.n_unpriced else ""
+    causes = ", ".join(f"{number:,} {cause}" for cause, number in run.failures.most_common())
+    return [
+        ("Done", f"{done / wanted:.1%}" if wanted else "–", f"{done:,} of {wanted:,} cells{fresh}" if wanted else ""),
+        ("Failed", f"{run.failures.total():,}", causes or "no cell failed"),
+        ("Cost so far", _usd(run.cost_usd), cap + unpriced),
+        ("Calls so far", f"{n_calls:,}", f"{n_failed:,} failed attempts" if n_failed else "no failed attempt"),
+        ("Time", _span(now - run.started_at), f"since {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+    ]
+
+
+def _bar(bar: Bar) -> dict[str, Any]:
+    """A bar with the ends of its pieces in per cent: done, answered since, failed."""
+    wanted = max(1, bar.wanted)
+    pieces, start = [], 0.0
+    for name, number in (("done", bar.done), ("fresh", bar.n_fresh), ("failed", bar.n_failed)):
+        width = 100 * number / wanted
+        pieces.append((name, f"{start:.3f}%", f"{width:.3f}%"))
+        start += width
+    what = bar.model or "all models"
+    return {
+        "name": what if bar.is_part or not bar.judge else f"{bar.judge} on {what}",
+        "kind": "" if bar.is_part else "verdicts" if bar.judge else "responses",
+        "pieces": pieces,
+        "share": f"{bar.done / wanted:.1%}",
+        "count": f"{bar.done:,} of {bar.wanted:,}",
+        "fresh": _more(bar.n_fresh) if bar.n_fresh else "",
+        "failed": ", ".join(f"{number:,} {cause}" for cause, number in bar.failures.most_common()),
+    }
+
+
+def _more(n_fresh: int) -> str:
+    return f"about {n_fresh:,} more answered"
+
+
+def _call(call: dict[str, Any]) -> list[str]:
+    unpriced = f" ({call['unpriced_calls']:,} of unknown price)" if call["unpriced_calls"] else ""
+    return [
+        _PURPOSES.get(call["purpose"], call["purpose"]), call["called_model"], f"{call['calls']:,}",
+        f"{call['failed_calls']:,}", _usd(call["cost_usd"]) + unpriced,
+    ]  # fmt: skip
+
+
+def _ranked(row: dict[str, Any]) -> dict[str, Any]:
+    model = row["model"] if row["vintage"] == "base" else f"{row['model']} of {row['vintage']}"
+    judge = row["judge"] if row["judge_trial"] == 1 else f"{row['judge']} #{row['judge_trial']}"
+    has_interval = row["ci_low"] is not None and row["ci_high"] is not None
+    return {
+        "split": row["split"], "judge": judge, "rank": "–" if row["rank"] is None else str(row["rank"]),
+        "model": model, "mean": "–" if row["mean_score"] is None else _score(row["mean_score"]),
+        "interval": f"{_score(row['ci_low'])} to {_score(row['ci_high'])}{'°' if row['is_small'] else ''}"
+        if has_interval else "–",
+        "tasks": f"{row['n_tasks']:,} of {row['n_tasks_wanted']:,}",
+        "coverage": "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
+    }  # fmt: skip
+
+
+def _score(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _usd(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
+
+
+def _span(span: timedelta) -> str:
+    """A time in its two largest units."""
+    left, parts = max(0, round(span.total_seconds())), list[str]()
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        number, left = divmod(left, seconds)
+        if number or parts or unit == "s":
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2])

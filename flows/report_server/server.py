@@ -1,0 +1,110 @@
+"""Serving a report folder to this machine, with pages that are made when they are asked for."""
+
+import io
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from flows.server.loopback import HOST, is_from_here
+from tasks.rules.errors import UsageError
+
+_MOST_PARAMETERS = 20
+_MOST_MAKING = 4
+"""So many answers are made at once; others wait."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What is answered, and its type."""
+
+    content: bytes
+    kind: str = "text/html; charset=utf-8"
+
+
+Maker = Callable[[Mapping[str, str]], Made]
+"""Makes an answer from the parameters in the address."""
+
+
+class Server(ThreadingHTTPServer):
+    """A server on this machine alone."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self.making = threading.Semaphore(_MOST_MAKING)
+        super().__init__(*arguments)
+
+    def server_close(self) -> None:
+        """Close when no answer is being made any more: this process may end then, and no database be in use."""
+        for _ in range(_MOST_MAKING):
+            self.making.acquire()
+        super().server_close()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a browser that went away before it had all; anything else is printed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+def server_of(folder: Path, port: int, makers: Mapping[str, Maker] | None = None) -> Server:
+    """A server of the files in a folder and, before them, of what makers answer, by path.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    try:
+        return Server((HOST, port), partial(Pages, directory=str(folder), makers=makers or {}))
+    except OSError as error:
+        raise UsageError(f"--port {port}: {error.strerror}; name another one, or 0 for any that is free") from error
+
+
+class Pages(SimpleHTTPRequestHandler):
+    """The files of a folder and what makers answer, for this machine alone; nothing is written or listed."""
+
+    def __init__(self, *arguments: Any, makers: Mapping[str, Maker], **named: Any) -> None:
+        self._makers = makers
+        super().__init__(*arguments, **named)
+
+    def send_head(self) -> Any:
+        """Answer only who asks for this machine by name: another site must not read the report through a browser."""
+        headers = self.headers
+        if not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
+            self.send_error(403, "Only from this machine")
+            return None
+        try:
+            maker, given = self._asked()
+            return super().send_head() if maker is None else self._made(maker, given)
+        except ValueError:
+            # A path that no file can have: a NUL, or half of a character; or too many parameters.
+            self.send_error(404, "Not found")
+            return None
+
+    def _asked(self) -> tuple[Maker | None, dict[str, str]]:
+        parts = urlsplit(self.path)
+        return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
+
+    def _made(self, maker: Maker, given: Mapping[str, str]) -> io.BytesIO:
+        with cast("Server", self.server).making:
+            answer = maker(given)
+        self.send_response(200)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        return io.BytesIO(answer.content)
+
+    def list_directory(self, path: object) -> None:
+        """A folder without a first page is not listed."""
+        self.send_error(404, "Not found")
+
+    def end_headers(self) -> None:
+        """Add what keeps a browser from guessing types, and from keeping an old report."""
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing of each request."""

@@ -1,0 +1,14 @@
+-- One row: a run that has not ended as far as is published; and the one that
+-- ended last.
+with latest as (
+    select run_id
+    from runs
+    where outcome <> 'running'
+    order by coalesce(ended_at, started_at) desc, run_id
+    limit 1
+)
+
+select run_id, command, night, config, started_at, ended_at, outcome, cost_usd
+from runs
+where outcome = 'running' or run_id in (select run_id from latest)
+order by started_at, run_id

@@ -1,0 +1,135 @@
+"""What the page that compares offers and shows: the same difference as `prbench diff`, and every changed verdict."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.report_server.choices import asked_in
+from flows.report_server.compare_page import comparison
+from tasks.config.data_revision import DataRevision
+from tasks.config.job import Job
+from tests.builders import REVISION, at, job_on, row
+from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RISK, ask, filled, judged, tasks_of
+from warehouse import Reader
+
+NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    folder = tmp_path_factory.mktemp("compared") / "data"
+    runs = [row("runs", run_id=name, command="prbench run", started_at=at(n), outcome="done", ended_at=at(n + 1))
+            for n, name in enumerate(("a-run", "later", "idle"))]  # fmt: skip
+    with filled(
+        folder,
+        tasks_of(RUBRICS),
+        judged(ALL_MET, "a"),
+        judged(WORSE_IN_RISK, "b"),
+        judged(MIXED, "a", of_response=NIGHT, run_id="later"),
+        {"runs": runs},
+    ) as reader:
+        yield reader
+
+
+@pytest.fixture(scope="module")
+def job(reader: Reader) -> Job:
+    job = job_on("sample", reader._path.parent)
+    return job.looking_up(lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",)))
+
+
+def shown(job: Job, folder: Path = Path("nowhere"), **given: str) -> Mapping[str, Any]:
+    result = comparison(job, given, folder).result
+    assert result is not None
+    return result
+
+
+def test_the_difference_of_two_models_is_the_one_of_the_command(job: Job, reader: Reader) -> None:
+    (expected,) = ask(reader, "a", "b").differences
+
+    ((cells, _),) = shown(job, of="model", first="a", second="b")["rows"]
+
+    by_column = dict(zip(shown(job, of="model", first="a", second="b")["columns"], cells, strict=True))
+    assert by_column["Difference"] == f"{expected.difference:+.3f}".replace("-", "−")
+    assert by_column["Tasks"] == "4 of 4"
+    assert by_column["First mean"] == "1.000"
+
+
+def test_every_changed_verdict_is_listed_with_its_effect_and_both_explanations(job: Job) -> None:
+    result = shown(job, of="model", first="a", second="b")
+
+    assert [(each["task"], each["weight"], each["first"], each["second"], each["effect"]) for each in result["flips"]][
+        :2
+    ] == [("t4", "−10", "not met", "met", "−1.111"), ("t3", "+7", "met", "not met", "−0.467")]
+    assert result["flips"][0]["explanations"] == [["why in a: 0.0"], ["why in b: 1"]]
+    assert [(way["title"], way["n"]) for way in result["changes"]] == [
+        ("all", 4), ("lower the score", 4), ("raise the score", 0),
+    ]  # fmt: skip
+
+
+def test_only_losses_or_gains_are_listed_when_they_are_asked_for(job: Job) -> None:
+    nights = {"of": "vintage", "first": "base", "second": "2026-10-02"}
+
+    lost, gained = (shown(job, **nights, change=change)["flips"] for change in ("lost", "gained"))
+
+    assert len(lost) == shown(job, **nights)["changes"][1]["n"] > 0
+    assert all(each["is_loss"] for each in lost)
+    assert gained == []
+
+
+def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_latest_first(job: Job) -> None:
+    found = comparison(job, {"of": "run", "first": "a-run", "second": "later"}, Path("nowhere"))
+
+    assert found.result is not None
+    assert found.fields[0].options == [
+        ("later", "2026-01-01 00:00 prbench run"), ("a-run", "2026-01-01 00:00 prbench run"),
+    ]  # fmt: skip
+    assert [each["task"] for each in found.result["flips"]]
+
+
+def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) -> None:
+    asked = {"of": "model", "first": "a", "second": "b"}
+    assert shown(job, tmp_path, **asked)["flips"][0]["link"] is None
+    (tmp_path / "task.html").touch()
+
+    assert shown(job, tmp_path, **asked)["flips"][0]["link"].startswith("task.html#task=")
+
+
+@pytest.mark.parametrize(("kind", "chosen"), [
+    ("model", {"first": "a", "second": "b", "vintage": "base"}),
+    ("vintage", {"first": "base", "second": "2026-10-02", "model": ""}),
+    ("run", {"first": "a-run", "second": "later"}),
+])  # fmt: skip
+def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, chosen: dict[str, str]) -> None:
+    found = comparison(job, {"of": kind}, Path("nowhere"))
+
+    assert found.result is None
+    assert chosen.items() <= {field.name: field.chosen for field in found.fields}.items()
+
+
+@pytest.mark.parametrize(("asked", "trouble"), [
+    ({"of": "model", "first": "a", "second": "nobody"}, "nobody: there is no model of that name"),
+    ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
+    ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "what is stored has none"),
+    ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
+])  # fmt: skip
+def test_what_cannot_be_compared_is_said_beside_the_choices(job: Job, asked: dict[str, str], trouble: str) -> None:
+    found = comparison(job, asked, Path("nowhere"))
+
+    assert found.fields
+    assert trouble in (found.trouble or "")
+
+
+def test_without_a_database_the_page_says_that_nothing_is_published(tmp_path: Path) -> None:
+    found = comparison(job_on("sample", tmp_path / "none"), {}, tmp_path)
+
+    assert "nothing is published here yet" in (found.trouble or "")
+
+
+@pytest.mark.parametrize("given", [
+    {"of": "password"}, {"show": "-1"}, {"show": "9" * 5000}, {"show": "²"}, {"change": "all"}, {"whole": "1"},
+    {"first": "only one"}, {"first": "", "second": "b"},
+])  # fmt: skip
+def test_what_an_address_cannot_mean_is_as_if_nothing_was_asked(given: dict[str, str]) -> None:
+    assert asked_in(given) == asked_in({})

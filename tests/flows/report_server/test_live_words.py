@@ -1,0 +1,122 @@
+"""What the live page says: of several runs, of none, of one that ended, and how much of each bar is what."""
+
+import json
+import os
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.report_server.coverage_bars import Bar, with_fresh
+from flows.report_server.live_page import as_json, words
+from flows.report_server.live_state import Live, RunState
+from tests.builders import job_on
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+BAR = Bar(200, 120, Counter(timeout=3, refused=1), "a", None, "a")
+
+
+def run(**values: Any) -> RunState:
+    given = {"started_at": NOW - timedelta(hours=1, minutes=2), "command": "prbench run", "benchmark": "prbench"}
+    return RunState("r1", **{"is_living": True, **given, **values})
+
+
+def facts(shown: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {name: (value, beside) for name, value, beside in shown["facts"]}
+
+
+def test_without_any_run_the_page_says_so(tmp_path: Path) -> None:
+    shown = words(Live(NOW), tmp_path / "index.html")
+
+    assert shown["headline"] == "No run is in progress, and none is stored here yet."
+    assert shown["published"] == "Nothing is published yet."
+    assert (shown["runs"], shown["last"], shown["ranking"]) == ([], None, [])
+
+
+def test_several_runs_are_all_shown_and_one_without_a_row_has_just_begun(tmp_path: Path) -> None:
+    shown = words(Live(NOW, NOW, [run(), RunState("r2", True)]), tmp_path / "index.html")
+
+    assert shown["headline"] == "2 runs are in progress."
+    assert [each["has_begun"] for each in shown["runs"]] == [False, True]
+    assert shown["is_preliminary"]
+
+
+def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_under_which_cap(tmp_path: Path) -> None:
+    calls = [{"purpose": "sample", "called_model": "x/a", "calls": 130, "failed_calls": 7, "unpriced_calls": 2,
+              "cost_usd": 1.5}]  # fmt: skip
+    going = run(bars=[BAR], calls=calls, cost_usd=1.5, n_unpriced=2, max_usd=5.0)
+
+    (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html")["runs"]
+
+    assert facts(shown) == {
+        "Done": ("60.0%", "120 of 200 cells"),
+        "Failed": ("4", "3 timeout, 1 refused"),
+        "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
+        "Calls so far": ("130", "7 failed attempts"),
+        "Time": ("1 h 2 min", "since 2026-11-23 10:58 UTC"),
+    }
+    (bar,) = shown["bars"]
+    assert bar["pieces"] == [
+        ("done", "0.000%", "60.000%"), ("fresh", "60.000%", "0.000%"), ("failed", "60.000%", "2.000%"),
+    ]  # fmt: skip
+
+
+def test_machines_get_all_of_it_with_causes_by_name() -> None:
+    found = json.loads(as_json(Live(NOW, NOW, [run(bars=[BAR])])))
+
+    assert found["at"] == "2026-11-23 12:00:00+00:00"
+    assert found["in_progress"][0]["bars"][0]["failures"] == {"timeout": 3, "refused": 1}
+
+
+@pytest.mark.parametrize(("minutes", "is_old"), [(4, False), (6, True)])
+def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minutes: int, is_old: bool) -> None:
+    live = Live(NOW, NOW - timedelta(minutes=minutes), [run()])
+
+    assert words(live, tmp_path / "index.html")["is_old"] is is_old
+
+
+@pytest.mark.parametrize(("written_h", "report", "is_of_run"), [
+    (None, None, False), (2, "2026-11-23 10:00 UTC", False), (0.5, "2026-11-23 11:30 UTC", True),
+])  # fmt: skip
+def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
+    tmp_path: Path, written_h: float | None, report: str | None, is_of_run: bool
+) -> None:
+    index = tmp_path / "index.html"
+    if written_h is not None:
+        index.touch()
+        moment = (NOW - timedelta(hours=written_h)).timestamp()
+        os.utime(index, (moment, moment))
+    ended = run(is_living=False, outcome="stopped_at_budget", ended_at=NOW - timedelta(seconds=75))
+
+    last = words(Live(NOW, NOW, last=ended), index)["last"]
+
+    assert (last["outcome"], last["level"]) == ("Stopped at the budget 1 min 15 s ago", "warn")
+    assert (last["report"], last["is_of_run"]) == (report, is_of_run)
+
+
+def models(*labels: tuple[str, str]) -> dict[str, Any]:
+    return {"models": [{"name": name, "label": label} for label, name in labels]}
+
+
+def call(name: str, calls: int, failed: int = 0) -> dict[str, Any]:
+    return {"purpose": "sample", "called_model": name, "calls": calls, "failed_calls": failed}
+
+
+def test_calls_answered_since_the_publishing_are_those_that_the_ledger_has_more(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, **models(("a", "x/a")))
+    bar = Bar(200, 120, Counter(timeout=3), "a", None, "a", n_made=20)
+
+    (fresh,) = with_fresh([bar], [call("x/a", 50, 5)], job)
+    (full,) = with_fresh([bar], [call("x/a", 500)], job)
+
+    assert fresh.n_fresh == 45 - 20
+    assert full.n_fresh == 200 - 120 - 3
+
+
+def test_nobody_guesses_whose_calls_they_were_where_two_labels_call_one_model(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path, **models(("high", "x/a"), ("low", "x/a")))
+    bars = [Bar(9, 0, Counter(), label, None, label) for label in ("high", "low")]
+
+    assert [bar.n_fresh for bar in with_fresh(bars, [call("x/a", 5)], job)] == [0, 0]

@@ -1,0 +1,114 @@
+"""The served pages in a real browser: used as people use them, on a desk and on a phone, with attacks in every text."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from flows.report_server.server import server_of
+from flows.report_server.serving import makers_of
+from tasks.config.job import Job
+from tests.tasks.report.browser import PHONE, Visit
+from tests.tasks.report.conftest import browser, hostile_job, hostile_site, world_job, world_site
+from tests.tasks.report.pages.test_pages import whom_it_keeps_out
+from warehouse import Warehouse
+
+__all__ = ["browser", "hostile_job", "hostile_site", "world_job", "world_site"]
+pytestmark = pytest.mark.slow
+
+
+class ServedVisit(Visit):
+    """A visit to the server; its own address is where pages may ask."""
+
+    address = ""
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.address, "data:", "about:")):
+            self.requests.append(url)
+
+    def open(self, name: str) -> "ServedVisit":
+        self.page.goto(self.address + name)
+        return self
+
+
+@contextmanager
+def visiting_server(browser: Browser, job: Job, site: Path, *, dark: bool = False) -> Iterator[ServedVisit]:
+    with server_of(site.parent, 0, makers_of(job, site / "index.html", is_live=True)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        context = browser.new_context(viewport={"width": 1400, "height": 900}, color_scheme="dark" if dark else "light")
+        visit = ServedVisit(context.new_page(), site.resolve())
+        visit.address = f"http://127.0.0.1:{server.server_port}/{site.name}/"
+        try:
+            yield visit
+        finally:
+            context.close()
+            server.shutdown()
+
+
+def fits(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+
+
+def test_two_models_are_picked_and_a_changed_verdict_leads_to_its_task(
+    browser: Browser, world_job: Job, world_site: Path
+) -> None:
+    with visiting_server(browser, world_job, world_site) as visit:
+        page = visit.open("index.html").page
+        page.get_by_role("link", name="Compare").click()
+        page.get_by_label("First").select_option("alder-large")
+        page.get_by_label("Second").select_option("dogwood-open")
+        page.get_by_label("Split").select_option("finance")
+        page.get_by_role("button", name="Compare").click()
+        rows = page.locator("table.changed tbody tr")
+        number = page.get_by_role("link", name="lower the score").locator("small").inner_text()
+        page.get_by_role("link", name="lower the score").click()
+
+        assert rows.count() == int(number) > 0
+        assert whom_it_keeps_out(visit) == []
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        assert fits(page)
+        title = rows.first.locator("td").nth(1).inner_text().splitlines()[0].split("  ")[0]
+        rows.first.get_by_role("link").click()
+        page.wait_for_selector(".marked")
+        assert page.locator(".marked").inner_text().split("\n")[0] in title
+        assert visit.faults == []
+
+
+def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_unfolded(
+    browser: Browser, world_job: Job, world_site: Path
+) -> None:
+    with visiting_server(browser, world_job, world_site) as visit:
+        page = visit.open("live.html").page
+        assert page.locator("#headline").inner_text() == "No run is in progress."
+        assert whom_it_keeps_out(visit) == []
+        page.locator("details summary").first.click()
+        with Warehouse(world_job.warehouse).living("a new run"):
+            page.locator("#headline", has_text="1 run is in progress.").wait_for()
+        page.locator("#headline", has_text="No run is in progress.").wait_for()
+        assert page.locator("details").first.get_attribute("open") is not None
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        assert fits(page)
+        assert visit.faults == []
+        page.route("**/live.html", lambda route: route.abort())
+        page.wait_for_selector("#lost:not([hidden])")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_that_anybody_wrote_does_anything_on_served_pages(
+    browser: Browser, hostile_job: Job, hostile_site: Path, dark: bool
+) -> None:
+    first, second = (model.label for model in hostile_job.settings.models[:2])
+    asked = f"compare.html?of=model&first={quote(first)}&second={quote(second)}&whole=yes"
+    with visiting_server(browser, hostile_job, hostile_site, dark=dark) as visit:
+        for name in (asked, "compare.html?of=run", "live.html"):
+            visit.open(name)
+            visit.value("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+            assert whom_it_keeps_out(visit) == []
+
+            assert visit.faults == []
+        visit.open(asked)
+        assert visit.page.locator("table.changed tbody tr").count() > 0

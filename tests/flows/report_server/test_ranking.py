@@ -1,0 +1,36 @@
+"""The ranking while a run goes on: intervals that belong to the values as they are now, drawn as `aggregate` draws."""
+
+from pathlib import Path
+
+from flows.report_server.ranking import ranking_so_far
+from tasks.aggregate import aggregate
+from tasks.config.data_revision import DataRevision
+from tests.builders import REVISION, job_on
+from tests.tasks.compare.comparisons import Rows, judged, tasks_of, together
+from warehouse import Warehouse
+
+RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
+
+
+def answers(model: str, n_tasks: int) -> Rows:
+    return judged({f"t{n}": [1, n % 2, n % 3 == 0] for n in range(n_tasks)}, model, rubrics=RUBRICS)
+
+
+def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_would_store(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "data").looking_up(
+        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+    )
+    warehouse = Warehouse(job.warehouse)
+    for table_name, rows in together(tasks_of(RUBRICS), answers("a", 7), answers("few", 2)).items():
+        warehouse.write(table_name, rows)
+    warehouse.publish()
+    with warehouse.reader() as reader:
+        before = ranking_so_far(job, reader)
+    aggregate(job)
+    with warehouse.reader() as reader:
+        after = ranking_so_far(job, reader)
+
+    assert [(row["model"], row["n_tasks"], row["n_tasks_wanted"]) for row in before] == [("a", 7, 7), ("few", 2, 7)]
+    assert before[0]["ci_low"] is not None
+    assert before[1]["ci_low"] is None
+    assert before == after

@@ -1,0 +1,124 @@
+"""Pages that the server makes, over a real socket: for this machine alone, as text, and nothing is written."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from flows.report_server.server import Made, server_of
+from flows.report_server.serving import makers_of
+from tasks.report import COMPARE
+from tasks.report.rendering.html import render
+from tests.builders import at, job_on, row
+from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
+
+EVIL = "<script>attacked</script>"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("served")
+    runs = [row("runs", run_id="r", command=EVIL, config=json.dumps({}), started_at=at(0), outcome="failed")]
+    with filled(folder / "data", tasks_of(RUBRICS), judged(ALL_MET, "a"), judged(WORSE_IN_RISK, EVIL), {"runs": runs}):
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def port(folder: Path) -> Iterator[int]:
+    index = folder / "report/prbench/index.html"
+    index.parent.mkdir(parents=True)
+    index.write_text("a report")
+    makers = makers_of(job_on("sample", folder / "data"), index, is_live=True)
+    with server_of(folder / "report", 0, makers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+def answer(port: int, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request(method, f"/prbench/{path}", headers={"Host": "localhost", **headers})
+    response = connection.getresponse()
+    return response.status, response.headers["Content-Type"] or "", response.read().decode()
+
+
+PATHS = ("compare.html", "live.html", "live.json", "assets/served.css", "assets/live.js", "assets/report.css")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_made_page_is_answered_to_this_machine_alone(port: int, path: str) -> None:
+    assert answer(port, path)[0] == 200
+    assert answer(port, path, "HEAD") == (200, answer(port, path)[1], "")
+    assert answer(port, path, Host="evil.example")[0] == 403
+    assert answer(port, path, Origin="http://evil.example")[0] == 403
+    assert answer(port, path, "POST")[0] == 501
+
+
+def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port: int) -> None:
+    compared = answer(port, "compare.html?of=model&first=a&second=%3Cscript%3Eattacked%3C/script%3E")[2]
+    refused = answer(port, "compare.html?of=model&first=a&second=%3Cscript%3Eother%3C/script%3E")[2]
+    live = answer(port, "live.html")[2]
+
+    for page in (compared, refused, live):
+        assert "default-src &#39;none&#39;; script-src &#39;self&#39;" in page
+        assert "<script>attacked" not in page
+        assert "<script>other" not in page
+    assert "Changed verdicts" in compared
+    assert "&lt;script&gt;other" in refused
+    assert "&lt;script&gt;attacked" in live
+
+
+def test_in_a_folder_the_page_says_how_any_two_are_compared_and_may_ask_nobody() -> None:
+    common = {"heading": "A benchmark", "pages": (COMPARE,), "footer": ""}
+
+    page = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
+
+    assert "prbench report --serve" in page
+    assert "connect-src &#39;none&#39;" in page
+    assert "<form" not in page
+
+
+def test_the_state_is_there_for_machines_too(port: int) -> None:
+    status, kind, text = answer(port, "live.json")
+
+    assert (status, kind) == (200, "application/json")
+    assert json.loads(text)["last"]["outcome"] == "failed"
+
+
+def test_too_many_parameters_are_not_found_and_nothing_is_written(port: int, folder: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+    assert answer(port, "compare.html?" + "&".join(f"p{n}=1" for n in range(99)))[0] == 404
+    for path in PATHS:
+        answer(port, path)
+
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+
+
+def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: Path) -> None:
+    begun, go_on, made = threading.Event(), threading.Event(), threading.Event()
+
+    def make(_: Mapping[str, str]) -> Made:
+        begun.set()
+        assert go_on.wait(30)
+        made.set()
+        return Made(b"")
+
+    server = server_of(tmp_path, 0, {"/prbench/slow": make})
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    asking = threading.Thread(target=answer, args=(server.server_port, "slow"))
+    asking.start()
+    assert begun.wait(30)
+    server.shutdown()
+    closing = threading.Thread(target=server.server_close)
+    closing.start()
+    assert not made.is_set()
+    go_on.set()
+    closing.join(30)
+
+    assert made.is_set()
+    assert not closing.is_alive()
+    asking.join(30)
