@@ -17,6 +17,7 @@ from pathlib import Path
 import yaml
 
 from tests.benchmarks.bench import table
+from tests.benchmarks.figures import Figure, add_option, report
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 
@@ -108,7 +109,9 @@ def _recorded(folder: Path, server: FaultServer) -> dict[str, Cost]:
 
 def main() -> None:
     """Measure and print."""
-    argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_commands", description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_commands", description=__doc__)
+    add_option(parser)
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="speed-") as name:
         found = measured(Path(name))
     rows = [
@@ -117,6 +120,8 @@ def main() -> None:
         for what, cost in found.items()
     ]  # fmt: skip
     print(table(["command", "CPU s", f"to {BASELINE}", "wall s", "first call s"], rows))
+    figures = [Figure(what, cost.cpu_s, BASELINE, found[BASELINE].cpu_s) for what, cost in found.items()]
+    print(report("speed_commands", figures, must_keep=given.keep))
 
 
 if __name__ == "__main__":
