@@ -40,7 +40,8 @@ def stale_intervals(reader: Reader, breakdown: str | None = None, score: str | N
 
 def has_stale_figures(reader: Reader) -> bool:
     """Whether a figure of a leaderboard has no interval for the values that it rests on now."""
-    return bool(reader.rows(sql.read("questions/aggregate/stale_figures") + "\nlimit 1", {"method": METHOD}))
+    given = {"method": METHOD, "breakdown": None, "score": None}
+    return bool(reader.rows(sql.read("questions/aggregate/stale_figures") + "\nlimit 1", given))
 
 
 def _on_stale(question: str) -> str:

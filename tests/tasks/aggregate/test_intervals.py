@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tasks.aggregate import aggregate
+from tasks.aggregate import aggregate, has_stale_figures
 from tasks.rules.statistics.intervals import (
     FEW_OTHERS,
     FEWEST_OTHERS,
@@ -190,6 +190,17 @@ def test_building_the_same_rows_from_the_parts_alone_makes_nothing_stale(copied:
         for name in DRAWN
         if row[name] != leaderboard_rows[key][name]
     ]
+
+
+def test_figures_are_stale_once_their_values_change_and_not_before(copied: Path) -> None:
+    with Warehouse(copied).reader() as reader:
+        assert not has_stale_figures(reader)
+    forget_parts(Warehouse(copied))
+    for part in (copied / "parts" / "intervals").glob("*.parquet"):
+        part.unlink()
+    Warehouse(copied).publish()
+    with Warehouse(copied).reader() as reader:
+        assert has_stale_figures(reader)
 
 
 def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
