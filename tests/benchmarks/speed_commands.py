@@ -38,8 +38,9 @@ class Cost:
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Of somebody who has configured no Prefect server."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    """Of somebody who has configured no Prefect server and whose Python keeps bytecode, as it does by default."""
+    left_out = ("PREFECT_", "PYTHONDONTWRITEBYTECODE")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return own | {"PREFECT_HOME": str(folder / "prefect"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"} | more
 
 
@@ -82,6 +83,8 @@ def configured(folder: Path, server: FaultServer, *labels: str) -> None:
 
 def measured(folder: Path) -> dict[str, Cost]:
     """Every command in its situations, by name."""
+    for name in LIBRARIES:
+        cost_of([sys.executable, "-c", name], folder)  # leaves its bytecode
     found = {name: cost_of([sys.executable, "-c", name], folder) for name in LIBRARIES}
     with FaultServer() as server:
         configured(folder, server, "a")
