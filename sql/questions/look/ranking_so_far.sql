@@ -19,9 +19,9 @@ select
 from staging.leaderboard_rows as rows
 inner join staging.mean_scores as figures
     using (
-        benchmark, dataset_revision, split, is_own_hard, breakdown, label, judge,
-        judge_config_hash, template_hash, grading, judge_trial, vintage, model,
-        model_config_hash, score_name
+        benchmark, dataset_revision, split, is_own_hard, breakdown, label,
+        judge, judge_config_hash, template_hash, grading, judge_trial,
+        vintage, model, model_config_hash, score_name
     )
 where
     rows.benchmark = $benchmark

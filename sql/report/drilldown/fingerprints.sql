@@ -1,7 +1,7 @@
 -- A fingerprint of everything that the drill-down shows of an entry's answers
 -- to a task: it changes when any of it does. What is shown is in the queries
 -- answers, verdicts, grounds and points.
--- begins with: shown_verdicts
+-- begins with: entries, judgings, shown_answers, shown_verdicts
 with found as (
     select
         verdict_id,
