@@ -34,7 +34,7 @@ from tasks.rules.errors import UsageError
 _LOOK_EVERY_S = 1.0
 Arguments = ParamSpec("Arguments")
 # Prefect refuses other values before a run begins.
-Night = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+Night = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$")]
 StopTime = Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2}T)?\d{1,2}:\d{2}(:\d{2})?([+-]\d{2}:\d{2}|Z)?$")]
 NotNegative = Annotated[float, Field(ge=0)]
 Trial = Annotated[int, Field(ge=1)]
@@ -50,7 +50,8 @@ def _mute() -> None:
 def _name() -> str:
     """The name of a run: the flow, the warehouse and the benchmark, and the night or the scheduled time."""
     label = flow_run.parameters.get("night") or f"{flow_run.scheduled_start_time:%Y-%m-%d %H:%M}"
-    return " ".join([flow_run.flow_name.removeprefix("prbench-"), *sorted(flow_run.tags), str(label)])
+    where = sorted(set(flow_run.tags) - {"auto-scheduled"})
+    return " ".join([flow_run.flow_name.removeprefix("prbench-"), *where, str(label)])
 
 
 Work = Callable[Arguments, State[Any]]

@@ -1,7 +1,7 @@
 """The job of a run: the configuration, narrowed by what the command line asks for."""
 
 import uuid
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,7 +25,7 @@ def load_job(arguments: Arguments) -> Job:
     Raises:
         UsageError: the configuration is missing, broken or impossible, or names what it does not have.
     """
-    if arguments.night is not None and not _is_date(arguments.night):
+    if arguments.night is not None and not _is_night(arguments.night):
         raise UsageError(f"--night {arguments.night}: is not a date; write 2026-11-22")
     file = config_file(arguments.config)
     document, where = read_document(file)
@@ -54,9 +54,10 @@ def load_job(arguments: Arguments) -> Job:
     return with_revision(job)
 
 
-def _is_date(text: str) -> bool:
+def _is_night(text: str) -> bool:
+    """Whether a text is the label of a night: a day, with a time where the schedule names several on a day."""
     try:
-        return date.fromisoformat(text).isoformat() == text
+        return f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M}"[: len(text)] == text and len(text) in {10, 16}
     except ValueError:
         return False
 

@@ -95,6 +95,12 @@ def test_a_model_that_nobody_knows_is_refused(tmp_path: Path) -> None:
         refuse_unknown_models(configured.model_copy(update={"named_models": ("a", "b")}))
 
 
-def test_the_pinned_sampling_is_no_night() -> None:
-    with pytest.raises(UsageError, match="--night base: is not a date"):
-        load_job(Arguments(night="base"))
+@pytest.mark.parametrize("label", ["base", "not a date", "2026-13-40", "2026-11-22T06", "20261122"])
+def test_a_night_is_named_by_its_date(label: str) -> None:
+    with pytest.raises(UsageError, match=f"--night {label}: is not a date"):
+        load_job(Arguments(night=label))
+
+
+@pytest.mark.parametrize("label", ["2026-11-22", "2026-11-22T06:30"])
+def test_a_night_may_have_a_time_where_several_begin_on_a_day(label: str) -> None:
+    assert load_job(Arguments(night=label)).night == label

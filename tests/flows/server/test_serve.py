@@ -256,7 +256,9 @@ def test_the_clock_starts_a_night_and_a_run_that_is_triggered_does_what_its_para
     until(lambda: not by_the_clock(api, "RUNNING"), 180)
     night = by_the_clock(api, "COMPLETED")[0]
 
-    assert night["name"] == f"nightly {night['expected_start_time'][:16].replace('T', ' ')}"
+    where = " ".join(sorted(set(night["tags"]) - {"auto-scheduled"}))
+    assert night["name"] == f"nightly {where} {night['expected_start_time'][:16].replace('T', ' ')}"
+    assert "prbench" in where
     label = night["expected_start_time"][:16]
     of_night = f"select outcome, responses_made, verdicts_made from runs where night = '{label}'"
     assert world.command.sql(of_night) == [{"outcome": "done", "responses_made": N_TASKS, "verdicts_made": N_CRITERIA}]

@@ -230,8 +230,7 @@ def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> No
 
 def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert done.planned is not None
-    assert (done.planned.calls, done.planned.note) == (len(done.prompts()), "its responses have not been measured yet; "
-                                                       "its price is unknown")  # fmt: skip
+    assert (done.planned.calls, done.planned.note) == (len(done.prompts()), "its price is unknown; set its `price`")
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
 

@@ -92,7 +92,7 @@ def _address(visit: Visit, link: str) -> str:
 def everything(browser: Browser, site: Path, folder: Path) -> None:
     """Take every page from top to bottom, on a desktop and on a phone, light and dark."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted(site.glob("*.html")):
+    for path in sorted({*site.glob("*.html")} - {site / "compare.html"}):  # it draws nothing
         for size in (DESKTOP, PHONE):
             for dark in (False, True):
                 with visiting(browser, site, size, dark=dark) as visit:
