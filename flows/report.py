@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from flows.nightly_changes import changes
-from flows.report_basis import forget_basis, note_basis, whole_of
+from flows.report_basis import basis_of, forget_basis, note_basis, whole_of
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import store_spend
@@ -50,8 +50,11 @@ def report_of_run(job: Job) -> Written:
         UsageError: the folder holds something else.
     """
     whole = whole_of(job)
+    _store_what_was_spent(job)
+    # What is published from now on may be missing in it.
+    basis = basis_of(whole)
     written = write_report(whole)
-    note_basis(whole)
+    note_basis(whole, basis)
     return written
 
 

@@ -1,10 +1,13 @@
 """What the report of a run rests on, so that a run that changed none of it need not write it again."""
 
 import hashlib
+from pathlib import Path
 
+import tasks
 from tasks.config import Job
 from warehouse import Warehouse, write_atomically
 
+_WRITERS = Path(tasks.__file__).parent / "report"
 _FILE = "report-basis.txt"
 """The file beside the report's pages that holds the hash."""
 
@@ -12,12 +15,12 @@ _FILE = "report-basis.txt"
 def is_up_to_date(job: Job) -> bool:
     """Whether the report that the last run wrote says all that is published and configured."""
     path = job.report_index.parent / _FILE
-    return job.report_index.is_file() and path.is_file() and path.read_text(encoding="utf-8") == _basis(whole_of(job))
+    return job.report_index.is_file() and path.is_file() and path.read_text(encoding="utf-8") == basis_of(whole_of(job))
 
 
-def note_basis(job: Job) -> None:
-    """Note that the report was just written by what is published."""
-    write_atomically(job.report_index.parent / _FILE, _basis(job).encode())
+def note_basis(job: Job, basis: str) -> None:
+    """Note what the report rests on that was just written."""
+    write_atomically(job.report_index.parent / _FILE, basis.encode())
 
 
 def forget_basis(job: Job) -> None:
@@ -36,8 +39,11 @@ def of_all_splits(job: Job) -> Job:
     return job.model_copy(update={"settings": job.settings.model_copy(update={"dataset": dataset})})
 
 
-def _basis(job: Job) -> str:
-    """A hash of what is published, save for the record of runs, and of the configuration."""
+def basis_of(job: Job) -> str:
+    """A hash of what is published, save for the record of runs, of the configuration, and of what writes reports."""
     stored = Warehouse(job.warehouse).published_parts(but={"runs"})
     given = [job.settings.model_dump_json(), job.data.revision, job.vintage, *stored]
-    return hashlib.sha256("\n".join(given).encode()).hexdigest()
+    found = hashlib.sha256("\n".join(given).encode())
+    for path in sorted(path for path in _WRITERS.rglob("*") if path.suffix in {".py", ".js", ".css", ".html"}):
+        found.update(path.read_bytes())
+    return found.hexdigest()

@@ -46,14 +46,16 @@ def bars_of(job: Job, reader: Reader) -> list[Bar]:
         PipelineError: the data set is not ingested.
     """
     cells: dict[tuple[str | None, str], list[Covered]] = {}
-    for cell in (cell for cell in coverage(job) if cell.wanted):
+    judges = {None, *(judge.label for judge in job.settings.judges)}
+    # What was judged elsewhere, or answered elsewhere in part, is not for the run to do.
+    for cell in (cell for cell in coverage(job) if cell.due and cell.judge in judges):
         cells.setdefault((cell.judge, cell.model_name), []).append(cell)
     rows = reader.rows(sql.read("questions/look/rows_of_run_by_label"), {"run_id": job.run_id})
     made = {(row["purpose"], row["label"]): row["n_done"] for row in rows}
     by_judge: dict[str | None, list[Bar]] = {}
     for (judge, model), of_bar in cells.items():
         failures = sum((cell.failures for cell in of_bar), Counter[str]())
-        wanted, done = sum(cell.wanted for cell in of_bar), sum(cell.done for cell in of_bar)
+        wanted, done = sum(cell.due for cell in of_bar), sum(cell.done for cell in of_bar)
         label = of_bar[0].model
         n_made = 0 if judge else made.get(("sample", label), 0)
         bar = Bar(wanted, done, failures, model, judge, judge or label, is_part=bool(judge), n_made=n_made)

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from flows.run.errors import explained
 from flows.server.loopback import HOST, is_from_here
+from tasks.console import notice
 from tasks.rules.errors import UsageError
 
 _MOST_PARAMETERS = 20
+_OTHER_SITES = {"cross-site", "same-site"}
 _MOST_MAKING = 4
 """So many answers are made at once; others wait."""
 
@@ -75,21 +78,31 @@ class Pages(SimpleHTTPRequestHandler):
         if not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
             self.send_error(403, "Only from this machine")
             return None
+        if headers.get("Sec-Fetch-Site") in _OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate":
+            self.send_error(403, "Not from another site")
+            return None
         try:
             maker, given = self._asked()
-            return super().send_head() if maker is None else self._made(maker, given)
+            if maker is None:
+                return super().send_head()
         except ValueError:
             # A path that no file can have: a NUL, or half of a character; or too many parameters.
             self.send_error(404, "Not found")
             return None
+        return self._made(maker, given)
 
     def _asked(self) -> tuple[Maker | None, dict[str, str]]:
         parts = urlsplit(self.path)
         return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
 
-    def _made(self, maker: Maker, given: Mapping[str, str]) -> io.BytesIO:
-        with cast("Server", self.server).making:
-            answer = maker(given)
+    def _made(self, maker: Maker, given: Mapping[str, str]) -> io.BytesIO | None:
+        try:
+            with cast("Server", self.server).making:
+                answer = maker(given)
+        except Exception as error:  # noqa: BLE001 - whoever asked is told, and the server goes on
+            notice(f"{self.path}: {explained(error)[1]}")
+            self.send_error(500, "Could not be made; the terminal says why")
+            return None
         self.send_response(200)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.content)))
@@ -101,8 +114,10 @@ class Pages(SimpleHTTPRequestHandler):
         self.send_error(404, "Not found")
 
     def end_headers(self) -> None:
-        """Add what keeps a browser from guessing types, and from keeping an old report."""
+        """Keep a browser from guessing types, from keeping an old report, and from giving it to other sites."""
         self.send_header("X-Content-Type-Options", "nosniff")
+        # The data of the report are scripts, which any site could load.
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()
 

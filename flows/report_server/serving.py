@@ -10,7 +10,7 @@ from flows.report_server.live_state import LiveView
 from flows.report_server.server import Made, Maker, server_of
 from tasks.config import Job
 from tasks.console import notice
-from tasks.report import ASSETS, COMPARE, LIVE, served_page
+from tasks.report import ASSETS, COMPARE, LIVE, refuse_other, served_page
 
 _OWN_ASSETS = Path(__file__).parent / "assets"
 _KINDS = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
@@ -30,6 +30,7 @@ def serve_report(job: Job, index: Path, port: int, *, is_live: bool) -> None:
     Raises:
         UsageError: the port is taken.
     """
+    refuse_other(index.parent.parent)
     with server_of(index.parent.parent, port, makers_of(job, index, is_live=is_live)) as server:
         host, number = server.server_address[:2]
         address = f"http://{host!s}:{number}/{index.parent.name}/{f'{LIVE.name}.html' if is_live else ''}"

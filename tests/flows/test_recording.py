@@ -14,7 +14,7 @@ import yaml
 from flows.cli.main import main
 from flows.job_flow import batch_task, job_flow
 from flows.pending import has_work
-from flows.report_basis import forget_basis, is_up_to_date, note_basis
+from flows.report_basis import basis_of, forget_basis, is_up_to_date, note_basis, whole_of
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.recording import is_recorded, recording
@@ -149,12 +149,12 @@ def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(alone:
     job.report_index.parent.mkdir(parents=True)
     job.report_index.write_text("a report", encoding="utf-8")
     assert not is_up_to_date(job)
-    note_basis(job)
+    note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
     assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
     warehouse.write("labels", [{"benchmark": "prbench", "field": "f", "kind": "k", "label": "l"}])
     warehouse.publish()
     assert not is_up_to_date(job)
-    note_basis(job)
+    note_basis(job, basis_of(whole_of(job)))
     forget_basis(job)
     assert not is_up_to_date(job)

@@ -1,7 +1,19 @@
 -- What some tasks ask: the conversation as it is sent, and the criteria, as
 -- JSON. Until a task is assembled, its turns stand there as the data gives
 -- them.
-with given as (
+with sent as (
+    select messages.*
+    from messages
+    -- What an earlier assembly sent is not what is sent now.
+    semi join tasks
+        using (benchmark, dataset_revision, task_id, conversation_id)
+    where
+        messages.benchmark = $benchmark
+        and messages.dataset_revision = $revision
+        and messages.task_id in (select unnest($tasks::varchar[]))
+),
+
+given as (
     select
         task_id,
         3 * position as place,
@@ -14,10 +26,7 @@ with given as (
         benchmark = $benchmark
         and dataset_revision = $revision
         and task_id in (select unnest($tasks::varchar[]))
-        and task_id not in (
-            select task_id from messages
-            where benchmark = $benchmark and dataset_revision = $revision
-        )
+        and task_id not in (select task_id from sent)
 ),
 
 said as (
@@ -27,11 +36,7 @@ said as (
         role,
         content,
         true as is_sent
-    from messages
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and task_id in (select unnest($tasks::varchar[]))
+    from sent
     union all by name
     select
         task_id,

@@ -53,13 +53,13 @@ def rankings(edition: Edition) -> list[Ranking]:
     judges = {each["judging"]: each for each in edition.judgings}
     hard = set(edition.given_members["hard_splits"])
     return [
-        _ranking(judging, rows, labels, _references(edition, judges[judging]), hard)
+        _ranking(judging, rows, labels, _references(edition, judges[judging]), hard, is_part=_is_part(edition))
         for judging, rows in by_judging.items()
     ]
 
 
 def _ranking(
-    judging: str, rows: Rows, labels: Sequence[str], references: Sequence[Reference], hard: set[str]
+    judging: str, rows: Rows, labels: Sequence[str], references: Sequence[Reference], hard: set[str], *, is_part: bool
 ) -> Ranking:
     boards = [
         Board(split, of_split, [] if is_own else [each for each in references if is_of(each, split, of_split)])
@@ -67,7 +67,8 @@ def _ranking(
     ]
     known = [row[name] for row in rows for name in ("ci_low", "ci_high", "mean_score") if row[name] is not None]
     values = [*known, *(each.value for board in boards for each in board.references)] or [0.0, 1.0]
-    return Ranking(judging, leaders(rows, hard, judging), boards, min(values), max(values), order_of(rows, labels))
+    sentence = leaders(rows, hard, judging, is_part=is_part)
+    return Ranking(judging, sentence, boards, min(values), max(values), order_of(rows, labels))
 
 
 def is_of(reference: Reference, split: str, rows: Rows) -> bool:
@@ -95,31 +96,46 @@ def order_of(rows: Rows, labels: Iterable[str]) -> list[str]:
     )  # fmt: skip
 
 
-def leaders(rows: Rows, hard: set[str], judging: str) -> str:
+def _is_part(edition: Edition) -> bool:
+    """Whether the report shows only some models, or several vintages of one, so that ranks are of another whole."""
+    models = {entry["model"] for entry in edition.entries}
+    return bool(edition.job.named_models) or len(models) < len(edition.entries)
+
+
+def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) -> str:
     """Who leads on each split, and who is tied with it, in one sentence; on hard splits only where there is no other.
 
     Args:
         rows: those of a leaderboard under one judging.
         hard: the splits that are a part of others.
         judging: its label.
+        is_part: whether the rows are not all of one ranking, so that nothing can be said of ranks and ties.
     """
     ranked = [row for row in rows if row["rank"] is not None and not row["is_own_hard"]]
     shown = [row for row in ranked if row["split"] not in hard] or ranked
-    clauses = [_leader(split, of_split) for (split, _), of_split in by_split(shown).items()]
+    clauses = [(_highest if is_part else _leader)(split, of_split) for (split, _), of_split in by_split(shown).items()]
     if not clauses:
         return f"No model has a score by {judging} yet."
     return f"Judged by {judging}, {'; '.join(clauses)}."
+
+
+def _highest(split: str, rows: Rows) -> str:
+    best = max(row["mean_score"] for row in rows)
+    names = _listed([row["model"] for row in rows if row["mean_score"] == best])
+    return f"{names} has the highest score shown on {split}, {_score(best)}"
+
+
+def _score(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
 
 
 def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
     tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
-    names, score = _listed([row["model"] for row in first]), f"{first[0]['mean_score']:.3f}".replace("-", "−")
+    names, score = _listed([row["model"] for row in first]), _score(first[0]["mean_score"])
     if len(rows) == 1:
         return f"{names} alone is ranked on {split}, with {score}"
-    if best > 1:  # the report is of some models only
-        return f"{names} is first of the models shown on {split}, at rank {best} with {score}"
     verb = "leads" if len(first) == 1 else "lead"
     ties = f"tied with {_listed(tied)}" if tied else "no other model is tied"
     return f"{names} {verb} on {split} with {score} ({ties})"

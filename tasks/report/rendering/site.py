@@ -33,28 +33,11 @@ class Site:
         self.folder = folder
         self._written: set[str] = {_MARK, LIST}
         self._lock = Lock()
-        if folder.exists() and not folder.is_dir():
-            raise UsageError(f"{folder}: is a file; name a folder for the report")
-        if folder.exists() and not self._is_ours():
-            raise UsageError(f"{folder}: holds other files than a report; name an empty folder or a new one")
+        refuse_other(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._listed = self._earlier()
         self._unfinished = self._cut_off()
         self.write(_MARK, json.dumps({"format": _FORMAT, "version": _VERSION}) + "\n")
-
-    def _is_ours(self) -> bool:
-        """Whether an earlier report made this folder, or nobody has put anything there."""
-        try:
-            mark = json.loads((self.folder / _MARK).read_bytes())
-        except FileNotFoundError:
-            return all(_UNFINISHED.fullmatch(path.name) for path in self.folder.iterdir())
-        except (OSError, ValueError):
-            return False
-        if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
-            return False
-        if mark.get("version") not in range(1, _VERSION + 1):
-            raise UsageError(f"{self.folder}: is a report of another version of prbench; name a new folder")
-        return True
 
     def _earlier(self) -> set[str]:
         """What earlier reports have put there; the end of a list whose writing was cut off is taken away."""
@@ -110,3 +93,30 @@ class Site:
         while folder != self.folder and not folder.is_symlink() and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
+
+
+def refuse_other(folder: Path) -> None:
+    """Refuse a folder that holds something else than a report; a missing or empty one may become one.
+
+    Raises:
+        UsageError: something else is there, or a report of a later version.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file; name a folder for the report")
+    if folder.exists() and not _is_report(folder):
+        raise UsageError(f"{folder}: holds other files than a report; name an empty folder or a new one")
+
+
+def _is_report(folder: Path) -> bool:
+    """Whether an earlier report made a folder, or nobody has put anything there."""
+    try:
+        mark = json.loads((folder / _MARK).read_bytes())
+    except FileNotFoundError:
+        return all(_UNFINISHED.fullmatch(path.name) for path in folder.iterdir())
+    except (OSError, ValueError):
+        return False
+    if not isinstance(mark, dict) or mark.get("format") != _FORMAT:
+        return False
+    if mark.get("version") not in range(1, _VERSION + 1):
+        raise UsageError(f"{folder}: is a report of another version of prbench; name a new folder")
+    return True

@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,9 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
         return Written(tmp_path / "index.html", 0)
 
     monkeypatch.setattr(flows.report, "write_report", note)
-    monkeypatch.setattr(flows.report, "note_basis", lambda job: None)
+    monkeypatch.setattr(flows.report, "note_basis", lambda job, basis: None)
+    monkeypatch.setattr(flows.report, "basis_of", lambda job: "")
+    monkeypatch.setattr(flows.report, "_store_what_was_spent", lambda job: None)
     monkeypatch.chdir(tmp_path)
     dataset = {"source": "sample", "splits": ["finance"]}
     (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": dataset}), encoding="utf-8")
@@ -134,6 +137,19 @@ def test_only_a_page_of_the_report_itself_is_answered(port: int, origin: str, st
     connection.request("GET", "/", headers={"Host": "127.0.0.1:8765", "Origin": origin})
 
     assert connection.getresponse().status == status
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "status"),
+    [("same-origin", "no-cors", 200), ("none", "navigate", 200), ("cross-site", "navigate", 200),
+     ("cross-site", "no-cors", 403), ("same-site", "no-cors", 403)],
+)  # fmt: skip
+def test_another_site_can_lead_here_and_load_nothing(port: int, site: str, mode: str, status: int) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("GET", "/index.html", headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode})
+        answer = connection.getresponse()
+        assert answer.status == status
+        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
 def test_two_hosts_are_not_answered(port: int) -> None:

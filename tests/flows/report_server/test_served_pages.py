@@ -4,14 +4,16 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from flows.report_server.server import Made, server_of
-from flows.report_server.serving import makers_of
+from flows.report_server.serving import makers_of, serve_report
 from tasks.report import COMPARE
 from tasks.report.rendering.html import render
+from tasks.rules.errors import UsageError
 from tests.builders import at, job_on, row
 from tests.tasks.compare.comparisons import ALL_MET, RUBRICS, WORSE_IN_RISK, filled, judged, tasks_of
 
@@ -122,3 +124,22 @@ def test_the_server_closes_when_the_answer_that_is_being_made_is_made(tmp_path: 
     assert made.is_set()
     assert not closing.is_alive()
     asking.join(30)
+
+
+def test_a_folder_of_other_files_is_not_served(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A_KEY=secret", encoding="utf-8")
+    with pytest.raises(UsageError, match="holds other files than a report"):
+        serve_report(job_on("sample", tmp_path / "data"), tmp_path / "prbench" / "index.html", 0, is_live=True)
+
+
+def test_a_page_that_cannot_be_made_is_answered_and_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(_: Mapping[str, str]) -> Made:
+        raise ValueError("a bug")
+
+    with server_of(tmp_path, 0, {"/page.html": broken}) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with closing(http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)) as connection:
+            connection.request("GET", "/page.html")
+            assert connection.getresponse().status == 500
+        server.shutdown()
+    assert "/page.html: unexpected ValueError: a bug" in capsys.readouterr().err
