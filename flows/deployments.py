@@ -73,11 +73,15 @@ def _deployed(work: Work[Arguments]) -> Work[Arguments]:
 
 def _of_parameters(text: str) -> str:
     """A message about options of the command, in the names of the parameters."""
-    return re.sub(r"--([a-z][a-z-]*[a-z])", lambda found: _PARAMETERS.get(found[1], found[1].replace("-", "_")), text)
+    return re.sub(r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)", lambda found: _PARAMETERS.get(found[1], found[0]), text)
 
 
-_PARAMETERS = {"model": "models", "judge": "judges", "split": "splits", "task": "tasks", "trial": "trials"}
-"""The parameters that take several values, by the option that is repeated for them."""
+_PARAMETERS = {
+    "config": "config", "warehouse": "warehouse", "benchmark": "benchmark", "night": "night", "stop-at": "stop_at",
+    "max-usd": "max_usd", "retry-failed": "retry_failed", "model": "models", "judge": "judges", "split": "splits",
+    "task": "tasks", "trial": "trials",
+}  # fmt: skip
+"""The parameters, by the option of the command that says the same."""
 
 
 @flow(name="prbench-nightly", flow_run_name=_name)

@@ -13,14 +13,14 @@ from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIP
 from flows.run.recording import is_recorded, recording
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
-from flows.server.known_server import may_know_a_server, use_known_server
+from flows.server.known_server import known_server, may_know_a_server
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.compare import EVERY
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import reread, store_spend
 from tasks.rules.errors import UsageError
-from tasks.run import StageReport, refuse_uninstalled, refuse_unready
+from tasks.run import CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
 from warehouse import Warehouse, lines_on, take_notices
 
 
@@ -124,7 +124,7 @@ def execute_flow(
         raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
     if flow_name in _CALLING_FLOWS:
         refuse_uninstalled(job)
-        refuse_unready(job)
+        refuse_unready(job, _CALLED.get(flow_name, CALLED_ROLES))
     prepare(is_verbose=is_verbose)
     return execute(job, partial(_run, job, flow_name, options), replace_lost=replace_lost)
 
@@ -149,6 +149,8 @@ def refuse_unknown_models(job: Job) -> None:
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
 _WHOLE = _JUDGING | {"sample"}
 """The flows of `flows.pipeline`."""
+_CALLED = {"sample": ("model",), "judge": ("judge",), "derive": ()}
+"""The roles that a flow calls; not named here: all."""
 _CALLING_FLOWS = _WHOLE | {"derive"}
 """The flows that make calls."""
 
@@ -159,9 +161,9 @@ def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport
 
     retry_failed = options.get("retry_failed", False)
     must_record = may_know_a_server() and has_work(job, flow_name, retry_failed=retry_failed)
-    server = use_known_server() if must_record else None
+    server = known_server() if must_record else None
     if server and not job.is_quiet:
-        notice(f"Prefect records this run: {server.removesuffix('/api')}")
+        notice(f"Prefect records this run: {server}")
     with recording(server is not None):
         return run_interruptibly(lambda: _reports_of(job, flow_name, options))
 

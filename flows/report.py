@@ -28,7 +28,8 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         WarehouseError: nothing is published yet.
     """
     _store_what_was_spent(job)
-    forget_basis(job)
+    if folder is None:
+        forget_basis(job)
     found = changes(job, None if vintage == _ALL else vintage)
     return build(job, folder or job.report_folder, vintage, found)
 

@@ -3,11 +3,15 @@
 import hashlib
 from pathlib import Path
 
+import sql
 import tasks
 from tasks.config import Job
 from warehouse import Warehouse, write_atomically
 
-_WRITERS = Path(tasks.__file__).parent / "report"
+_WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")
+_SOURCES = {".py", ".js", ".css", ".html", ".sql"}
+_NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
+"""Tables in which every run leaves rows; of the report only the list of runs shows them."""
 _FILE = "report-basis.txt"
 """The file beside the report's pages that holds the hash."""
 
@@ -15,7 +19,14 @@ _FILE = "report-basis.txt"
 def is_up_to_date(job: Job) -> bool:
     """Whether the report that the last run wrote says all that is published and configured."""
     path = job.report_index.parent / _FILE
-    return job.report_index.is_file() and path.is_file() and path.read_text(encoding="utf-8") == basis_of(whole_of(job))
+    return job.report_index.is_file() and _read(path) == basis_of(whole_of(job)).encode()
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
 
 
 def note_basis(job: Job, basis: str) -> None:
@@ -41,9 +52,10 @@ def of_all_splits(job: Job) -> Job:
 
 def basis_of(job: Job) -> str:
     """A hash of what is published, save for the record of runs, of the configuration, and of what writes reports."""
-    stored = Warehouse(job.warehouse).published_parts(but={"runs"})
+    stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
     given = [job.settings.model_dump_json(), job.data.revision, job.vintage, *stored]
     found = hashlib.sha256("\n".join(given).encode())
-    for path in sorted(path for path in _WRITERS.rglob("*") if path.suffix in {".py", ".js", ".css", ".html"}):
-        found.update(path.read_bytes())
+    for folder in _WRITERS:
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
+            found.update(path.read_bytes())
     return found.hexdigest()

@@ -9,6 +9,7 @@ import asyncio
 import atexit
 import errno
 import fcntl
+import http.client
 import os
 import secrets
 import socket
@@ -56,7 +57,7 @@ class OwnServer:
             PipelineError: it does not.
         """
         deadline_s = time.monotonic() + _longest_start_s()
-        while not await asyncio.to_thread(_answers, self.url):
+        while not await asyncio.to_thread(answers, self.url):
             has_ended = self.process is not None and self.process.poll() is not None
             if has_ended or time.monotonic() > deadline_s:
                 raise PipelineError(_UNANSWERED.format(url=self.url))
@@ -102,14 +103,14 @@ def lasting_server(port: int, settings: Mapping[str, str]) -> OwnServer:
         try:
             listening = _listening(port)
         except UsageError:
-            if not is_locked(file):
+            if not _is_locked(file):
                 raise
             # Only who has the port takes the lock, so it is no stranger who would get the secret, and be obeyed.
             if not (secret := _read(file)):
                 raise PipelineError(
                     f"--port {port}: its server is being started by another command; run again"
                 ) from None
-            return OwnServer(url_on(port), secret)
+            return OwnServer(_url(port), secret)
         with listening:
             fcntl.flock(file, fcntl.LOCK_EX)
             return _started(listening, file, settings)
@@ -124,7 +125,7 @@ def secret_path(port: int) -> Path:
 
 def _started(listening: socket.socket, file: BinaryIO, settings: Mapping[str, str], *options: str) -> OwnServer:
     secret = _read(file) or _made(file)
-    url = url_on(listening.getsockname()[1])
+    url = _url(listening.getsockname()[1])
     given = (listening.fileno(), file.fileno())
     # -P: a folder in which the command happens to run is not looked at for modules.
     command = [sys.executable, "-P", "-m", "flows.server.server_process", *map(str, given), *options]
@@ -138,8 +139,7 @@ def _started(listening: socket.socket, file: BinaryIO, settings: Mapping[str, st
     return OwnServer(url, secret, process)
 
 
-def url_on(port: int) -> str:
-    """The API of a server of this user on a port."""
+def _url(port: int) -> str:
     return f"http://{HOST}:{port}/api"
 
 
@@ -170,8 +170,7 @@ def _secret_file(port: int) -> BinaryIO:
     return file
 
 
-def is_locked(file: BinaryIO) -> bool:
-    """Whether a running server holds the lock of its file."""
+def _is_locked(file: BinaryIO) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -190,12 +189,13 @@ def _made(file: BinaryIO) -> str:
     return secret
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a server is there and well."""
     try:
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(f"{url}/health", timeout=5):
             return True
-    except (urllib.error.URLError, OSError):
+    except (urllib.error.URLError, http.client.HTTPException, OSError):
         return False
 
 

@@ -3,6 +3,7 @@
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
+from tasks.run.keys import CALLED_ROLES
 from tasks.run.missing_work import (
     PASSING,
     MissingVerdicts,
@@ -30,6 +31,7 @@ from tasks.run.stage_report import StageReport
 from tasks.run.stored_data import on_stored_data, stored_in_words
 
 __all__ = [
+    "CALLED_ROLES",
     "LEDGER",
     "NO_CALL",
     "PASSING",

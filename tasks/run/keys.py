@@ -1,5 +1,7 @@
 """Refusing a run whose models cannot be called for want of a key; one that has nothing to call needs none."""
 
+from collections.abc import Collection
+
 from tasks.config import Endpoint, Job
 from tasks.llm import missing_key
 from tasks.rules.errors import UsageError
@@ -8,9 +10,11 @@ from tasks.run.missing_work import missing_responses, missing_splits, missing_ve
 from tasks.run.part_writer import judge_target, target_of
 from warehouse import Reader, Warehouse
 
+CALLED_ROLES = ("model", "judge")
 
-def refuse_without_key(job: Job) -> None:
-    """Refuse a job that is to call a model whose key is not set.
+
+def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES) -> None:
+    """Refuse a job that is to call a model, in one of some roles, whose key is not set.
 
     Raises:
         UsageError: there is one.
@@ -20,6 +24,7 @@ def refuse_without_key(job: Job) -> None:
         *(("model", model, name) for model in settings.models if (name := missing_key(target_of(model)))),
         *(("judge", judge, name) for judge in settings.judges if (name := missing_key(judge_target(judge)))),
     ]
+    lacking = [each for each in lacking if each[0] in roles]
     if lacking and _has_calls(job, {endpoint.label for _, endpoint, _ in lacking}):
         role, endpoint, name = lacking[0]
         more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""

@@ -1,7 +1,7 @@
 """A run's context: its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC
 
@@ -21,7 +21,7 @@ from tasks.llm import (
 )
 from tasks.rules.errors import UsageError
 from tasks.rules.variants import AUGMENTED
-from tasks.run.keys import refuse_without_key
+from tasks.run.keys import CALLED_ROLES, refuse_without_key
 from tasks.run.missing_work import wanted_rubrics
 from tasks.run.part_writer import judge_target, target_of
 from tasks.run.stage_report import StageReport
@@ -172,8 +172,8 @@ async def _opened(job: Job) -> RunContext:
         raise
 
 
-def refuse_unready(job: Job) -> None:
-    """Refuse what no call can be made with, or no cap be kept with.
+def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES) -> None:
+    """Refuse what no call can be made with, or no cap be kept with; of `roles` are those that calls are made to.
 
     Raises:
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
@@ -183,7 +183,7 @@ def refuse_unready(job: Job) -> None:
     for _, target in _targets(job):
         for text in (target.api_base or "", *target.headers.values()):
             filled_in(text)
-    refuse_without_key(job)
+    refuse_without_key(job, roles)
     if limits.max_usd is None and limits.max_tokens is None:
         return
     for label, target in _targets(job):

@@ -1,7 +1,6 @@
 """Prefect records a run where a server is known and there is work; elsewhere a flow is a plain function."""
 
 import asyncio
-import fcntl
 import json
 import os
 import subprocess
@@ -18,7 +17,7 @@ from flows.report_basis import basis_of, forget_basis, is_up_to_date, note_basis
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from flows.run.recording import is_recorded, recording
-from flows.server.known_server import may_know_a_server, running_server
+from flows.server.known_server import may_know_a_server
 from tasks.config import Job
 from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
@@ -100,18 +99,16 @@ def test_a_server_that_a_settings_file_could_name_is_asked_for(alone: Path, file
     assert may_know_a_server()
 
 
-def test_the_server_of_prbench_serve_is_known_while_it_runs(alone: Path) -> None:
-    secret = alone / "prefect" / "prbench" / "server-4299.secret"
-    secret.parent.mkdir(parents=True)
-    secret.write_text("prbench:a-secret", encoding="utf-8")
-    assert running_server() is None
-    with secret.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        found = running_server()
-        assert found is not None
-        assert (found.url, found.secret) == ("http://127.0.0.1:4299/api", "prbench:a-secret")
-        assert may_know_a_server()
-    assert not may_know_a_server()
+@pytest.mark.slow
+def test_a_server_that_does_not_answer_is_said_without_its_password_and_records_nothing(alone: Path) -> None:
+    code = "from flows.server.known_server import known_server; print(known_server())"
+    named = {"PREFECT_API_URL": "http://me:a-password@127.0.0.1:1/api"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | named, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None\n"
+    assert "Prefect's server at 127.0.0.1:1 does not answer; this run is not recorded there" in done.stderr
+    assert "a-password" not in done.stderr
 
 
 @pytest.mark.slow

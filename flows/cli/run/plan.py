@@ -10,6 +10,7 @@ from flows.cli.common.output import show_json
 from flows.cli.common.tables import show_table
 
 if TYPE_CHECKING:
+    from flows.execution import Execution
     from tasks.config import Job
     from tasks.plan import Planned
 
@@ -37,7 +38,9 @@ def show_plan(context: Context, job: "Job") -> int:
     from tasks.plan import in_all
     from tasks.plan import plan as planned_calls
 
-    _prepare(job)
+    prepared = _prepare(job)
+    if prepared and prepared.was_interrupted:
+        return prepared.exit_code
     planned = planned_calls(job)
     total = in_all(planned)
     if context.as_json:
@@ -58,8 +61,8 @@ def show_plan(context: Context, job: "Job") -> int:
     return 0
 
 
-def _prepare(job: "Job") -> None:
-    """Refuse names that nothing has, and load the data set where it is not there yet.
+def _prepare(job: "Job") -> "Execution | None":
+    """Refuse names that nothing has, and load the data set where it is not there yet; what that came to.
 
     Raises:
         UsageError: a named model or judge is not known.
@@ -75,7 +78,12 @@ def _prepare(job: "Job") -> None:
         raise UsageError(f"--judge {unknown[0]}: is not configured")
     if not is_prepared(job):
         notice("loading and checking the data set first; this makes no model call")
-        execute(job, lambda: prepare(job))
+        # It is no part of the night that is planned.
+        prepared = execute(job.model_copy(update={"night": None}), lambda: prepare(job))
+        for warning in (warning for report in prepared.reports for warning in report.warnings):
+            notice(f"  {warning}")
+        return prepared
+    return None
 
 
 def _usd(planned: "Planned") -> float | str | None:

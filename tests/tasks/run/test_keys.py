@@ -26,6 +26,14 @@ def test_a_missing_key_is_named_before_anything_starts(job: Job) -> None:
     assert not Warehouse(job.warehouse).database.exists()
 
 
+def test_only_the_key_of_what_is_called_is_needed(job: Job) -> None:
+    with pytest.raises(UsageError, match="judge judge: OPENAI_API_KEY is not set"):
+        refuse_unready(job, ("judge",))
+    own = {"models": (job.settings.models[0].model_copy(update={"name": "hosted_vllm/own"}),)}
+    local = job.model_copy(update={"settings": job.settings.model_copy(update=own)})
+    assert refuse_unready(local, ("model",)) is None
+
+
 def test_a_key_that_is_set_is_enough(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key")
     assert refuse_unready(job) is None
