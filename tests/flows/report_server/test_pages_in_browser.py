@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from flows.report_server.server import server_of
 from flows.report_server.serving import makers_of
@@ -67,7 +67,8 @@ def test_two_models_are_picked_and_a_changed_verdict_leads_to_its_task(
         number = page.get_by_role("link", name="lower the score").locator("small").inner_text()
         page.get_by_role("link", name="lower the score").click()
 
-        assert rows.count() == int(number) > 0
+        assert int(number) > 0
+        expect(rows).to_have_count(int(number))
         assert whom_it_keeps_out(visit) == []
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
