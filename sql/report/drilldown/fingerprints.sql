@@ -1,7 +1,7 @@
 -- A fingerprint of everything that the drill-down shows of an entry's answers
 -- to a task: it changes when any of it does. What is shown is in the queries
 -- answers, verdicts, grounds and points.
--- begins with: entries, judgings, shown_answers, shown_verdicts
+-- begins with: shown_answers, shown_points, shown_verdicts
 with found as (
     select
         verdict_id,
@@ -47,30 +47,15 @@ prints as (
     left join found on verdicts.verdict_id = found.verdict_id
     union all
     select
-        response_scores.task_id,
-        entries.entry,
+        task_id,
+        entry,
         0 as n_answers,
         hash(
-            'points', response_id, response_scores.trial, judgings.judging,
-            response_scores.value, response_scores.value_lower,
-            response_scores.value_upper, response_points.points,
-            response_points.undecided_negative,
-            response_points.undecided_positive, response_points.positive,
-            response_points.n_met, response_points.n_decided,
-            response_points.n_wanted
+            'points', response_id, trial, judging, value, value_lower,
+            value_upper, points, undecided_negative, undecided_positive,
+            positive, n_met, n_decided, n_wanted
         ) as print
-    from staging.response_scores
-    inner join staging.response_points
-        using (model_run_id, response_id, breakdown, label)
-    inner join staging.model_runs using (model_run_id)
-    inner join entries using (model, model_config_hash, vintage)
-    inner join judgings
-        using (judge, judge_config_hash, template_hash, grading, judge_trial)
-    where
-        response_scores.breakdown = 'all'
-        and response_scores.score_name = $score
-        and model_runs.benchmark = $benchmark
-        and model_runs.dataset_revision = $revision
+    from shown_points
 )
 
 select
