@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -172,16 +173,18 @@ async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> lis
     from flows import pipeline, stages
 
     flow = getattr(pipeline, flow_name) if flow_name in _WHOLE else getattr(stages, f"{flow_name}_flow")
-    if is_recorded():
-        from prefect import tags
-
-        from flows.recorded.artifacts import keep_logs_short
-        from flows.recorded.names import tags_of
-
-        follow_no_redirects()
-        keep_logs_short()
-        with tags(*tags_of(job)):
-            found = await flow(job, **options)
-    else:
+    with _tagged(job) if is_recorded() else nullcontext():
         found = await flow(job, **options)
     return found if isinstance(found, list) else [found]
+
+
+def _tagged(job: Job) -> AbstractContextManager[object]:
+    """Let Prefect show the runs of the block under the job's tags, and its clients and logs behave."""
+    from prefect import tags
+
+    from flows.recorded.artifacts import keep_logs_short
+    from flows.recorded.names import tags_of
+
+    follow_no_redirects()
+    keep_logs_short()
+    return tags(*tags_of(job))
