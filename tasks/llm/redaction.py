@@ -67,10 +67,9 @@ def redacted(text: str, *, is_answer: bool = False) -> str:
 
 def _secrets() -> list[str]:
     """The longest first: one may begin with another."""
-    values = (
-        value for name, value in os.environ.items()
-        if value and (name in _referenced or (len(value) >= SHORTEST and _is_named_like_one(name)))
-    )  # fmt: skip
+    # Each look at a value of `os.environ` decodes it, and this is done for every reply.
+    named = {name: os.environ[name] for name in os.environ if name in _referenced or _is_named_like_one(name)}
+    values = (value for name, value in named.items() if len(value) >= (1 if name in _referenced else SHORTEST))
     return sorted(values, key=len, reverse=True)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from tasks.llm import embedded
 from tasks.llm.arguments import RESPONSES, chat_arguments, response_arguments
 from tasks.llm.failures import Failure, failure_of
-from tasks.llm.litellm_setup import litellm, make_known
+from tasks.llm.litellm_setup import litellm, make_known, skip_log_payloads
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.redaction import filled_in
 from tasks.llm.replies import Reply, from_chat, from_response
@@ -45,6 +45,7 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
     library, address = litellm(), _address(target)
     make_known(address["model"])
+    skip_log_payloads()
     common = {
         **address,
         # The time limit is kept in `send`, over the whole reply; this one only has to be no shorter.

@@ -163,3 +163,16 @@ def test_a_lone_surrogate_is_mended_and_the_text_kept(route: str, calling: Calli
 def test_ten_megabytes_of_text_arrive_whole(route: str, calling: Calling, serve: Serve) -> None:
     text = "täglich " * 1_250_000
     assert calling(call_to(serve(Answer(text)), **ROUTES[route] | {"timeout_s": 30})).text == text
+
+
+def test_litellm_puts_nothing_together_for_loggers_that_nobody_has(
+    calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from litellm import utils
+
+    logged: list[dict[str, Any]] = []
+    monkeypatch.setattr(utils, "_schedule_async_success_logging", lambda **told: logged.append(told))
+    reply = calling(call_to(serve(Answer("fine"))))
+
+    assert reply.status == "ok"
+    assert logged == []
