@@ -9,7 +9,7 @@ from typing import Any
 from tasks.llm import embedded
 from tasks.llm.arguments import RESPONSES, chat_arguments, response_arguments
 from tasks.llm.failures import Failure, failure_of
-from tasks.llm.litellm_setup import litellm, make_known, skip_log_payloads
+from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.redaction import filled_in
 from tasks.llm.replies import Reply, from_chat, from_response
@@ -24,7 +24,8 @@ call that failed. `send` does so in this process; limits, budget, ledger and ret
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:
     """Make one attempt. A failure is a reply too, with its status and cause; nothing is raised for it."""
-    target = call.target
+    target, prices = call.target, prices_of(call.target)
+    spare_work(must_price=_is_priced_by_litellm(prices))
     started_s = time.monotonic()
     with watched() as exchange:
         try:
@@ -37,7 +38,6 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
     reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer, exchange.body)
-    prices = prices_of(target)
     cost = _cost_usd(answer, reply, prices)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
 
@@ -45,7 +45,6 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
     library, address = litellm(), _address(target)
     make_known(address["model"])
-    skip_log_payloads()
     common = {
         **address,
         # The time limit is kept in `send`, over the whole reply; this one only has to be no shorter.
@@ -88,7 +87,11 @@ def _address(target: Target) -> dict[str, Any]:
 def _cost_usd(answer: Any, reply: Reply, prices: Prices) -> float | None:
     """What LiteLLM says a call of its table cost, which knows tiers and fees; else by the prices themselves."""
     known = cost_usd(prices, reply.prompt_tokens, reply.cached_tokens, reply.completion_tokens)
-    if known is None or not (prices.price_table or "").startswith("litellm"):
+    if known is None or not _is_priced_by_litellm(prices):
         return known
     stated = (getattr(answer, "_hidden_params", None) or {}).get("response_cost")
     return known if stated is None else float(stated)
+
+
+def _is_priced_by_litellm(prices: Prices) -> bool:
+    return (prices.price_table or "").startswith("litellm")
