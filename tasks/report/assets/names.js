@@ -5,6 +5,7 @@
 const names = {
   fontSize: 11,
   height: 13,
+  longest: 160, // Longer names are cut short, in pixels; tooltip and table have them in full.
   radius: 5,
   distances: [3, 8, 16, 28, 42, 58, 76, 96],
   near: 8,
@@ -62,7 +63,7 @@ const names = {
     const of = (mark, encoding) => ({ data: { name: "names", values: [] }, mark: { ...mark, aria: false, tooltip: null }, encoding });
     return [
       of({ type: "rule", strokeWidth: 0.75, color: colour }, { x: at("x"), y: at("y"), x2: { field: "toX" }, y2: { field: "toY" } }),
-      of({ type: "text", align: "left", baseline: "middle", fontSize: this.fontSize, style: "name" },
+      of({ type: "text", align: "left", baseline: "middle", fontSize: this.fontSize, limit: this.longest, style: "name" },
         { x: at("left"), y: at("middle"), text: { field: "text" } }),
     ];
   },
@@ -71,7 +72,7 @@ const names = {
   attach(view, rows, { x, y, low, high, name }) {
     const context = document.createElement("canvas").getContext("2d");
     context.font = `${this.fontSize}px ${getComputedStyle(document.documentElement).fontFamily}`;
-    const widthOf = (text) => Math.min(160, context.measureText(text).width + 2);
+    const widthOf = (text) => Math.min(this.longest, context.measureText(text).width + 2);
     const draw = () => {
       const [across, up] = [view.scale("x"), view.scale("y")];
       const height = (value) => (typeof value === "number" ? up(value) : null);
