@@ -5,6 +5,7 @@
 const prompts = {
   last: "assistant, the final message",
   digits: 16,
+  unanswered: ["timeout", "provider_error", "redirected", "too_large", "context_length"],
 
   // The digest of the identities: of JSON in ASCII, the first 32 hexadecimal digits of its SHA-256.
   async digest(...parts) {
@@ -67,7 +68,7 @@ const prompts = {
   async exchange(verdict, judging, criterion, side, task) {
     const { templates, reminders } = await prbench.list("templates");
     const [prompt, { why, last, first }] = await Promise.all([
-      this.prompt(verdict, templates[judging.template], criterion, side, task), this.reply(verdict, judging, side, task)]);
+      this.prompt(verdict, new Map(Object.entries(templates)).get(judging.template), criterion, side, task), this.reply(verdict, judging, side, task)]);
     const reminded = first === undefined || verdict.is_older ? [] : [
       ...this.part("First reply, which could not be read", { text: first }),
       ...this.part("Reminder, sent after prompt and first reply", { text: reminders[judging.scale] })];
@@ -88,7 +89,8 @@ const prompts = {
   },
 
   async reply(verdict, judging, side, { key, has_replies: hasReplies }) {
-    const none = { why: "Not in this report: the ledger has deleted it, or holds too many replies for a report." };
+    const none = { why: this.unanswered.includes(verdict.status) ? "No reply came."
+      : "Not in this report: the ledger has deleted it, or holds too many replies for a report." };
     if (!hasReplies) return none;
     const place = [side.entry.key, judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
     const [, last, first] = (await prbench.list(`replies-${key}`))[place] ?? [];

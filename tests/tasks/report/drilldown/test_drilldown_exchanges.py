@@ -32,13 +32,15 @@ REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met":
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet.
 
-    Another model's answer is to an earlier conversation of the first task.
+    Another model's answer is to an earlier conversation of the first task; on a third one's no reply came.
     """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     tables = answered(["t1"], "m1", text=ANSWER)
     for name, rows in answered(["t1"], "m2", conversation_id="an earlier one").items():
         tables[name] += rows
+    for name, rows in answered(["t1"], "m3").items():
+        tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
     for each in tables["verdicts"]:
         each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
     turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
@@ -103,6 +105,15 @@ def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_ke
 
     assert "earlier version of the conversation" in visit.page.locator(".answer .notice").inner_text()
     assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
+
+
+def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: Visit) -> None:
+    silent = entry_key({"model": "m3", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={silent}")
+    visit.page.locator(".exchange summary").first.click()
+
+    assert visit.page.locator(".exchange .empty").first.inner_text() == "No reply came."
+    assert "m3 says t1." in visit.page.locator(".exchange pre").first.inner_text()
 
 
 def test_a_long_answer_is_cut_until_its_bar_opens_it(visit: Visit) -> None:
