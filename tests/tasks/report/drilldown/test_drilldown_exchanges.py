@@ -32,7 +32,8 @@ REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met":
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet.
 
-    Another model's answer is to an earlier conversation of the first task; on a third one's no reply came.
+    Another model's answer is to an earlier conversation of the first task; on a third one's no reply came; a fourth
+    one answered both conversations.
     """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
@@ -41,6 +42,14 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
         tables[name] += rows
     for name, rows in answered(["t1"], "m3").items():
         tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
+    for place, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
+        rows_by_name = answered(["t1"], "m4", conversation_id=conversation_id, text=f"The {place} answer.")
+        for each in (*rows_by_name["responses"], *rows_by_name["verdicts"]):
+            each["response_id"] += f"/{place}"
+        for each in rows_by_name["verdicts"]:
+            each |= {"verdict_id": f"{each['verdict_id']}/{place}", "explanation": f"On the {place} answer."}
+        for name, rows in rows_by_name.items():
+            tables[name] += rows
     for each in tables["verdicts"]:
         each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
     turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
@@ -105,6 +114,17 @@ def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_ke
 
     assert "earlier version of the conversation" in visit.page.locator(".answer .notice").inner_text()
     assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
+
+
+def test_of_two_answers_in_one_trial_the_one_to_todays_conversation_is_shown_with_its_own_verdicts(
+    visit: Visit,
+) -> None:
+    both = entry_key({"model": "m4", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={both}")
+
+    assert visit.page.locator(".answer .body").inner_text() == "The newer answer."
+    assert visit.page.locator(".explanation").all_inner_texts() == ["On the newer answer."] * 2
+    assert visit.page.locator("#points tbody tr").count() == 1
 
 
 def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: Visit) -> None:
