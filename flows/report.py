@@ -7,31 +7,36 @@ from flows.report_basis import basis_of, forget_basis, note_basis, whole_of
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import store_spend
-from tasks.report import Written, build
+from tasks.report import Written, build, only_writer
 from tasks.rules.errors import PipelineError
 from warehouse import Warehouse
 
 _ALL = "all"
 
 
-def write_report(job: Job, folder: Path | None = None, vintage: str | None = None) -> Written:
-    """Write the report of what is published.
+def write_report(job: Job, folder: Path | None = None, vintage: str | None = None, basis: str | None = None) -> Written:
+    """Write the report of what is published, after those that others are writing into the folder.
 
     Args:
         job: what it is about.
         folder: the report folder, in which it gets one of the benchmark's name; None: the one that the job says.
         vintage: which sampling; None: the latest of each model; `all`. The latest ones, or those of a vintage that is
             named, are compared with the ones before.
+        basis: what the report rests on, which is noted beside it (`flows.report_basis`).
 
     Raises:
         UsageError: the folder holds something else.
         WarehouseError: nothing is published yet.
     """
     _store_what_was_spent(job)
-    if folder is None:
-        forget_basis(job)
-    found = changes(job, None if vintage == _ALL else vintage)
-    return build(job, folder or job.report_folder, vintage, found)
+    with only_writer(folder or job.report_folder):
+        if folder is None:
+            forget_basis(job)
+        found = changes(job, None if vintage == _ALL else vintage)
+        written = build(job, folder or job.report_folder, vintage, found)
+        if basis is not None:
+            note_basis(job, basis)
+        return written
 
 
 def _store_what_was_spent(job: Job) -> None:
@@ -53,10 +58,7 @@ def report_of_run(job: Job) -> Written:
     whole = whole_of(job)
     _store_what_was_spent(job)
     # What is published from now on may be missing in it.
-    basis = basis_of(whole)
-    written = write_report(whole)
-    note_basis(whole, basis)
-    return written
+    return write_report(whole, basis=basis_of(whole))
 
 
 def link_to(job: Job, written: Written) -> str:

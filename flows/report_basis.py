@@ -1,11 +1,15 @@
 """What the report of a run rests on, so that a run that changed none of it need not write it again."""
 
 import hashlib
-from pathlib import Path
+import os
+from contextlib import suppress
+from pathlib import Path, PurePath
 
 import sql
 import tasks
 from tasks.config import Job
+from tasks.llm import deleted_until_s
+from tasks.run import LEDGER
 from warehouse import Warehouse, write_atomically
 
 _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent / "benchmarks", sql.FOLDER / "report")
@@ -13,25 +17,45 @@ _SOURCES = {".py", ".js", ".css", ".html", ".sql"}
 _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
 """Tables in which every run leaves rows; of the report only the list of runs shows them."""
 _FILE = "report-basis.txt"
-"""The file beside the report's pages that holds the hash."""
+"""The file beside the report's pages that holds a hash of what it rests on, and one of its files' names and sizes."""
+
+
+_LIST = "report-files.txt"
+"""The file in which a report lists its files (`tasks.report`, whose import takes seconds)."""
 
 
 def is_up_to_date(job: Job) -> bool:
     """Whether the report that the last run wrote says all that is published and configured."""
     path = job.report_index.parent / _FILE
-    return job.report_index.is_file() and _read(path) == basis_of(whole_of(job)).encode()
+    noted = _read(path).decode(errors="replace").split()
+    # The files first, which takes milliseconds.
+    return len(noted) == 2 and noted[1] == _files_of(job) and noted[0] == basis_of(whole_of(job))
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        return None
+        return b""
+
+
+def _files_of(job: Job) -> str:
+    """A hash of the names and sizes of the report's files that are there; of the page above it, whether it is."""
+    folder = job.report_index.parent
+    names = set(_read(folder / _LIST).decode(errors="replace").splitlines())
+    sizes: dict[str, int] = {}
+    for within in {str(PurePath(name).parent) for name in names}:
+        with suppress(OSError), os.scandir(folder / within) as entries:
+            found = {PurePath(within, entry.name).as_posix(): entry for entry in entries}
+            sizes |= {name: found[name].stat().st_size for name in found.keys() & names}
+    listed = [f"{name} {sizes.get(name)}" for name in sorted(names)]
+    above = (job.report_folder / "index.html").is_file()
+    return hashlib.sha256("\n".join([str(above), *listed]).encode()).hexdigest()
 
 
 def note_basis(job: Job, basis: str) -> None:
     """Note what the report rests on that was just written."""
-    write_atomically(job.report_index.parent / _FILE, basis.encode())
+    write_atomically(job.report_index.parent / _FILE, f"{basis}\n{_files_of(job)}\n".encode())
 
 
 def forget_basis(job: Job) -> None:
@@ -53,7 +77,9 @@ def of_all_splits(job: Job) -> Job:
 def basis_of(job: Job) -> str:
     """A hash of what is published, save for the record of runs, of the configuration, and of what writes reports."""
     stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
-    given = [job.settings.model_dump_json(), job.data.revision, job.vintage, *stored]
+    # Replies that the ledger deletes leave the report too.
+    deleted = str(deleted_until_s(job.warehouse / LEDGER))
+    given = [job.settings.model_dump_json(), job.data.revision, job.vintage, deleted, *stored]
     found = hashlib.sha256("\n".join(given).encode())
     for folder in _WRITERS:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):

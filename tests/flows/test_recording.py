@@ -155,3 +155,42 @@ def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(alone:
     note_basis(job, basis_of(whole_of(job)))
     forget_basis(job)
     assert not is_up_to_date(job)
+
+
+def test_a_report_of_which_a_page_is_gone_or_harmed_is_not_up_to_date(alone: Path) -> None:
+    job = job_on("sample", alone)
+    Warehouse(job.warehouse).publish()
+    folder = job.report_index.parent
+    (folder / "data").mkdir(parents=True)
+    pages = [job.report_folder / "index.html", job.report_index, folder / "data/task.js"]
+    for page in pages:
+        page.write_text("a page", encoding="utf-8")
+    (folder / "report-files.txt").write_text("data/task.js\nindex.html\n", encoding="utf-8")
+    note_basis(job, basis_of(whole_of(job)))
+    assert is_up_to_date(job)
+
+    (folder / "data/of-somebody.txt").write_text("not listed", encoding="utf-8")
+    assert is_up_to_date(job)
+    pages[2].write_text("a pag", encoding="utf-8")
+    assert not is_up_to_date(job)
+    pages[2].write_text("a page", encoding="utf-8")
+    for page in pages:
+        page.unlink()
+        assert not is_up_to_date(job), page
+        page.write_text("a page", encoding="utf-8")
+    assert is_up_to_date(job)
+
+
+def test_a_report_is_not_up_to_date_when_the_ledger_has_deleted_replies(
+    alone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = job_on("sample", alone)
+    Warehouse(job.warehouse).publish()
+    job.report_index.parent.mkdir(parents=True)
+    job.report_index.write_text("a page", encoding="utf-8")
+    (job.report_folder / "index.html").write_text("a page", encoding="utf-8")
+    note_basis(job, basis_of(whole_of(job)))
+    assert is_up_to_date(job)
+
+    monkeypatch.setattr("flows.report_basis.deleted_until_s", lambda folder: 1_000)
+    assert not is_up_to_date(job)

@@ -6,6 +6,7 @@ select
     entry,
     list(to_json({
         trial: trial,
+        is_older: is_older,
         response_id: response_id,
         status: status,
         error: error,
@@ -21,7 +22,7 @@ select
         latency_s: latency_s,
         attempts: attempts,
         text: text
-    }) order by trial, response_id) as answers
+    }) order by trial, is_older, response_id) as answers
 from shown_answers
 where task_id in (select unnest($tasks::varchar[]))
 group by task_id, entry

@@ -6,6 +6,7 @@ select
     entry,
     to_json(list({
         trial: trial,
+        response_id: response_id,
         judging: judging,
         value: value,
         value_lower: value_lower,

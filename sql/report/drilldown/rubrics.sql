@@ -1,6 +1,7 @@
 -- What some tasks ask: the conversation as it is sent, and the criteria, as
 -- JSON. Until a task is assembled, its turns stand there as the data gives
 -- them.
+-- begins with: labelled_criteria
 with sent as (
     select messages.*
     from messages
@@ -76,19 +77,6 @@ turns as (
     group by task_id
 ),
 
-further as (
-    select
-        task_id,
-        criterion_id,
-        list({'kind': kind, 'label': label} order by kind, label) as labels
-    from criterion_labels
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and task_id in (select unnest($tasks::varchar[]))
-    group by task_id, criterion_id
-),
-
 rubrics as (
     select
         task_id,
@@ -100,14 +88,10 @@ rubrics as (
             category: category,
             severity: severity,
             weight: weight,
-            labels: coalesce(further.labels, [])
+            labels: labels
         } order by position)) as criteria
-    from criteria
-    left join further using (task_id, criterion_id)
-    where
-        benchmark = $benchmark
-        and dataset_revision = $revision
-        and task_id in (select unnest($tasks::varchar[]))
+    from labelled_criteria
+    where task_id in (select unnest($tasks::varchar[]))
     group by task_id
 )
 

@@ -1,5 +1,6 @@
 -- The admitted tasks of the chosen splits in their order, with what they are
 -- found by.
+-- begins with: shown_tasks
 with categories as (
     select
         task_id,
@@ -56,6 +57,7 @@ select
     own_hard.task_id is not null as is_hard,
     left(openings.prompt, $n_characters) as opening
 from tasks
+semi join shown_tasks on tasks.task_id = shown_tasks.task_id
 left join categories using (task_id)
 left join further using (task_id)
 left join own_hard using (task_id)
@@ -64,8 +66,4 @@ where
     tasks.benchmark = $benchmark
     and tasks.dataset_revision = $revision
     and tasks.is_admitted
-    and (
-        len($splits::varchar[]) = 0
-        or list_has_any(tasks.splits, $splits::varchar[])
-    )
 order by tasks.field nulls last, tasks.task_id

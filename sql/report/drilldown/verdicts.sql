@@ -7,6 +7,7 @@ select
     entry,
     to_json(list({
         trial: trial,
+        is_older: is_older,
         judging: judging,
         position: position,
         status: status,

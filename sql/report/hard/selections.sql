@@ -1,5 +1,6 @@
 -- The hard selection of each field that counts: how large, how sure, where its
 -- border is, and which models chose it.
+-- begins with: shown_tasks
 with own as (
     select
         field,
@@ -33,14 +34,11 @@ around as (
 admitted as (
     select field, count(*) as n_tasks
     from tasks
+    semi join shown_tasks using (task_id)
     where
         benchmark = $benchmark
         and dataset_revision = $revision
         and is_admitted
-        and (
-            len($splits::varchar[]) = 0
-            or list_has_any(splits, $splits::varchar[])
-        )
     group by field
 )
 

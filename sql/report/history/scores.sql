@@ -102,7 +102,7 @@ select
     n_tasks_wanted,
     coverage,
     n_trials,
-    -- Told only where a label or a judge has had several.
+    -- Only where a label or a judge has had several.
     if(count(distinct dataset_revision) over () > 1, dataset_revision[:8], null)
         as revision,
     if(

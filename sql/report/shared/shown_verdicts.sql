@@ -4,6 +4,7 @@
 select
     judgings.judging,
     shown_answers.entry,
+    shown_answers.is_older,
     criteria.position,
     verdicts.*
 from staging.graded_verdicts as verdicts

@@ -3,9 +3,13 @@
 What was removed answers no call any more. A row that is stored is never called for again; but another cell that the
 same request would have answered (the same text under a new revision of the data set, a second trial with the same
 answer) is then a call that is made and paid again. What was spent stays in the table `spend`.
+
+Until when replies were deleted stands in the file as SQLite's `application_id`, so that whoever has copies of replies
+(the report) can delete them too, without reading the ledger.
 """
 
 import contextlib
+import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +17,12 @@ from pathlib import Path
 
 from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.files import alone, writer_of
+from tasks.llm.ledger.paths import ledger_path
 from tasks.llm.ledger.schema import ENDED
 
 _AT_ONCE = 5_000
+_MARK_AT, _MARK_BYTES, _MOST_MARK = 68, 4, 2**31 - 1
+"""Where SQLite's file format has the `application_id`, and what fits into it."""
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Of some cells those that are stored as rows, each with whether its row is decided."""
 
@@ -50,6 +57,16 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
         return n_removed
 
     return _shrunk(folder, work)
+
+
+def deleted_until_s(folder: Path) -> int:
+    """The moment (wall-clock time) before which the ledger in a folder has deleted old replies; 0: it never has."""
+    try:
+        with ledger_path(folder).open("rb") as file:
+            file.seek(_MARK_AT)
+            return int.from_bytes(file.read(_MARK_BYTES), "big")
+    except OSError:  # there is no ledger
+        return 0
 
 
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
@@ -105,6 +122,13 @@ def _remove_old(connection: sqlite3.Connection, before_s: float, stored: Stored)
         connection.execute("begin immediate")
         with connection:
             connection.executemany("delete from calls where rowid = ?", gone)
+            if gone:
+                _mark(connection, before_s)
         n_removed += len(gone)
         last = entries[-1][0]
     return n_removed
+
+
+def _mark(connection: sqlite3.Connection, before_s: float) -> None:
+    (marked_s,) = connection.execute("pragma application_id").fetchone()
+    connection.execute(f"pragma application_id = {min(_MOST_MARK, max(marked_s, math.ceil(before_s)))}")

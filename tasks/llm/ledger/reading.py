@@ -1,6 +1,7 @@
 """Reading the ledger, also what other processes write to it meanwhile."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.entries import COLUMNS, Entry, History, is_as_written
 from tasks.llm.ledger.files import in_use, is_damage, reader_of
 from tasks.llm.ledger.paths import ledger_path
+from tasks.llm.replies import EMPTY
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
@@ -20,6 +22,10 @@ _HISTORY = """
 """
 """One statement, since each one begins and ends a read transaction."""
 _REPLIES = "select cell, call_key, attempt, finished_at_s, text from calls where text is not null and is_final"
+_REPLIES_FOR = f"""
+    select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
+    where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
+"""
 
 
 class LedgerReader:
@@ -100,13 +106,17 @@ class LedgerReader:
 
 @dataclass(frozen=True)
 class KeptReply:
-    """A reply with text: the row that it was made for, the call that it answers, and when it came."""
+    """A reply with text: the row that it was made for, the call that it answers, and when it came.
+
+    `parameters` are those of the call; they are read only where replies are looked up.
+    """
 
     cell: str
     call_key: str
     attempt: int
     finished_at_s: float
     text: str
+    parameters: str = ""
 
 
 class KeptReplies:
@@ -122,6 +132,14 @@ class KeptReplies:
             PipelineError: the file is damaged.
         """
         return (KeptReply(*row) for row in self._reader.each(_REPLIES))
+
+    def made_for(self, cells: Collection[str]) -> Iterator[KeptReply]:
+        """Those that were made for some rows, empty ones too.
+
+        Raises:
+            PipelineError: the file is damaged.
+        """
+        return (KeptReply(*row) for row in self._reader.each(_REPLIES_FOR, json.dumps(sorted(cells))))
 
 
 @contextmanager

@@ -82,9 +82,10 @@ const answers = {
   },
 
   body(answer, isAsText) {
-    const notes = answer.degraded
-      ? [make("p", { class: "notice warn" }, "Made with fallback parameters, because the configured ones failed.")]
-      : [];
+    const notes = [
+      answer.degraded ? "Made with fallback parameters, because the configured ones failed." : null,
+      answer.is_older ? "Given to an earlier version of the conversation, which was changed since." : null,
+    ].filter(Boolean).map((text) => make("p", { class: "notice warn" }, text));
     if (answer.status !== "ok") {
       const cause = make("strong", {}, `No response: ${verdicts.word(answer.status)}.`);
       return [...notes, make("p", { class: "notice bad" }, cause, ` ${answer.error ?? ""}`)];

@@ -3,7 +3,7 @@
 
 const choice = {
   key: "prbench-choice",
-  listeners: [], // Are told what is chosen, at first and whenever it changes.
+  listeners: [], // Called with what is chosen, at first and whenever it changes.
   without: null, // The models that somebody left out; null: nobody chose, so the page shows those that it begins with.
   form: () => document.getElementById("choice"),
   select: () => document.getElementById("judging"),
@@ -63,7 +63,11 @@ const choice = {
 
   // Writes the judge into the address, so that a copied link shows the same.
   link() {
-    history.replaceState(null, "", `?${new URLSearchParams({ judge: this.select().value })}${location.hash}`);
+    try {
+      history.replaceState(null, "", `?${new URLSearchParams({ judge: this.select().value })}${location.hash}`);
+    } catch {
+      // Browsers refuse it in some frames, and when it is called very often: then the address stays as it is.
+    }
   },
 
   check(isChecked) {

@@ -63,7 +63,11 @@ const address = {
     return `#${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""))}`;
   },
   replace(values) {
-    history.replaceState(null, "", this.of(values));
+    try {
+      history.replaceState(null, "", this.of(values));
+    } catch {
+      // Browsers refuse it when it is called very often: then the address stays as it is.
+    }
   },
 };
 

@@ -5,7 +5,8 @@ const judged = {
   // The verdicts of a side by judging and position; an answer that failed has none, and its criteria say so.
   byCell(side) {
     const cells = new Map();
-    const of = (rows) => (rows ?? []).filter((row) => row.trial === side.trial);
+    const isOlder = side.answer?.is_older ?? false;
+    const of = (rows) => (rows ?? []).filter((row) => row.trial === side.trial && row.is_older === isOlder);
     const name = ({ judging, position }) => `${judging} ${position}`;
     of(side.section?.verdicts).forEach((verdict) => cells.set(name(verdict), verdict));
     of(side.section?.grounds).forEach((grounds) => cells.set(name(grounds), { ...cells.get(name(grounds)), ...grounds }));
@@ -35,7 +36,7 @@ const judged = {
     const own = lines.filter(({ judging }) => !judging.reads);
     const isFailure = own.some((line) => line.cells.some((cell) => verdicts.isFailure(cell.status)));
     return {
-      criterion, lines: lines.filter((line) => this.isTold(line, lines, criterion, asked)),
+      criterion, lines: lines.filter((line) => this.isListed(line, lines, criterion, asked)),
       isFlip: own.some((line) => line.isFlip), isDispute: sides.some((_, place) => this.isDisputed(lines, place)), isFailure,
     };
   },
@@ -47,7 +48,7 @@ const judged = {
   }),
 
   // A verdict that is read again from another one is shown where that makes it another, or on request.
-  isTold({ judging, cells }, lines, criterion, asked) {
+  isListed({ judging, cells }, lines, criterion, asked) {
     if (!judging.reads || (asked.judging === judging.key && asked.criterion === criterion.key)) return true;
     const read = lines.find((line) => line.judging.key === judging.reads);
     return !read || cells.some((cell, place) => cell.status !== read.cells[place].status);
@@ -137,7 +138,7 @@ const judged = {
   },
 
   drawPoints(sides, judgings) {
-    const of = (side, judging) => side.section?.points?.find((each) => each.trial === side.trial && each.judging === judging.key);
+    const of = (side, judging) => side.section?.points?.find((each) => each.response_id === side.answer?.response_id && each.judging === judging.key);
     const rows = judgings.map((judging) => ({ judging, found: sides.map((side) => of(side, judging)) }))
       .filter(({ found }) => found.some(Boolean));
     const titles = ["Score", "Points", "Decided"].concat(sides.length === 2 ? ["Score", "Points", "Decided", "B minus A"] : []);

@@ -5,6 +5,7 @@
 const names = {
   fontSize: 11,
   height: 13,
+  longest: 160, // In pixels; of a longer name the middle is left out. Tooltip and table have it in full.
   radius: 5,
   distances: [3, 8, 16, 28, 42, 58, 76, 96],
   near: 8,
@@ -56,6 +57,15 @@ const names = {
     });
   },
 
+  // A name without its middle where it is too long: names of models differ at their ends.
+  fitting(text, widthOf) {
+    const letters = [...text];
+    const without = (n) => `${letters.slice(0, Math.ceil((letters.length - n) / 2)).join("")}…${letters.slice(Math.ceil((letters.length + n) / 2)).join("")}`;
+    let shown = text;
+    for (let n = 2; widthOf(shown) > this.longest && n < letters.length; n += 1) shown = without(n);
+    return shown;
+  },
+
   // What a chart needs for its names: texts and lines at pixels, of which there are none before it is drawn.
   layers(colour) {
     const at = (field) => ({ field, type: "quantitative", scale: null, axis: null });
@@ -71,11 +81,11 @@ const names = {
   attach(view, rows, { x, y, low, high, name }) {
     const context = document.createElement("canvas").getContext("2d");
     context.font = `${this.fontSize}px ${getComputedStyle(document.documentElement).fontFamily}`;
-    const widthOf = (text) => Math.min(160, context.measureText(text).width + 2);
+    const widthOf = (text) => context.measureText(text).width + 2;
     const draw = () => {
       const [across, up] = [view.scale("x"), view.scale("y")];
       const height = (value) => (typeof value === "number" ? up(value) : null);
-      const points = rows.map((row) => ({ x: across(row[x]), y: up(row[y]), low: height(row[low]), high: height(row[high]), text: row[name] }));
+      const points = rows.map((row) => ({ x: across(row[x]), y: up(row[y]), low: height(row[low]), high: height(row[high]), text: this.fitting(row[name], widthOf) }));
       const plot = { width: view.signal("width"), height: view.signal("height") };
       return view.data("names", this.place(points, plot, widthOf)).runAsync();
     };

@@ -5,6 +5,7 @@
 const prompts = {
   last: "assistant, the final message",
   digits: 16,
+  unanswered: ["timeout", "provider_error", "redirected", "too_large", "context_length"],
 
   // The digest of the identities: of JSON in ASCII, the first 32 hexadecimal digits of its SHA-256.
   async digest(...parts) {
@@ -57,20 +58,30 @@ const prompts = {
     const place = make("div", {});
     const draw = async () => {
       if (place.childElementCount) return;
-      const [prompt, reply] = await Promise.all([this.prompt(verdict, judging, criterion, side, task), this.reply(verdict, judging, side, task)]);
-      place.replaceChildren(...this.part("Prompt", prompt), ...this.part("Reply, as the judge wrote it", reply));
+      place.replaceChildren(...await this.exchange(verdict, judging, criterion, side, task));
     };
     return make("details", { class: "exchange", on: { toggle: () => prbench.draw(draw) } },
       make("summary", {}, "Prompt and reply"), place);
   },
 
+  // The prompt and the reply, and between them the reply that could not be read and the reminder, where there was one.
+  async exchange(verdict, judging, criterion, side, task) {
+    const { templates, reminders } = await prbench.list("templates");
+    const [prompt, { why, last, first }] = await Promise.all([
+      this.prompt(verdict, new Map(Object.entries(templates)).get(judging.template), criterion, side, task), this.reply(verdict, judging, side, task)]);
+    const reminded = first === undefined || verdict.is_older ? [] : [
+      ...this.part("First reply, which could not be read", { text: first }),
+      ...this.part("Reminder, sent after prompt and first reply", { text: reminders[judging.scale] })];
+    return [...this.part("Prompt", prompt), ...reminded, ...this.part("Reply, as the judge wrote it", { why, text: last })];
+  },
+
   part: (title, { text, why }) => [make("h4", {}, title),
     why ? make("p", { class: "empty" }, why) : make("pre", { tabindex: 0, class: "exact" }, text)],
 
-  async prompt(verdict, judging, criterion, side, { conversation, is_sent: isSent }) {
+  async prompt(verdict, template, criterion, side, { conversation, is_sent: isSent }) {
+    if (verdict.is_older) return { why: "The task's conversation was changed after this response was given, and the prompt is not kept." };
     if (verdict.chunks?.length) return { why: "The response was too long for the judge: it was asked for evidence in each chunk, and then about what it had found." };
-    const { templates } = await prbench.list("templates");
-    const template = new Map(Object.entries(templates)).get(judging.template);
+    if (verdict.status === "context_length") return { why: "The prompt with the whole response was too long for the judge, which refused it or was not asked." };
     if (template === undefined) return { why: "The judge's template is neither in the configuration nor one that is shipped." };
     if (!isSent) return { why: "The task is not assembled." };
     if (!globalThis.crypto?.subtle) return { why: "Browsers show it only in pages from this machine or over HTTPS." };
@@ -78,9 +89,11 @@ const prompts = {
   },
 
   async reply(verdict, judging, side, { key, has_replies: hasReplies }) {
-    const none = { why: "Not in this report: the ledger has deleted it, or holds too many replies for a report." };
+    const none = { why: this.unanswered.includes(verdict.status) ? "No reply came."
+      : "Not in this report: the ledger has deleted it, or holds too many replies for a report." };
     if (!hasReplies) return none;
-    const found = (await prbench.list(`replies-${key}`))[`${side.entry.key} ${judging.key} ${side.trial} ${verdict.position}`];
-    return found === undefined ? none : { text: found };
+    const place = [side.entry.key, judging.key, side.trial, verdict.position, ...(verdict.is_older ? ["older"] : [])].join(" ");
+    const [, last, first] = (await prbench.list(`replies-${key}`))[place] ?? [];
+    return last === undefined ? none : { last, first };
   },
 };

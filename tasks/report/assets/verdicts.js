@@ -75,12 +75,12 @@ const search = {
     if (!isCurrent()) return;
     address.replace(asked);
     const { found, counts } = this.find({ ...asked, holdsWords: filters.holder(asked.words) }, lists);
-    this.tellCounts(found.length, counts);
+    this.showCounts(found.length, counts);
     this.rows.show(found, (number) =>
       this.row(this.criteria[Math.floor(number / lists.length)], lists[number % lists.length]));
   },
 
-  // The verdicts that match, a number for each that tells its criterion and its list, and how many have which letter.
+  // The verdicts that match, a number for each that says which criterion and which list, and how many have which letter.
   find(asked, lists) {
     const isAsked = new Uint8Array(128);
     const counts = new Uint32Array(128);
@@ -98,7 +98,7 @@ const search = {
     return { found, counts };
   },
 
-  tellCounts(total, counts) {
+  showCounts(total, counts) {
     const place = document.getElementById("count");
     const tally = Object.entries(this.index.statuses).map(([letter, status]) => [counts[letter.charCodeAt(0)], status])
       .filter(([count]) => count).map(([count, status]) => make("li", {}, make("span", { class: "badge" }, verdicts.word(status)), ` ${written.count(count)}`));

@@ -15,7 +15,7 @@ from tasks.report.content.figures import Breakdown
 from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run import judgings
-from warehouse import Reader
+from warehouse import Reader, Warehouse
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class Edition:
             "bar": self.job.settings.coverage.min,
             "main": self.main,
             "run": self.job.run_id,
+            "living": Warehouse(self.job.warehouse).living_runs(),
             "entries": Rows.of(self.entries, _ENTRY),
             "judgings": Rows.of(self.judgings, _JUDGING),
             "changes": Rows.of(self.changes, _CHANGE),

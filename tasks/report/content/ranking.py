@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tasks.benchmarks.base import Reference
-from tasks.config import Judge
+from tasks.config import ORIGINAL, Judge
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Row, Rows
+from tasks.run import judge_target
 
 _NAMED = 3
 """So many tied models are named; of the others the sentence says how many they are."""
@@ -78,7 +79,7 @@ def is_of(reference: Reference, split: str, rows: Rows) -> bool:
 
 
 def by_split(rows: Rows) -> Mapping[tuple[str, bool], Rows]:
-    """The rows of each split; one's own hard selection is told apart from a split of its name."""
+    """The rows of each split; an own hard selection is kept apart from a split of its name."""
     found: dict[tuple[str, bool], list[Row]] = defaultdict(list)
     for row in rows:
         found[row["split"], row["is_own_hard"]].append(row)
@@ -151,11 +152,19 @@ def _references(edition: Edition, judging: Row) -> list[Reference]:
     """What the paper measured with this very judge, graded as the benchmark does by default, in its first trial."""
     if judging["grading"] != edition.benchmark.grading or judging["judge_trial"] != 1:
         return []
-    called = called_names(judging["judge"], edition.job.settings.judges)
+    called = called_names(judging["judge_config_hash"], edition.job.settings.judges)
     return [each for each in edition.benchmark.references if each.judge in called]
 
 
-def called_names(label: str, judges: Iterable[Judge]) -> set[str]:
-    """The names of the model behind a judge's label, without provider and date."""
-    names = [judge.name for judge in judges if judge.label == label] or [label]
-    return {_DATED.sub("", name.rpartition("/")[2]) for name in names}
+def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
+    """The names of the model that verdicts with a configuration are of, without provider and date.
+
+    A judge's label says nothing of its model, so the configuration has to be one of those given; one with another
+    endpoint than its provider's, parameters, or other words for the criteria is not what a paper means by the name.
+    """
+    plain = (judge for judge in judges if judge_target(judge).config_hash == config_hash and _is_plain(judge))
+    return {_DATED.sub("", judge.name.rpartition("/")[2]) for judge in plain}
+
+
+def _is_plain(judge: Judge) -> bool:
+    return judge.api_base is None and judge.rubric == ORIGINAL and not judge.parameters

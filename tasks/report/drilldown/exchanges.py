@@ -1,40 +1,45 @@
 """What judges were sent and what they answered: the templates of prompts, and the replies that the ledger keeps.
 
 A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room. Replies are in files of their own,
-since the ledger deletes old ones while the verdicts stay.
+which a page loads when somebody asks for one. They are read for the sections that are made again and for no others;
+when the ledger has deleted old replies, those that the report has of that time are deleted too.
 """
 
+import json
+import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tasks.console import notice
-from tasks.llm import kept_replies
+from tasks.llm import KeptReply, deleted_until_s, kept_replies
 from tasks.prompts import shipped_templates
 from tasks.report.content.addresses import task_key
 from tasks.report.content.edition import Edition
-from tasks.report.drilldown.packing import as_bytes, packed, script
+from tasks.report.drilldown.packing import as_bytes, handed_over, packed, script, unpacked
 from tasks.report.drilldown.subjects import Subjects
+from tasks.report.drilldown.task_files import Names, Wanted
 from tasks.report.rendering.site import Site
 from tasks.rules.errors import PipelineError
+from tasks.rules.verdict import BINARY, TERNARY, reminder
 from tasks.run import LEDGER, hash_of_template, judgings
 
 _MOST_VERDICTS = 200_000
 """Of more verdicts only the replies of those that failed are in a report: reading all takes long, and much room."""
+_STATE = "replies"
+"""The file that says which replies the report has; it is there only if they could all be read."""
+
+Exchange = list[Any]
+"""When a judge's last reply came (wall-clock time), and the reply; where that came after a reminder, the one before."""
 
 
-def write_exchanges(subjects: Subjects, site: Site) -> set[str]:
-    """Write the templates, and the replies task by task; the ids of the tasks with replies."""
-    templates = _templates(subjects.edition)
+def write_templates(subjects: Subjects, site: Site) -> None:
+    """Write what prompts are made of: the templates of the judgings, and the reminder by the steps of a grading."""
     used = {each["template_hash"] for each in subjects.judgings}
-    content = {key: text for key, text in templates.items() if key in used}
-    site.write("data/templates.js", script("templates", packed(as_bytes({"templates": content}))))
-    replies = _replies(subjects)
-    for task_id, of_task in replies.items():
-        name = f"replies-{task_key(task_id)}"
-        site.write(f"data/{name}.js", script(name, packed(as_bytes(of_task))))
-    return set(replies)
+    content = {key: text for key, text in _templates(subjects.edition).items() if key in used}
+    reminders = {"2": reminder(BINARY), "3": reminder(TERNARY)}
+    _write(site, "templates", {"templates": content, "reminders": reminders})
 
 
 def _templates(edition: Edition) -> dict[str, str]:
@@ -43,27 +48,98 @@ def _templates(edition: Edition) -> dict[str, str]:
     return {hash_of_template(text, edition.benchmark): text for text in (*shipped_templates(), *configured)}
 
 
-def _replies(subjects: Subjects) -> Mapping[str, Mapping[str, str]]:
-    """Task -> place of a verdict -> the judge's last reply, word for word."""
-    folder = subjects.edition.job.warehouse / LEDGER
-    if not folder.is_dir():
-        return {}
-    places = {row[-1]: row[:-1] for row in subjects.rows("drilldown/asked", most=_MOST_VERDICTS)}
-    found: dict[str, dict[str, str]] = defaultdict(dict)
-    for verdict_id, text in _last_texts(folder, places) if places else ():
-        task_id, entry, judging, trial, position = places[verdict_id]
-        found[task_id][f"{entry} {judging} {trial} {position}"] = text
-    return {task_id: dict(sorted(of_task.items())) for task_id, of_task in found.items()}
+def write_replies(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site) -> set[str]:
+    """Write the judges' replies task by task, before the sections that are made again; the ids of tasks with replies.
 
-
-def _last_texts(folder: Path, wanted: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """The last text that came for each wanted row; none where the ledger cannot be read."""
-    last: dict[str, tuple[float, str]] = {}
+    Args:
+        subjects: whose verdicts the replies are on.
+        wanted: the sections of each task.
+        to_make: those that are to be made; of the others the replies stay as they are in the report.
+        site: where to.
+    """
+    is_all = subjects.edition.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
+    is_usable = _known(site, _STATE) == {"is_all": is_all}
+    known = {task_id: _known(site, _name(task_id)) if is_usable else None for task_id in wanted}
+    unknown: Names = {task_id: set(wanted[task_id]) for task_id, replies in known.items() if replies is None}
+    lacking = to_make | unknown
     try:
-        with kept_replies(folder) as kept:
-            for reply in kept:
-                if reply.cell in wanted and reply.finished_at_s >= last.get(reply.cell, (0.0, ""))[0]:
-                    last[reply.cell] = (reply.finished_at_s, reply.text)
+        found = _read(subjects, lacking, is_all=is_all)
     except (PipelineError, OSError) as error:
         notice(f"the report has no replies of judges: {error}")
-    return ((cell, text) for cell, (_, text) in last.items())
+        return set()
+    deleted_s = deleted_until_s(subjects.edition.job.warehouse / LEDGER)
+    replied = set()
+    for task_id, sections in wanted.items():
+        stays = sections.keys() - lacking.get(task_id, set())
+        kept = {place: each for place, each in (known[task_id] or {}).items() if place.partition(" ")[0] in stays}
+        merged = sorted((kept | found.get(task_id, {})).items())
+        replies = {place: each for place, each in merged if each[0] >= deleted_s}
+        if not replies:
+            continue
+        replied.add(task_id)
+        if replies == known[task_id]:
+            site.keep(f"data/{_name(task_id)}.js")
+        else:
+            _write(site, _name(task_id), replies)
+    _write(site, _STATE, {"is_all": is_all})
+    return replied
+
+
+def _name(task_id: str) -> str:
+    return f"replies-{task_key(task_id)}"
+
+
+def _write(site: Site, name: str, content: Any) -> None:
+    site.write(f"data/{name}.js", script(name, packed(as_bytes(content))))
+
+
+def _known(site: Site, name: str) -> dict[str, Any] | None:
+    """What a file of the report holds: nothing if there was none; None where it is not there any more, or broken."""
+    path = f"data/{name}.js"
+    if not site.had(path):
+        return {}
+    try:
+        content: dict[str, Any] = json.loads(unpacked(handed_over((site.folder / path).read_text("ascii"))[1]))
+    except (OSError, ValueError, TypeError, zlib.error):
+        return None
+    return content
+
+
+def _read(subjects: Subjects, names: Names, *, is_all: bool) -> dict[str, dict[str, Exchange]]:
+    """Task -> place of a verdict -> what the ledger has of it, of the named sections."""
+    found: dict[str, dict[str, Exchange]] = defaultdict(dict)
+    folder = subjects.edition.job.warehouse / LEDGER
+    keys = {name for of_task in names.values() for name in of_task}
+    alone = replace(subjects, entries=tuple(entry for entry in subjects.entries if entry["key"] in keys))
+    if not alone.entries or not folder.is_dir():
+        return found
+    rows = [
+        row for row in alone.rows("drilldown/asked_verdicts", tasks=list(names), is_all=is_all)
+        if row[1] in names[row[0]]
+    ]  # fmt: skip
+    by_verdict: dict[str, list[KeptReply]] = defaultdict(list)
+    with kept_replies(folder) as kept:
+        for reply in kept.made_for({verdict_id for row in rows for verdict_id in row[-1]}):
+            by_verdict[reply.cell].append(reply)
+    for task_id, *place, is_older, position, is_in_chunks, own, verdict_ids in rows:
+        replies = [reply for verdict_id in verdict_ids for reply in by_verdict.get(verdict_id, ())]
+        if replies:
+            name = " ".join(map(str, (*place, position, *(["older"] if is_older else []))))
+            found[task_id][name] = _exchange(replies, own, is_in_chunks=is_in_chunks)
+    return found
+
+
+def _exchange(replies: Sequence[KeptReply], own: str, *, is_in_chunks: bool) -> Exchange:
+    """The last reply, and the one before it where that could not be read.
+
+    The last one that was made for the verdict itself (`own`) counts, else that of another verdict with this call. An
+    answer that was judged in chunks takes many calls; of those only the last, with the verdict, is here.
+    """
+    ordered = sorted(replies, key=lambda reply: (reply.finished_at_s, reply.attempt))
+    last = next((reply for reply in reversed(ordered) if reply.cell == own), ordered[-1])
+    ordered = ordered[: ordered.index(last) + 1]
+    # A later program may send other parameters: what was asked before then has nothing to do with this reply.
+    asked = [reply for reply in ordered if reply.parameters == last.parameters]
+    firsts = [reply for reply in asked if reply.call_key == asked[0].call_key]
+    is_reminded = last.call_key != asked[0].call_key and not is_in_chunks
+    return [last.finished_at_s, last.text, *([firsts[-1].text] if is_reminded else [])]

@@ -36,13 +36,18 @@ class Renewed:
     n_sections: int
 
 
-def write_task_files(subjects: Subjects, task_ids: Sequence[str], site: Site) -> Renewed:
-    """Write the files of the tasks in which something changed; while some are made, the rows of the next are read."""
+def sections_to_make(subjects: Subjects, task_ids: Sequence[str], site: Site) -> tuple[Wanted, Names]:
+    """The sections that each task should have, and those that are to be made in the tasks whose file has to change."""
     wanted = wanted_sections(subjects, task_ids)
-    n_files = n_made = 0
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         found = pool.map(lambda task_id: _to_make(site, task_id, wanted[task_id]), task_ids)
-        to_make = {task_id: names for task_id, names in zip(task_ids, found, strict=True) if names is not None}
+        return wanted, {task: names for task, names in zip(task_ids, found, strict=True) if names is not None}
+
+
+def write_task_files(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site) -> Renewed:
+    """Write the files of the tasks in which something changed; while some are made, the rows of the next are read."""
+    n_files = n_made = 0
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         in_hand: list[Future[None]] = []
         for batch in _batches(wanted, to_make):
             rows = read_sections(subjects, batch)

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.report.content.edition import Edition
-from tasks.report.drilldown.exchanges import write_exchanges
+from tasks.report.drilldown.exchanges import write_replies, write_templates
 from tasks.report.drilldown.lists import tasks_of, write_lists
 from tasks.report.drilldown.pages import TASK, TASKS, VERDICTS
 from tasks.report.drilldown.subjects import subjects_of
-from tasks.report.drilldown.task_files import Renewed, write_task_files
+from tasks.report.drilldown.task_files import Renewed, sections_to_make, write_task_files
 from tasks.report.rendering.html import render
 from tasks.report.rendering.site import Site
 
@@ -27,8 +27,12 @@ def write_drilldown(
     """
     subjects = subjects_of(edition, also)
     tasks = tasks_of(subjects)
-    renewed = write_task_files(subjects, tasks.ids, site)
-    write_lists(subjects, tasks, site, write_exchanges(subjects, site))
+    wanted, to_make = sections_to_make(subjects, tasks.ids, site)
+    # First, so that a build that is killed finds those sections still to be made.
+    replied = write_replies(subjects, wanted, to_make, site)
+    renewed = write_task_files(subjects, wanted, to_make, site)
+    write_templates(subjects, site)
+    write_lists(subjects, tasks, site, replied)
     for page in (TASK, TASKS, VERDICTS):
         site.write(f"{page.name}.html", render(page.template, report=common, page=page, title=page.title))
     return renewed

@@ -91,7 +91,8 @@ _RUNS = Figure(
     "runs",
     "Runs",
     "All runs, latest first, and how each ended: below_bar means done, but with data quality or coverage below the "
-    "configured minimum. The cost includes discarded attempts, but not calls of unknown price.",
+    "configured minimum. The run that writes the report is not listed. The cost includes discarded attempts, but not "
+    "calls of unknown price.",
     columns("started_at night command outcome responses verdicts calls cost_usd unpriced_calls minutes run_id"),
     empty="No run is stored.",
     is_table=True,

@@ -80,8 +80,8 @@ OVERVIEW = Page(
             "mean over its complete trials. Ranks compare models on the tasks for which every ranked model has a "
             "complete trial, before a mean below 0 is clipped. Possible ranks are those that the intervals allow; a "
             "model is tied with the leader if it could be first. `prbench diff` compares two models task by task, "
-            "which can tell apart models that are tied here. A model without a score has no verdicts by the judge. "
-            "The $score of a response is $formula: $explained",
+            "which can find a difference between models that are tied here. A model without a score has no verdicts by "
+            "the judge. The $score of a response is $formula: $explained",
             _LEADERBOARD,
             query="overview/leaderboard",
         ),

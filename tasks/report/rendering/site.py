@@ -2,17 +2,22 @@
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock
 
+from tasks.console import notice
 from tasks.rules.errors import UsageError
-from warehouse import write_atomically
+from warehouse import WarehouseBusy, file_lock, write_atomically
 
 _MARK = "report.json"
 """The file that makes a folder a report's own; only such a folder, or an empty one, is written to."""
 _FORMAT, _VERSION = "prbench-report", 2
 LIST = "report-files.txt"
 """The names of the files that reports have put there, one a line: nothing else is ever taken away."""
+_LOCK = "report.lock"
+"""Held by the one who writes reports into a folder."""
 _UNFINISHED = re.compile(r"\.[0-9a-f]{32}\.tmp")
 """Names of files whose writing was cut off (`warehouse.files`)."""
 
@@ -35,7 +40,8 @@ class Site:
         self._lock = Lock()
         refuse_other(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        self._listed = self._earlier()
+        self._earlier_names = self._earlier()
+        self._listed = set(self._earlier_names)
         self._unfinished = self._cut_off()
         self.write(_MARK, json.dumps({"format": _FORMAT, "version": _VERSION}) + "\n")
 
@@ -68,6 +74,10 @@ class Site:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, data)
 
+    def had(self, name: str) -> bool:
+        """Whether an earlier report put a file of this name there, which may be gone or harmed since."""
+        return name in self._earlier_names
+
     def keep(self, name: str) -> None:
         """Count a file that is there already, or is about to be, as part of the report."""
         with self._lock:
@@ -95,6 +105,23 @@ class Site:
             folder = folder.parent
 
 
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Be the only one who writes reports into a folder; who has to wait for another one says so.
+
+    Raises:
+        UsageError: something else than a report is there, or a report of a later version.
+    """
+    refuse_other(folder)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(file_lock(folder / _LOCK, wait=False))
+        except WarehouseBusy:
+            notice(f"{folder}: another run is writing its report there; this one waits for it")
+            stack.enter_context(file_lock(folder / _LOCK, wait=True))
+        yield
+
+
 def refuse_other(folder: Path) -> None:
     """Refuse a folder that holds something else than a report; a missing or empty one may become one.
 
@@ -112,7 +139,8 @@ def _is_report(folder: Path) -> bool:
     try:
         mark = json.loads((folder / _MARK).read_bytes())
     except FileNotFoundError:
-        return all(_UNFINISHED.fullmatch(path.name) for path in folder.iterdir())
+        begun = (path.name for path in folder.iterdir())
+        return all(name in {_LOCK, LIST} or _UNFINISHED.fullmatch(name) for name in begun)
     except (OSError, ValueError):
         return False
     if not isinstance(mark, dict) or mark.get("format") != _FORMAT:

@@ -26,12 +26,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     """The jobs of the reports that a command asks for, beside a configuration that evaluates one split."""
     jobs: list[Job] = []
 
-    def note(job: Job, *_: Any) -> Written:
+    def note(job: Job, *_: Any, **__: Any) -> Written:
         jobs.append(job)
         return Written(tmp_path / "index.html", 0)
 
     monkeypatch.setattr(flows.report, "write_report", note)
-    monkeypatch.setattr(flows.report, "note_basis", lambda job, basis: None)
     monkeypatch.setattr(flows.report, "basis_of", lambda job: "")
     monkeypatch.setattr(flows.report, "_store_what_was_spent", lambda job: None)
     monkeypatch.chdir(tmp_path)

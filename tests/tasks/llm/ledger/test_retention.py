@@ -14,7 +14,7 @@ import pytest
 
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.pruning import Pruned, Stored, prune
+from tasks.llm.ledger.pruning import Pruned, Stored, deleted_until_s, prune
 from tasks.llm.ledger.spend import spend_in
 from tasks.llm.replies import Reply
 
@@ -122,3 +122,17 @@ def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tm
     assert len(left(tmp_path)) == 300
     assert prune(tmp_path, 1e12, lambda cells: dict.fromkeys(cells, True)).entries == 300
     assert left(tmp_path) == set()
+
+
+def test_the_ledger_says_until_when_it_has_deleted_replies(tmp_path: Path) -> None:
+    folder = tmp_path / "ledger"
+    assert deleted_until_s(folder) == 0
+    written(folder, [entry(0, finished_at_s=10.0), entry(1, finished_at_s=20.0)])
+    rows = {"cell-0": True, "cell-1": True}
+
+    prune(folder, 5.0, knowing(rows))
+    assert deleted_until_s(folder) == 0  # nothing was as old as that
+    prune(folder, 15.5, knowing(rows))
+    assert deleted_until_s(folder) == 16
+    prune(folder, 12.0, knowing(rows))
+    assert deleted_until_s(folder) == 16

@@ -6,9 +6,11 @@ import pytest
 
 from tasks.benchmarks.base import Reference
 from tasks.benchmarks.prbench import BENCHMARK
+from tasks.config import Judge
 from tasks.report.content.ranking import Board, Ranking, called_names, is_of, leaders, order_of
 from tasks.report.rendering.html import templates
 from tasks.report.rendering.ranking import shown, ticks
+from tasks.run import judge_target
 
 
 def row(model: str, rank: int | None, **more: Any) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def test_the_leader_is_named_with_those_that_could_be_first() -> None:
     assert leaders(rows, set(), "j") == "Judged by j, ada leads on finance with 0.900 (tied with bob)."
 
 
-def test_a_leader_without_ties_a_shared_lead_and_a_model_alone_are_told_as_that() -> None:
+def test_a_leader_without_ties_a_shared_lead_and_a_model_alone_are_named_as_that() -> None:
     assert leaders([row("ada", 1), row("bob", 2)], set(), "j").endswith("with 0.900 (no other model is tied).")
     assert leaders([row("ada", 1), row("bob", 1)], set(), "j").startswith("Judged by j, ada and bob lead on finance")
     assert leaders([row("ada", 1)], set(), "j") == "Judged by j, ada alone is ranked on finance, with 0.900."
@@ -64,11 +66,31 @@ def test_ticks_are_round_numbers_within_what_is_shown(low: float, high: float, e
 
 
 def test_a_judge_is_known_by_the_name_of_its_model_without_provider_and_date() -> None:
-    judges = [type("Judge", (), {"label": "mine", "name": "openai/o4-mini-2025-04-16"})()]
+    judge = Judge(name="openai/o4-mini-2025-04-16", label="mine")
 
-    assert called_names("mine", judges) == {"o4-mini"}
-    assert called_names("o4-mini", []) == {"o4-mini"}
-    assert called_names("gpt-4.1-mini", []) == {"gpt-4.1-mini"}
+    assert called_names(judge_target(judge).config_hash, [judge]) == {"o4-mini"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"name": "openai/gpt-4.1-mini", "label": "o4-mini"},
+        {"name": "openai/o4-mini", "temperature": 0.0},
+        {"name": "openai/o4-mini", "api_base": "http://127.0.0.1:9/v1"},
+        {"name": "openai/o4-mini", "rubric": "augmented"},
+    ],
+)
+def test_a_label_or_a_name_makes_no_judge_the_papers_without_its_configuration(given: dict[str, Any]) -> None:
+    judge = Judge(**given)
+
+    assert "o4-mini" not in called_names(judge_target(judge).config_hash, [judge])
+
+
+def test_verdicts_of_a_configuration_that_nobody_gives_now_are_no_judges_of_a_paper() -> None:
+    judge = Judge(name="openai/o4-mini")
+
+    assert called_names("imported", [judge]) == set()
+    assert called_names(judge_target(judge).config_hash, []) == set()
 
 
 def test_the_papers_scores_are_of_splits_that_the_benchmark_has_and_of_its_judge() -> None:

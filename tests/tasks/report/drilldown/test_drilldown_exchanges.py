@@ -12,9 +12,10 @@ from tasks.config.job import Job
 from tasks.llm import Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.prompts import load_template
-from tasks.report.content.addresses import criterion_key, task_key
+from tasks.report.content.addresses import criterion_key, entry_key, task_key
 from tasks.rules.errors import PipelineError
 from tasks.rules.quoting import judge_prompt
+from tasks.rules.verdict import reminder
 from tasks.run import hash_of_template
 from tests.builders import admitted, job_on, row, write_jsonl
 from tests.tasks.report.browser import Visit, visiting
@@ -29,10 +30,26 @@ REPLY = '{"explanation": "<script>window.attacked = 1</script>", "criteria_met":
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet."""
+    """Two tasks; a judge with the shipped template judged a long answer to the first, the second has no message yet.
+
+    Another model's answer is to an earlier conversation of the first task; on a third one's no reply came; a fourth
+    one answered both conversations.
+    """
     folder = tmp_path_factory.mktemp("exchanges")
     job = job_on(write_jsonl(folder / "tiny.jsonl", ["not read"]), folder / "warehouse")
     tables = answered(["t1"], "m1", text=ANSWER)
+    for name, rows in answered(["t1"], "m2", conversation_id="an earlier one").items():
+        tables[name] += rows
+    for name, rows in answered(["t1"], "m3").items():
+        tables[name] += [each | ({"status": "timeout", "value": None} if name == "verdicts" else {}) for each in rows]
+    for place, conversation_id in (("older", "an earlier one"), ("newer", "a-conversation")):
+        rows_by_name = answered(["t1"], "m4", conversation_id=conversation_id, text=f"The {place} answer.")
+        for each in (*rows_by_name["responses"], *rows_by_name["verdicts"]):
+            each["response_id"] += f"/{place}"
+        for each in rows_by_name["verdicts"]:
+            each |= {"verdict_id": f"{each['verdict_id']}/{place}", "explanation": f"On the {place} answer."}
+        for name, rows in rows_by_name.items():
+            tables[name] += rows
     for each in tables["verdicts"]:
         each["template_hash"] = hash_of_template(TEMPLATE, BENCHMARK)
     turns = [("t1", "Why t1?", [], None), ("t2", "Is it so?", ["It says 7."], "It is.")]
@@ -50,7 +67,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 
 async def _record(job: Job, verdict_id: str) -> None:
-    """Two replies on a verdict, of which the last one counts."""
+    """Two replies on a verdict, the second after a reminder."""
     ledger = Ledger(job.warehouse / "ledger")
     for attempt, text in enumerate(("no JSON", REPLY), start=1):
         entry = Entry(f"call-{attempt}", 1, verdict_id, "a-run", "m", "", "{}", Reply("ok", text), True, 1e9 + attempt)
@@ -70,10 +87,16 @@ def test_the_prompt_is_the_one_that_the_judge_stage_sends_and_the_reply_is_word_
     criteria = rubric("t1")
     visit.open(f"task.html#task={task_key('t1')}")
     visit.page.locator(".exchange summary").first.click()
-    prompt, reply = visit.page.locator(".exchange pre").nth(0), visit.page.locator(".exchange pre").nth(1)
+    visit.page.locator(".exchange pre").first.wait_for()
+    prompt, first, reminded, reply = visit.page.locator(".exchange pre").all()
 
     assert prompt.text_content() == judge_prompt(TEMPLATE, [("user", "Why t1?")], ANSWER, criteria[0]["title"])
+    assert (first.text_content(), reminded.text_content()) == ("no JSON", reminder("binary"))
     assert reply.text_content() == REPLY
+    assert visit.page.locator(".exchange h4").all_inner_texts() == [
+        "Prompt", "First reply, which could not be read", "Reminder, sent after prompt and first reply",
+        "Reply, as the judge wrote it",
+    ]  # fmt: skip
     assert visit.page.locator(".exchange").count() == len(criteria)
 
 
@@ -82,6 +105,35 @@ def test_a_reply_that_the_ledger_does_not_have_is_said_to_be_missing(visit: Visi
     visit.page.locator(".exchange summary").nth(1).click()
 
     assert "Not in this report" in visit.page.locator(".exchange").nth(1).locator(".empty").inner_text()
+
+
+def test_the_prompt_on_an_answer_to_an_earlier_conversation_is_said_to_be_not_kept(visit: Visit) -> None:
+    older = entry_key({"model": "m2", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={older}")
+    visit.page.locator(".exchange summary").first.click()
+
+    assert "earlier version of the conversation" in visit.page.locator(".answer .notice").inner_text()
+    assert "the prompt is not kept" in visit.page.locator(".exchange .empty").first.inner_text()
+
+
+def test_of_two_answers_in_one_trial_the_one_to_todays_conversation_is_shown_with_its_own_verdicts(
+    visit: Visit,
+) -> None:
+    both = entry_key({"model": "m4", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={both}")
+
+    assert visit.page.locator(".answer .body").inner_text() == "The newer answer."
+    assert visit.page.locator(".explanation").all_inner_texts() == ["On the newer answer."] * 2
+    assert visit.page.locator("#points tbody tr").count() == 1
+
+
+def test_of_a_judge_that_did_not_answer_the_page_says_that_no_reply_came(visit: Visit) -> None:
+    silent = entry_key({"model": "m3", "model_config_hash": "a-configuration", "vintage": "base"})
+    visit.open(f"task.html#task={task_key('t1')}&a={silent}")
+    visit.page.locator(".exchange summary").first.click()
+
+    assert visit.page.locator(".exchange .empty").first.inner_text() == "No reply came."
+    assert "m3 says t1." in visit.page.locator(".exchange pre").first.inner_text()
 
 
 def test_a_long_answer_is_cut_until_its_bar_opens_it(visit: Visit) -> None:

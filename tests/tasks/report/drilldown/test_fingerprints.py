@@ -6,7 +6,7 @@ import pytest
 
 import sql
 
-_FUNCTIONS = {"if", "null", "ternary_as_binary"}
+_FUNCTIONS = {"coalesce", "if", "null", "ternary_as_binary"}
 
 
 def words(text: str) -> set[str]:

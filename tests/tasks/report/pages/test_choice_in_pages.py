@@ -33,7 +33,7 @@ _TICKS = """
 """
 
 
-def rows_of(n_models: int) -> list[dict[str, Any]]:
+def rows_of(n_models: int, stem: str = "model-of-a-provider") -> list[dict[str, Any]]:
     """Models close to each other under two judges, who rank them in opposite ways; the second gives twice as much."""
     dice = random.Random(n_models)
     rows = []
@@ -41,15 +41,15 @@ def rows_of(n_models: int) -> list[dict[str, Any]]:
         value, length = 0.2 + 0.2 * number / n_models, 500 + 200 * dice.random()
         for judge, factor, score in (("strict", 1, value), ("mild", 2, 0.6 - value)):
             rows.append({
-                "model": f"model-of-a-provider-{number:02}", "judging": judge, "length": length,
+                "model": f"{stem}-{number:02}", "judging": judge, "length": length,
                 "mean_score": factor * score, "ci_low": factor * (score - 0.02), "ci_high": factor * (score + 0.02),
             })  # fmt: skip
     return rows
 
 
-def page_on(folder: Path, n_models: int, n_chosen: int | None = None) -> Path:
+def page_on(folder: Path, n_models: int, n_chosen: int | None = None, stem: str = "model-of-a-provider") -> Path:
     """A page with a chart of points and one of intervals for each judge."""
-    rows = rows_of(n_models)
+    rows = rows_of(n_models, stem)
     of = {judge: [row for row in rows if row["judging"] == judge] for judge in JUDGES}
     plots = [
         *(charts.scatter(each, x="length", y="mean_score", x_title="Length", y_title="Score", low="ci_low",
@@ -101,6 +101,31 @@ def test_every_point_has_its_name_and_no_name_covers_another(
         for (_, *one), (_, *other) in combinations(names, 2):
             is_beside = one[1] <= other[0] or other[1] <= one[0]
             assert is_beside or one[3] <= other[2] or other[3] <= one[2]
+        assert visit.faults == []
+
+
+def test_of_a_very_long_name_the_middle_is_left_out_and_it_covers_no_other(browser: Browser, tmp_path: Path) -> None:
+    folder = page_on(tmp_path, 5, stem="a-model-of-a-provider-that-gives-long-names")
+    with visiting(browser, folder, (1400, 900)) as visit:
+        visit.open("page.html")
+        names = visit.value(_NAMES)
+
+        assert sorted(text[-3:] for text, *_ in names) == [f"-{number:02}" for number in range(5)]
+        assert all(text.startswith("a-model") and "…" in text for text, *_ in names)
+        assert all(right - left <= 162 for _, left, right, _, _ in names)
+        for (_, *one), (_, *other) in combinations(names, 2):
+            assert one[1] <= other[0] or other[1] <= one[0] or one[3] <= other[2] or other[3] <= one[2]
+        assert visit.faults == []
+
+
+def test_a_page_whose_address_cannot_be_changed_is_drawn_all_the_same(
+    folders: dict[int, Path], browser: Browser
+) -> None:
+    with visiting(browser, folders[6]) as visit:
+        visit.page.add_init_script("history.replaceState = () => { throw new DOMException('no', 'SecurityError'); };")
+        visit.open("page.html?judge=mild")
+
+        assert visit.page.locator("#n-models").inner_text() == "6 of 20 shown, the best by mild"
         assert visit.faults == []
 
 

@@ -256,6 +256,26 @@ def test_what_a_killed_run_made_is_counted_and_every_run_cost_what_its_calls_did
     assert rows[0]["started_at"] == at(2000).replace(tzinfo=None)
 
 
+def test_the_run_that_writes_the_report_is_not_listed_as_one_that_goes_on(tmp_path: Path) -> None:
+    own = row("runs", run_id="a-run", command="prbench run", outcome="running", started_at=at(4000))
+    edition = edition_of(tmp_path, {**rows_by_table([FIRST]), "runs": [*RUNS, own]})
+
+    assert edition.job.run_id == own["run_id"]
+    assert [each["run_id"] for each in rows_of(FIGURES["runs"], edition)] == ["third", "second", "first"]
+
+
+def test_a_run_that_has_not_ended_is_running_while_its_process_lives_and_killed_after_it(tmp_path: Path) -> None:
+    edition = edition_of(tmp_path, {**rows_by_table([FIRST]), "runs": RUNS})
+
+    def outcome() -> str:
+        found: str = rows_of(FIGURES["runs"], replace(edition))[0]["outcome"]
+        return found
+
+    with Warehouse(tmp_path).living("third"):
+        assert outcome() == "running"
+    assert outcome() == "killed"
+
+
 def test_a_night_costs_what_its_calls_cost_and_nothing_that_nobody_knows(kept: Edition) -> None:
     rows = rows_of(FIGURES["night_costs"], kept)
 

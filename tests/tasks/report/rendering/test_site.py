@@ -1,10 +1,11 @@
 """The folder of a report: what is written, kept, and taken away."""
 
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
-from tasks.report.rendering.site import LIST, Site
+from tasks.report.rendering.site import LIST, Site, only_writer
 from tasks.rules.errors import UsageError
 
 OWN = {"report.json", LIST}
@@ -157,3 +158,39 @@ def test_links_in_a_report_are_left_alone_and_never_followed(tmp_path: Path) -> 
     assert (site / "shelf").is_symlink()
     assert (site / "other").is_symlink()
     assert (elsewhere / "mine.txt").read_text() == "mine"
+
+
+def test_a_second_writer_of_a_folder_waits_for_the_first_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said, is_waiting, order = [], Event(), []
+
+    def hear(text: str) -> None:
+        said.append(text)
+        is_waiting.set()
+
+    def write_second() -> None:
+        with only_writer(tmp_path / "site"):
+            made(tmp_path / "site", "index.html")
+            order.append("second")
+
+    monkeypatch.setattr("tasks.report.rendering.site.notice", hear)
+    second = Thread(target=write_second)
+    with only_writer(tmp_path / "site"):
+        second.start()
+        assert is_waiting.wait(30)
+        made(tmp_path / "site", "index.html", "other.html")
+        order.append("first")
+    second.join(30)
+
+    assert order == ["first", "second"]
+    assert said == [f"{tmp_path / 'site'}: another run is writing its report there; this one waits for it"]
+    assert not (tmp_path / "site/other.html").exists()
+
+
+def test_a_folder_that_holds_something_else_gets_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+
+    with pytest.raises(UsageError), only_writer(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]

@@ -1,0 +1,59 @@
+-- The verdicts on the answers to some tasks that judges were asked for, with
+-- their places, and all verdicts that the same calls gave: the ledger knows
+-- only the one that a call was made for. Without $is_all only those that
+-- failed.
+-- begins with: shown_grounds
+with wanted as (
+    select
+        task_id,
+        entry,
+        judging,
+        trial,
+        is_older,
+        position,
+        chunks is not null as is_in_chunks,
+        verdict_id
+    from shown_grounds
+    where
+        source <> 'imported'
+        and grading <> 'ternary_as_binary'
+        and list_contains($tasks::varchar[], task_id)
+        and ($is_all or status not in ('met', 'partial', 'unmet'))
+),
+
+-- Verdicts on the same text have the same call. Other judges' calls may differ
+-- from it in nothing else: the time that a call took sets them apart, as where
+-- replies are read again (`sql/questions/maintain/reread/`).
+calls as (
+    select
+        verdicts.verdict_id,
+        hash(
+            responses.conversation_id,
+            responses.text,
+            verdicts.criterion_hash,
+            verdicts.template_hash,
+            verdicts.grading,
+            verdicts.judge_trial,
+            coalesce(verdicts.latency_s::varchar, verdicts.judge_config_hash)
+        ) as call
+    from verdicts
+    inner join responses using (response_id)
+    where
+        verdicts.source <> 'imported'
+        and list_contains($tasks::varchar[], verdicts.task_id)
+)
+
+select
+    wanted.task_id,
+    wanted.entry,
+    wanted.judging,
+    wanted.trial,
+    wanted.is_older,
+    wanted.position,
+    wanted.is_in_chunks,
+    wanted.verdict_id,
+    list(others.verdict_id) as verdict_ids
+from wanted
+inner join calls using (verdict_id)
+inner join calls as others using (call)
+group by all

@@ -1,0 +1,198 @@
+"""Judges' replies in the drill-down: whose they are, when they are read from the ledger, and when they go."""
+
+import asyncio
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.llm import KeptReplies, KeptReply, Ledger, Reply
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.pruning import prune
+from tasks.report.content.addresses import task_key
+from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
+
+pytestmark = pytest.mark.slow
+TASKS = ("t1", "t2")
+OLD_S, NEW_S = 1_000.0, 2_000.0
+
+
+def entry(cell: str, text: str, call: str = "", at_s: float = OLD_S, parameters: str = "{}") -> Entry:
+    """A reply on a verdict; by default to the call that was made for it first."""
+    return Entry(call or f"call of {cell}", 1, cell, "a-run", "m", "", parameters, Reply("ok", text), True, at_s)
+
+
+def record(job: Job, *entries: Entry) -> None:
+    """Put replies into the ledger."""
+
+    async def write() -> None:
+        ledger = Ledger(job.warehouse / "ledger")
+        await asyncio.gather(*map(ledger.record, entries))
+        ledger.close()
+
+    asyncio.run(write())
+
+
+def judged(job: Job, rows: dict[str, list[Row]], at_s: float = OLD_S) -> None:
+    """Store answers and verdicts, each verdict with the reply of a call of its own."""
+    store(job, rows)
+    record(job, *(entry(each["verdict_id"], f"reply on {each['verdict_id']}", at_s=at_s) for each in rows["verdicts"]))
+
+
+def replies(site: Path, task_id: str = "t1") -> dict[str, list[Any]]:
+    """What the report has of a task's replies: by their place, without the moments."""
+    held = data(site).get(f"replies-{task_key(task_id)}", {})
+    return {place.split(" ", 2)[2]: reply for place, (_, *reply) in held.items()}
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A job in which one model's answers were judged, each verdict by a call of its own."""
+    job = tiny_job(tmp_path, TASKS, models=())
+    judged(job, answered(TASKS, "m1"))
+    return job
+
+
+@pytest.fixture
+def site(job: Job, tmp_path: Path) -> Path:
+    """Its drill-down."""
+    drill(job, tmp_path / "site")
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def looked_up(monkeypatch: pytest.MonkeyPatch) -> list[Collection[str]]:
+    """The verdicts whose replies are looked up in the ledger, reading by reading."""
+    found: list[Collection[str]] = []
+    given = KeptReplies.made_for
+
+    def made_for(self: KeptReplies, cells: Collection[str]) -> Iterator[KeptReply]:
+        found.append(cells)
+        return given(self, cells)
+
+    monkeypatch.setattr(KeptReplies, "made_for", made_for)
+    return found
+
+
+def test_a_reply_that_the_call_of_another_trial_gave_is_the_reply_of_both(tmp_path: Path) -> None:
+    job = tiny_job(tmp_path, TASKS, models=())
+    first, second, other = (answered(["t1"], "m1", trial=trial, text=text)
+                            for trial, text in ((1, "The same."), (2, "The same."), (3, "Another.")))  # fmt: skip
+    for trial, rows in enumerate((first, second, other), start=1):
+        for table, key in (("responses", "response_id"), ("verdicts", "verdict_id"), ("verdicts", "response_id")):
+            for each in rows[table]:
+                each[key] += f"/{trial}"
+        store(job, rows)
+    record(job, entry(first["verdicts"][0]["verdict_id"], "met, says the judge"))
+
+    drill(job, tmp_path / "site")
+
+    assert replies(tmp_path / "site") == {"1 0": ["met, says the judge"], "2 0": ["met, says the judge"]}
+
+
+def test_a_reply_that_could_not_be_read_is_kept_beside_the_one_after_the_reminder(tmp_path: Path) -> None:
+    job, rows = tiny_job(tmp_path, TASKS, models=()), answered(["t1"], "m1")
+    store(job, rows)
+    reminded, again = (each["verdict_id"] for each in rows["verdicts"])
+    record(
+        job, entry(reminded, "no JSON", "a", OLD_S), entry(reminded, "{}", "b", NEW_S),
+        entry(again, "of an older program", "c", OLD_S, '{"old": 1}'), entry(again, "of this one", "d", NEW_S),
+    )  # fmt: skip
+
+    drill(job, tmp_path / "site")
+
+    assert replies(tmp_path / "site") == {"1 0": ["{}", "no JSON"], "1 1": ["of this one"]}
+
+
+def test_a_build_in_which_nothing_changed_reads_no_reply(
+    job: Job, site: Path, looked_up: list[Collection[str]]
+) -> None:
+    before = files(site)
+
+    drill(job, site)
+
+    assert (looked_up, files(site)) == ([], before)
+
+
+def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
+    job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
+) -> None:
+    rows = answered(TASKS[:1], "m1", "night", created_at=None, text="Another answer.")
+    judged(job, rows)
+
+    drill(job, site)
+
+    assert [set(cells) for cells in looked_up] == [{each["verdict_id"] for each in rows["verdicts"]}]
+    assert len(data(site)[f"replies-{task_key('t1')}"]) == 4
+    drill(job, tmp_path / "afresh")
+    assert files(tmp_path / "afresh") == files(site)
+
+
+@pytest.mark.parametrize("harm", [None, b"", b'prbench.give("replies","H4sI");\n'])
+def test_replies_that_are_gone_or_broken_in_the_report_are_read_again(
+    job: Job, site: Path, looked_up: list[Collection[str]], harm: bytes | None
+) -> None:
+    whole = files(site)
+    path = site / f"data/replies-{task_key('t1')}.js"
+    path.unlink() if harm is None else path.write_bytes(harm)
+
+    drill(job, site)
+
+    assert len(looked_up) == 1
+    assert files(site) == whole
+
+
+def test_replies_that_the_ledger_has_deleted_leave_the_report_without_a_look_into_the_ledger(
+    job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
+) -> None:
+    later = answered(TASKS[:1], "m2")
+    judged(job, later, at_s=NEW_S)
+    drill(job, site)
+    assert len(data(site)[f"replies-{task_key('t1')}"]) == 4
+    looked_up.clear()
+
+    prune(job.warehouse / "ledger", NEW_S, lambda cells: dict.fromkeys(cells, True))
+    drill(job, site)
+
+    assert looked_up == []
+    assert {text for (text,) in replies(site).values()} == {f"reply on {e['verdict_id']}" for e in later["verdicts"]}
+    assert replies(site, "t2") == {}
+    assert {each["task_id"]: each["has_replies"] for each in data(site)["index"]["tasks"]} == {"t1": True, "t2": False}
+    drill(job, tmp_path / "afresh")
+    assert files(tmp_path / "afresh") == files(site)
+
+
+def test_a_ledger_that_could_not_be_read_once_is_read_by_the_next_build(
+    job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = files(site)
+    shutil.rmtree(site)
+    with monkeypatch.context() as broken:
+        broken.setattr(KeptReplies, "made_for", _fail)
+        drill(job, site)
+    assert replies(site) == {}
+
+    drill(job, site)
+
+    assert files(site) == whole
+
+
+def _fail(*_: Any) -> Iterator[KeptReply]:
+    raise OSError("the disk refuses")
+
+
+def test_of_too_many_verdicts_only_the_replies_of_failed_ones_are_there(
+    job: Job, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = answered(TASKS[:1], "m2")
+    rows["verdicts"][0] |= {"status": "timeout", "value": None}
+    judged(job, rows)
+    monkeypatch.setattr("tasks.report.drilldown.exchanges._MOST_VERDICTS", 5)
+
+    drill(job, site)
+
+    assert replies(site) == {"1 0": [f"reply on {rows['verdicts'][0]['verdict_id']}"]}
+    assert replies(site, "t2") == {}
