@@ -9,14 +9,56 @@ from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
     from flows.execution import Execution
+    from tasks.config import Job
     from tasks.run import StageReport
+
+
+_LOADING = {"evaluate", "night", "backfill", "ingest"}
+"""The flows that load the data set; the others work on what is stored."""
 
 
 def run_flow(context: Context, name: str, **options: bool) -> "Execution":
     """Run a flow with the options of the command."""
     from flows.execution import execute_flow
 
+    refuse_early(context, must_be_stored=name not in _LOADING)
     return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)
+
+
+def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
+    """Refuse what cannot succeed before a warehouse is made for it.
+
+    Raises:
+        UsageError: the data set has no split that is named.
+        PipelineError: nothing was ever stored where something must be.
+    """
+    from tasks.dataset import source_of
+    from tasks.rules.errors import PipelineError
+    from warehouse import refuse_newer
+
+    job = context.job
+    if context.arguments.splits:
+        source_of(job)
+    if must_be_stored and refuse_newer(job.warehouse) is None:
+        raise PipelineError(f"{job.warehouse}: nothing is stored here yet; run `prbench ingest` or `prbench run`")
+
+
+def refuse_unknown_names(job: "Job") -> None:
+    """Refuse a named model, judge or vintage that cannot be worked on, before anything is stored for the command.
+
+    Raises:
+        UsageError: there is one.
+    """
+    from flows.execution import refuse_unknown_models
+    from tasks.compare import EVERY
+    from tasks.rules.errors import UsageError
+
+    if job.vintage == EVERY:
+        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
+    refuse_unknown_models(job)
+    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
+    if unknown:
+        raise UsageError(f"--judge {unknown[0]}: is not configured")
 
 
 def finish(context: Context, execution: "Execution") -> int:

@@ -2,7 +2,7 @@
 
 import click
 
-from flows.cli.common.flow_runner import finish, run_flow
+from flows.cli.common.flow_runner import finish, refuse_early, refuse_unknown_names, run_flow
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
 from flows.cli.common.output import show_json
@@ -80,6 +80,8 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """
     from flows.nightly import run_night
 
+    refuse_early(context)
+    refuse_unknown_names(context.job)
     execution = run_night(
         context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
     )
