@@ -29,7 +29,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     """Refuse what cannot succeed before a warehouse is made for it.
 
     Raises:
-        UsageError: the data set has no split that is named.
+        UsageError: the data set is not there, or has no split that is named.
         PipelineError: nothing was ever stored where something must be.
     """
     from tasks.dataset import source_of
@@ -39,8 +39,11 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     job = context.job
     if context.arguments.splits:
         source_of(job)
-    if must_be_stored and refuse_newer(job.warehouse) is None:
+    if refuse_newer(job.warehouse) is not None:
+        return
+    if must_be_stored:
         raise PipelineError(f"{job.warehouse}: nothing is stored here yet; run `prbench ingest` or `prbench run`")
+    _ = job.data  # looked up now, which says if it is not there
 
 
 def refuse_unknown_names(job: "Job") -> None:
@@ -61,8 +64,19 @@ def refuse_unknown_names(job: "Job") -> None:
         raise UsageError(f"--judge {unknown[0]}: is not configured")
 
 
+def explain_exit(execution: "Execution") -> None:
+    """Say why the exit code is 3, since everything was done."""
+    from flows.run.outcomes import BELOW_BAR
+
+    if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
+        stages = ", ".join(dict.fromkeys(report.stage for report in execution.reports if report.is_below_bar))
+        why = "quality or coverage below the configured minimum, or damaged data"
+        click.echo(f"exit code 3 ({why}): {stages}; see the warnings above", err=True)
+
+
 def finish(context: Context, execution: "Execution") -> int:
     """Show the result, and return the exit code."""
+    explain_exit(execution)
     if context.as_json:
         show_json(execution.as_json)
     elif not context.arguments.is_quiet:

@@ -90,6 +90,16 @@ def test_what_cannot_be_done_is_refused_before_a_warehouse_is_made(
     assert said in refused(folder, arguments, capsys)
 
 
+@pytest.mark.parametrize("name", ["run", "plan", "nightly", "ingest"])
+def test_a_data_set_that_is_not_there_is_refused_before_a_warehouse_is_made(
+    name: str, folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path_factory.mktemp("config") / "prbench.yaml"
+    config.write_text("dataset: {source: nosuch.jsonl}", encoding="utf-8")
+    where = ["--config", str(config), "--warehouse", "data"]
+    assert "nosuch.jsonl is not a file" in refused(folder, [name, *where], capsys)
+
+
 def test_an_export_with_a_damaged_file_is_refused_before_a_warehouse_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
