@@ -12,7 +12,7 @@ from tasks.check import check
 from tasks.config import Job
 from tasks.console import progress
 from tasks.llm import warm_up
-from tasks.run import MissingVerdicts, StageReport, open_run_context
+from tasks.run import CALLED_BY, MissingVerdicts, StageReport, open_run_context
 from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4
@@ -24,16 +24,19 @@ Item = TypeVar("Item")
 
 
 async def run_batches(
-    job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int], first: Sequence[Batch] = ()
-) -> StageReport:
+    job: Job, stage: str, what: str, batches: Sequence[Batch], totals: Mapping[str, int],
+    first: Sequence[Batch] = (), *, retry_failed: bool,
+) -> StageReport:  # fmt: skip
     """Run the batches of a stage that makes calls, and check what they made.
 
     `what` is the plural of the stage's rows, `totals` are the calls by model; `first` runs alone, before the others.
+    With `retry_failed` failed work is among them.
     """
     started_s = time.monotonic()
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
-        async with cancellable(), open_run_context(job) as context, progress_recorded(stage, tallies):
+        opening = open_run_context(job, CALLED_BY[stage], retry_failed=retry_failed)
+        async with cancellable(), opening as context, progress_recorded(stage, tallies):
             if any(totals.values()):
                 await asyncio.to_thread(warm_up)
             for batch in first:

@@ -27,14 +27,14 @@ from warehouse import Warehouse
 @job_flow("evaluate")
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run the full pipeline: each stage does only what is missing."""
-    async with open_run_context(job):  # one budget for sampling and judging
+    async with open_run_context(job, retry_failed=retry_failed):  # one budget for sampling and judging
         return [*await _evaluated(job, retry_failed), *await _concluded(job)]
 
 
 @job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
-    async with open_run_context(job):
+    async with open_run_context(job, retry_failed=retry_failed):
         reports = [*await _evaluated(job, retry_failed), await drift_flow(job), *await _concluded(job)]
     # The ledger's file can be compacted when this run does not write to it any more.
     return [*reports, await compact_flow(job, only_if_needed=True)]
@@ -57,7 +57,7 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Fill in what is missing, all models at the same time: one that fails does not stop the others."""
     reports = [await ingest_flow(job), await assemble_flow(job)]
     labels = await asyncio.to_thread(_to_fill, job)
-    async with open_run_context(job):
+    async with open_run_context(job, retry_failed=retry_failed):
         reports += await _derived(job, retry_failed)
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]

@@ -54,7 +54,7 @@ async def sample_flow(job: Job, retry_failed: bool = False) -> StageReport:
         for number, batch in enumerate(in_batches(of_model), start=1)
     ]
     totals = {label: len(of_model) for label, of_model in cells.items()}
-    return await run_batches(job, "sample", "responses", batches, totals)
+    return await run_batches(job, "sample", "responses", batches, totals, retry_failed=retry_failed)
 
 
 @batch_task(retries=1)
@@ -92,7 +92,7 @@ async def judge_flow(job: Job, retry_failed: bool = False) -> StageReport:
     totals: Counter[str] = Counter()
     for each in (each for _, responses in missing for each in responses):
         totals[each.model] += each.n_criteria
-    return await run_batches(job, "judge", "verdicts", batches, totals, first)
+    return await run_batches(job, "judge", "verdicts", batches, totals, first, retry_failed=retry_failed)
 
 
 @batch_task(retries=1)

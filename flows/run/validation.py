@@ -66,7 +66,7 @@ def _path(location: Sequence[int | str]) -> str:
 
 
 def refuse_impossible(job: Job, where: str) -> None:
-    """Refuse what only the benchmark can tell to be wrong.
+    """Refuse what is wrong for this benchmark.
 
     Raises:
         ConfigurationError: a benchmark, check or field is unknown, or a template is not there.

@@ -1,8 +1,8 @@
 -- One row: a judge (or people) that decided on criteria of a benchmark, in one
 -- repetition.
 --
--- The name tells configuration, template or repetition only where one label has
--- several there.
+-- The name includes configuration, template or repetition only where one label
+-- has several there.
 --
 -- depends on: staging.judgings, temp.decided_points, responses
 with deciding as (

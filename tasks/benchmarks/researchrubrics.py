@@ -79,7 +79,7 @@ def _necessity(weight: float | None) -> tuple[tuple[str, str], ...]:
 def graded_rows() -> Callable[[Row], Iterable[Row]]:
     """A reader of what the published code writes: one evaluation a row, or one task a row with all verdicts on it.
 
-    Evaluations do not tell the axis, so that of two criteria with the same words the rows are taken in their order.
+    Evaluations do not name the axis, so that of two criteria with the same words the rows are taken in their order.
     """
     seen: Counter[tuple[str | None, ...]] = Counter()
 

@@ -96,7 +96,7 @@ def advance(what: str, label: str = "", *, succeeded: bool) -> None:
 
 @contextmanager
 def progress(what: str, totals: Mapping[str, int], *, is_quiet: bool = False) -> Iterator[list[Tally]]:
-    """Count, and show, what `advance` tells about a stage's work while the block runs; `totals` are by model."""
+    """Count, and show, what `advance` reports of a stage's work while the block runs; `totals` are by model."""
     tallies = {(what, label): Tally(what, label, total) for label, total in totals.items() if total}
     _tallies.update(tallies)
     if not is_quiet and tallies:

@@ -1,8 +1,8 @@
 """Importing an export: the rows of stored tables that are not here yet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import sql
 from tasks.config import Job
@@ -18,7 +18,25 @@ _LATE = ("checks",)
 _OF_CHECKS = ("refusals", "checks")
 
 
-def import_tables(job: Job, folder: Path) -> StageReport:
+class Export(NamedTuple):
+    """A whole export: its folder, and the tables in it that are stored elsewhere too."""
+
+    folder: Path
+    tables: Sequence[Exported]
+
+
+def read_export(folder: Path) -> Export:
+    """What an export holds; every file is verified.
+
+    Raises:
+        Damaged: the folder is no whole export, or of a newer format.
+    """
+    tables = [table for table in read_export_list(folder).tables if not table.is_derived]
+    verify(folder, tables)
+    return Export(folder, tables)
+
+
+def import_tables(job: Job, export: Export) -> StageReport:
     """Take in what an export holds and is not here yet: rows with another key, decided rows in place of failed ones.
 
     Rows that are here stay as they are. So do the checks of a data-set revision that was checked here, and what was
@@ -26,11 +44,9 @@ def import_tables(job: Job, folder: Path) -> StageReport:
     show where they fit, and `prbench aggregate` computes what has none.
 
     Raises:
-        Damaged: the folder is no whole export, or of a newer format.
+        Damaged: a table lacks its key.
     """
-    file_list = read_export_list(folder)
-    given = [table for table in file_list.tables if not table.is_derived]
-    verify(folder, given)
+    folder, given = export
     report = StageReport("import")
     warehouse = Warehouse(job.warehouse)
     warehouse.publish()

@@ -94,7 +94,8 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     if configured and not job.named_judges:
         found = as_configured[:1]
     if not found:
-        raise HardSubsetError("no verdict of the configured judge is stored; run `prbench judge` first")
+        of_whom = f"--judge {job.named_judges[0]}" if job.named_judges else "the configured judge"
+        raise HardSubsetError(f"no verdict of {of_whom} is stored; run `prbench judge` first")
     names = sorted({row["judge"] for row in found})
     if len(names) > 1:
         raise HardSubsetError(

@@ -1,7 +1,15 @@
 """Import: responses and verdicts that were made elsewhere, human labels among them."""
 
+from tasks.imports.files import refuse_early
 from tasks.imports.responses import import_responses
-from tasks.imports.retraction import retract
+from tasks.imports.retraction import refuse_retraction, retract
 from tasks.imports.verdicts import SHEET_COLUMN, import_verdicts
 
-__all__ = ["SHEET_COLUMN", "import_responses", "import_verdicts", "retract"]
+__all__ = [
+    "SHEET_COLUMN",
+    "import_responses",
+    "import_verdicts",
+    "refuse_early",
+    "refuse_retraction",
+    "retract",
+]

@@ -48,7 +48,7 @@ class Criteria:
     def of(self, where: str, given: Given) -> Wording:
         """The criterion that a row is about: its `criterion` is an id or, word for word, the text of one.
 
-        Where a task says the same several times, `category` (or `axis`) tells which is meant, or else `occurrence`: 1
+        Where a task says the same several times, `category` (or `axis`) says which is meant, or else `occurrence`: 1
         for the first of them in the rubric.
 
         Raises:

@@ -15,7 +15,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.run import StageReport
-from warehouse import Warehouse
+from warehouse import Warehouse, refuse_newer
 
 Given = Mapping[str, Any]
 Offered = TypeVar("Offered")
@@ -33,14 +33,35 @@ class NotHere(ImportRefused):
     """A row is about a task or a criterion that the data set does not have."""
 
 
-def refuse_missing(source: Path) -> None:
-    """Refuse a file or folder that is not there.
+def refuse_early(job: Job, source: Path, *, may_be_folder: bool = False) -> None:
+    """Refuse an import before anything is stored, and before a warehouse is made for it.
 
     Raises:
-        UsageError: there is nothing of that name.
+        UsageError: the source is not there, or nothing that can be imported.
+        ImportRefused: nothing was ever ingested.
+        OSError: the source cannot be read.
     """
-    if not source.exists():
-        raise UsageError(f"{source}: no such file")
+    refuse_unreadable(source, may_be_folder=may_be_folder)
+    if refuse_newer(job.warehouse) is None:
+        raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
+
+
+def refuse_unreadable(source: Path, *, may_be_folder: bool = False) -> None:
+    """Refuse what is no readable file of a known kind.
+
+    Raises:
+        UsageError: there is nothing of that name, or its kind is unknown.
+        OSError: it cannot be read.
+    """
+    if source.is_dir():
+        if not may_be_folder:
+            raise UsageError(f"{source}: is a folder; name a file in it")
+        return
+    if not source.is_file():
+        raise UsageError(f"{source}: no such file; check the path")
+    if source.suffix not in _SUFFIXES:
+        raise UsageError(f"{source}: unknown kind of file; use one of {', '.join(_SUFFIXES)}")
+    source.open("rb").close()
 
 
 def batch_of(file: Path, *options: str | None) -> str:
@@ -48,11 +69,9 @@ def batch_of(file: Path, *options: str | None) -> str:
 
     Raises:
         UsageError: there is no such file, or its ending is unknown.
+        OSError: it cannot be read.
     """
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file")
-    if file.suffix not in _SUFFIXES:
-        raise UsageError(f"{file}: unknown kind of file; use one of {', '.join(_SUFFIXES)}")
+    refuse_unreadable(file)
     content = hashlib.sha256(file.read_bytes())
     if any(option is not None for option in options):
         content.update(repr(options).encode())

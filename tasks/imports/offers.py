@@ -24,7 +24,7 @@ class Offered(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """All rows; `batch` tells the same files again, and `n_left_out` is how many files of a folder are not among them.
+    """All rows; `batch` is the same for the same files, `n_left_out` the number of files of a folder not among them.
 
     All documents lie in `folder`.
 

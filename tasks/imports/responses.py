@@ -16,7 +16,7 @@ from tasks.imports.files import (
     of_what_is_here,
     origin_of,
     refuse_conflict,
-    refuse_missing,
+    refuse_unreadable,
     required_text,
     store,
     vintage_in,
@@ -52,7 +52,7 @@ def import_responses(
         ImportRefused: a row is of an unknown task or lacks something, or another text is stored in its place.
         DocumentRefused: a document cannot be read.
     """
-    refuse_missing(source)
+    refuse_unreadable(source, may_be_folder=True)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     with Warehouse(job.warehouse).reader() as reader:
@@ -166,7 +166,7 @@ def _notes(texts: Mapping[Path, Converted], n_left_out: int, n_unknown: int) -> 
             "of them without text are failed responses (`empty`)",
         ),
         (sum(text.n_pages_without_text for text in texts.values()), "pages without text"),
-        (sum(text.n_unreadable for text in texts.values()), "characters that a PDF does not tell are U+FFFD"),
+        (sum(text.n_unreadable for text in texts.values()), "characters that could not be read from a PDF are U+FFFD"),
         (sum(text.lacks_formulas for text in texts.values()), "DOCX files whose formulas were skipped"),
         (n_left_out, "other files skipped"),
         (n_unknown, "rows skipped whose task is not in the data set"),

@@ -7,7 +7,7 @@ import sql
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.run import StageReport
-from warehouse import Warehouse
+from warehouse import Warehouse, refuse_newer
 
 _NAMED = 5
 
@@ -34,6 +34,16 @@ def retraction_row(job: Job, batch: str, *, is_retracted: bool) -> dict[str, Any
     return {
         "import_batch": batch, "is_retracted": is_retracted, "run_id": job.run_id, "created_at": datetime.now(UTC),
     }  # fmt: skip
+
+
+def refuse_retraction(job: Job, batch: str) -> None:
+    """Refuse to retract from a warehouse in which nothing was ever stored, before one is made.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if refuse_newer(job.warehouse) is None:
+        raise UsageError(f"--retract {batch}: no such batch; nothing is stored in {job.warehouse}")
 
 
 def retract(job: Job, batch: str) -> StageReport:

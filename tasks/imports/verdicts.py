@@ -125,7 +125,7 @@ def _verdict_row(
 def _judge(where: str, given: Given) -> str:
     """Who decided; in a sheet for graders that has to be said, since two of them would be taken for one."""
     judge = (as_text(given.get("judge")) or "").strip()
-    if not judge and SHEET_COLUMN in given:
+    if not judge and SHEET_COLUMN in given and _stated(given):
         raise ImportRefused(f"{where}: `judge` is empty; enter the grader's name, or give it with --by NAME")
     return judge or IMPORTED
 

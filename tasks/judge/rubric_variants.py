@@ -16,6 +16,7 @@ from tasks.rules.text.characters import one_line
 from tasks.rules.variants import AUGMENTED, EXAMPLES_REMOVED, read_augmented, variant_id, without_examples
 from tasks.rules.verdict import PARSE_ERROR, VerdictError
 from tasks.run import (
+    CALLED_BY,
     NO_CALL,
     Conversation,
     PartWriter,
@@ -56,7 +57,7 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
     if missing.get(AUGMENTED):
         await asyncio.to_thread(warm_up)
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
-            async with open_run_context(job) as context:
+            async with open_run_context(job, CALLED_BY[report.stage], retry_failed=retry_failed) as context:
                 await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)
     if report.rows:

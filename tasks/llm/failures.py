@@ -87,12 +87,12 @@ _NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "
 """Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
-"""Where LiteLLM begins to tell in a message how it came about."""
+"""Where a message of LiteLLM goes on with its traceback."""
 _PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Tell an exception of a call apart, by the HTTP status that the server really sent where there is one."""
+    """The failure that an exception of a call means, by the HTTP status that the server really sent if there is one."""
     if isinstance(error, Redirected):
         return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
     if isinstance(error, TooLarge):

@@ -1,7 +1,6 @@
 """Which environment variable holds the key of a hosted provider, under the names that LiteLLM reads."""
 
-import os
-
+from tasks.llm.environment import variable
 from tasks.llm.request import Target
 
 KEYS = {
@@ -17,12 +16,12 @@ KEYS = {
     "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY", "FIREWORKS_AI_TOKEN"),
     "moonshot": ("MOONSHOT_API_KEY",),
 }
-"""By provider: the names of its key, of which one must be set; the first is the one to tell."""
+"""By provider: the names of its key, of which one must be set; messages name the first."""
 
 
 def set_key(provider: str) -> str | None:
     """The name under which a provider's key is set; None where none is, or the provider is not known."""
-    return next((name for name in KEYS.get(provider, ()) if os.environ.get(name)), None)
+    return next((name for name in KEYS.get(provider, ()) if variable(name)), None)
 
 
 def missing_key(target: Target) -> str | None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from tasks.console import rewrite_log_records
+from tasks.llm.environment import variable
 from tasks.llm.transport.disguises import REDACTED, SHORTEST, without
 from tasks.rules.errors import UsageError
 from tasks.rules.text.characters import one_line, storable
@@ -28,10 +29,10 @@ def filled_in(text: str) -> str:
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        if name not in os.environ:
+        if (found := variable(name)) is None:
             raise UsageError(f"${{{name}}} in the configuration: the environment variable {name} is not set")
         _referenced.add(name)
-        return os.environ[name]
+        return found
 
     return REFERENCE.sub(value, text)
 

@@ -9,7 +9,7 @@ from tasks.config import Job
 from tasks.llm import Pruned, forget
 from tasks.rules.errors import UsageError
 from tasks.run import LEDGER, StageReport
-from warehouse import Warehouse, WarehouseError
+from warehouse import Warehouse, WarehouseError, refuse_newer
 
 Row = dict[str, Any]
 
@@ -77,6 +77,9 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         PipelineError: the ledger cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
+    if refuse_newer(warehouse.root) is None:
+        chosen(job, choice)  # an id that is not there is the mistake to name
+        raise UsageError(f"{warehouse.root}: nothing is stored there, so nothing can be removed")
     warehouse.migrate()
     with warehouse.alone():
         if damage := warehouse.damage():

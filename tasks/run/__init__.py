@@ -3,7 +3,7 @@
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
-from tasks.run.keys import CALLED_ROLES
+from tasks.run.keys import CALLED_BY, CALLED_ROLES
 from tasks.run.missing_work import (
     PASSING,
     MissingVerdicts,
@@ -28,9 +28,10 @@ from tasks.run.run_context import (
     used_by,
 )
 from tasks.run.stage_report import StageReport
-from tasks.run.stored_data import on_stored_data, stored_in_words
+from tasks.run.stored_data import nothing_of_vintage, on_stored_data, stored_in_words
 
 __all__ = [
+    "CALLED_BY",
     "CALLED_ROLES",
     "LEDGER",
     "NO_CALL",
@@ -53,6 +54,7 @@ __all__ = [
     "missing_responses",
     "missing_splits",
     "missing_verdicts",
+    "nothing_of_vintage",
     "on_stored_data",
     "open_run_context",
     "refuse_uninstalled",

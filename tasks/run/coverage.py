@@ -75,6 +75,13 @@ class _Asked(NamedTuple):
     reader: Reader
     only_stored: bool
 
+    @property
+    def vintages(self) -> list[str]:
+        """The vintages that count, the one that matters most first."""
+        if self.only_stored and self.job.night is not None:
+            return list(dict.fromkeys((self.job.night, self.job.vintage)))
+        return self.job.vintages
+
     def rows(self, question: str, **given: Any) -> list[dict[str, Any]]:
         """The answer to a question about the wanted data set."""
         return self.reader.rows(sql.read(f"questions/run/{question}"), {**self.wanted.key, **given})
@@ -108,12 +115,12 @@ class _Counted:
 def _models(asked: _Asked) -> dict[str, _Counted]:
     job, hashes = asked.job, model_hashes(asked.job)
     if asked.only_stored:
-        rows = asked.rows("stored_models", vintage=job.vintage)
-        return {
-            row["model"]: _Counted((row["model_config_hash"],), job.vintage)
-            for row in rows
-            if job.named_models is None or row["model"] in job.named_models
-        }
+        stored: dict[str, _Counted] = {}
+        for vintage in asked.vintages:
+            for row in asked.rows("stored_models", vintage=vintage):
+                if job.named_models is None or row["model"] in job.named_models:
+                    stored.setdefault(row["model"], _Counted((row["model_config_hash"],), vintage))
+        return stored
     found = {
         model.label: _Counted((hashes[model.label], IMPORTED), job.vintage_of(model)) for model in job.settings.models
     }
@@ -129,15 +136,17 @@ def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
     """
     job, task_ids = asked.job, list(asked.wanted.task_ids)
     tasks = asked.rows("wanted_size", tasks=task_ids)[0]
-    given = asked.rows(
-        "answers_by_trial", tasks=task_ids, trials=list(job.trials), is_any_trial=job.named_trials is None,
-        vintage=job.vintage, is_any_source=asked.only_stored,
-    )  # fmt: skip
+    of_tasks = {"tasks": task_ids, "trials": list(job.trials), "is_any_trial": job.named_trials is None}
+    given = [
+        (vintage, row)
+        for vintage in (asked.vintages if asked.only_stored else [job.vintage])
+        for row in asked.rows("answers_by_trial", **of_tasks, vintage=vintage, is_any_source=asked.only_stored)
+    ]
     labels = set() if asked.only_stored else {*model_hashes(job), *(job.named_models or ())}
     size = tasks["n_tasks"], tasks["n_criteria"]
     n_wanted = {(model, trial): _Cells(*size, *size) for model in models if model in labels for trial in job.trials}
-    for row in given:
-        if row["model"] in models and models[row["model"]].vintage == job.vintage:
+    for vintage, row in given:
+        if row["model"] in models and models[row["model"]].vintage == vintage:
             n_wanted.setdefault((row["model"], row["trial"]), _Cells(*size, row["n_tasks"], row["n_criteria"]))
     return n_wanted
 
@@ -147,7 +156,7 @@ def _responses(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) ->
         (model, trial): Covered(model, models[model].vintage, trial, None, None, of.n_tasks, of.n_tasks_due)
         for (model, trial), of in n_wanted.items()
     }
-    for row in asked.rows("response_coverage", vintages=asked.job.vintages, tasks=list(asked.wanted.task_ids)):
+    for row in asked.rows("response_coverage", vintages=asked.vintages, tasks=list(asked.wanted.task_ids)):
         cell = cells.get((row["model"], row["trial"]))
         if cell and models[row["model"]].holds(row):
             _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
@@ -157,7 +166,7 @@ def _responses(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) ->
 def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> list[Covered]:
     found: list[Covered] = []
     configured = [judging.columns for judging in judgings(asked.job, asked.wanted.benchmark)]
-    of_wanted = {"vintages": asked.job.vintages, "tasks": list(asked.wanted.task_ids)}
+    of_wanted = {"vintages": asked.vintages, "tasks": list(asked.wanted.task_ids)}
     for columns in configured + _other_judgings(asked):
         by = columns["judge"], columns["judge_trial"]
         cells = {
@@ -175,7 +184,7 @@ def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> 
 
 def _other_judgings(asked: _Asked) -> list[dict[str, Any]]:
     """The judgings that are stored without being configured, unless judges are named and theirs is not among them."""
-    rows = asked.rows("stored_judgings", vintages=asked.job.vintages, is_any_source=asked.only_stored)
+    rows = asked.rows("stored_judgings", vintages=asked.vintages, is_any_source=asked.only_stored)
     return [row for row in rows if asked.job.named_judges is None or row["judge"] in asked.job.named_judges]
 
 

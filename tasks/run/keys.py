@@ -1,54 +1,124 @@
 """Refusing a run whose models cannot be called for want of a key; one that has nothing to call needs none."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from tasks.config import Endpoint, Job
-from tasks.llm import missing_key
+from tasks.config import ORIGINAL, Job
+from tasks.llm import Target, missing_key
 from tasks.rules.errors import UsageError
+from tasks.rules.variants import AUGMENTED
 from tasks.run.judgings import judgings
-from tasks.run.missing_work import missing_responses, missing_splits, missing_verdicts, wanted_tasks
+from tasks.run.missing_work import (
+    WantedTasks,
+    missing_responses,
+    missing_splits,
+    missing_verdicts,
+    unworded_criteria,
+    wanted_rubrics,
+    wanted_tasks,
+)
 from tasks.run.part_writer import judge_target, target_of
-from warehouse import Reader, Warehouse
+from warehouse import Reader, Warehouse, WarehouseError
 
-CALLED_ROLES = ("model", "judge")
+MODEL, JUDGE, RUBRIC_WRITER = "model", "judge", "rubric_writer"
+CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
+CALLED_BY = {"sample": (MODEL,), "judge": (JUDGE,), "derive": (RUBRIC_WRITER,)}
+"""The roles that a stage calls; a whole run calls all."""
 
 
-def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES) -> None:
-    """Refuse a job that is to call a model, in one of some roles, whose key is not set.
+class Callee(NamedTuple):
+    """Something that a job may call."""
+
+    role: str
+    label: str
+    target: Target
+
+    def __str__(self) -> str:
+        return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
+
+
+def callees(job: Job) -> Iterator[Callee]:
+    """The models and judges of a job, and its writer of rubrics if a judge's rubric needs one."""
+    for model in job.settings.models:
+        yield Callee(MODEL, model.label, target_of(model))
+    for judge in job.settings.judges:
+        yield Callee(JUDGE, judge.label, judge_target(judge))
+    writer = job.settings.rubric_writer
+    if writer is not None and AUGMENTED in wanted_rubrics(job):
+        yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
+
+
+def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
+    """Refuse a job that is to call something, in one of some roles, whose key is not set.
+
+    A database that cannot be read yet says nothing about what is to be called; the run makes it readable first, and
+    asks again.
 
     Raises:
         UsageError: there is one.
     """
-    settings = job.settings
-    lacking: list[tuple[str, Endpoint, str]] = [
-        *(("model", model, name) for model in settings.models if (name := missing_key(target_of(model)))),
-        *(("judge", judge, name) for judge in settings.judges if (name := missing_key(judge_target(judge)))),
-    ]
-    lacking = [each for each in lacking if each[0] in roles]
-    if lacking and _has_calls(job, {endpoint.label for _, endpoint, _ in lacking}):
-        role, endpoint, name = lacking[0]
-        more = f" (and {len(lacking) - 1} more)" if len(lacking) > 1 else ""
-        raise UsageError(f"{role} {endpoint.label}: {name} is not set; export the key of the provider{more}")
+    lacking = [(each, key) for each in callees(job) if each.role in roles and (key := missing_key(each.target))]
+    if not lacking:
+        return
+    try:
+        called = _called(job, [each for each, _ in lacking], roles, retry_failed=retry_failed)
+    except WarehouseError:
+        return
+    named = [f"{each}: {key} is not set" for each, key in lacking if each in called]
+    if named:
+        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
+        raise UsageError(f"{named[0]}; export the key of the provider{more}")
 
 
-def _has_calls(job: Job, labels: set[str]) -> bool:
-    """Whether one of these models or judges has a call to make; a judge has some where a response is missing."""
+def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retry_failed: bool) -> list[Callee]:
+    """Those that have calls to answer; before the data set is ingested, all."""
     warehouse = Warehouse(job.warehouse)
     if not warehouse.database.exists():
-        return True
+        return list(asked)
+    warehouse.renew_if_damaged()
     with warehouse.reader() as reader:
-        return bool(missing_splits(job, reader)) or _lacks_rows(job, labels, reader)
+        if missing_splits(job, reader):
+            return list(asked)
+        missing = _Missing(job, wanted_tasks(job, reader), reader, retry_failed)
+        return [each for each in asked if missing.of(each, roles)]
 
 
-def _lacks_rows(job: Job, labels: set[str], reader: Reader) -> bool:
-    wanted = wanted_tasks(job, reader)
-    of_judge = any(judge.label in labels for judge in job.settings.judges)
-    return any(
-        missing_responses(job, wanted, reader, model, target_of(model).config_hash, retry_failed=False)
-        for model in job.settings.models
-        if of_judge or model.label in labels
-    ) or any(
-        missing_verdicts(job, wanted, reader, judging, retry_failed=False)
-        for judging in judgings(job, wanted.benchmark)
-        if judging.judge.label in labels
-    )
+class _Missing(NamedTuple):
+    """What is missing of a job, by who is called for it."""
+
+    job: Job
+    wanted: WantedTasks
+    reader: Reader
+    retry_failed: bool
+
+    def of(self, callee: Callee, roles: Collection[str]) -> bool:
+        """Whether something is missing; a judge also has calls for what is sampled and reworded before it."""
+        if callee.role == MODEL:
+            return self._has_responses(callee.label)
+        if callee.role == RUBRIC_WRITER:
+            return self._has_wordings(AUGMENTED)
+        rubrics = {judge.rubric for judge in self.job.settings.judges if judge.label == callee.label}
+        return (
+            self._has_verdicts(callee.label)
+            or (MODEL in roles and any(self._has_responses(model.label) for model in self.job.settings.models))
+            or (RUBRIC_WRITER in roles and any(map(self._has_wordings, rubrics - {ORIGINAL})))
+        )
+
+    def _has_responses(self, label: str) -> bool:
+        return any(
+            missing_responses(
+                self.job, self.wanted, self.reader, model, target_of(model).config_hash, retry_failed=self.retry_failed
+            )
+            for model in self.job.settings.models
+            if model.label == label
+        )
+
+    def _has_verdicts(self, label: str) -> bool:
+        return any(
+            missing_verdicts(self.job, self.wanted, self.reader, judging, retry_failed=self.retry_failed)
+            for judging in judgings(self.job, self.wanted.benchmark)
+            if judging.judge.label == label
+        )
+
+    def _has_wordings(self, rubric: str) -> bool:
+        return bool(unworded_criteria(self.wanted, self.reader, rubric, retry_failed=self.retry_failed))

@@ -11,7 +11,6 @@ from tasks.llm import (
     Gateway,
     Ledger,
     Limiter,
-    Target,
     Totals,
     Tries,
     filled_in,
@@ -20,10 +19,7 @@ from tasks.llm import (
     weights_path,
 )
 from tasks.rules.errors import UsageError
-from tasks.rules.variants import AUGMENTED
-from tasks.run.keys import CALLED_ROLES, refuse_without_key
-from tasks.run.missing_work import wanted_rubrics
-from tasks.run.part_writer import judge_target, target_of
+from tasks.run.keys import CALLED_ROLES, callees, refuse_without_key
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
@@ -140,17 +136,22 @@ def register(job: Job, context: RunContext) -> RunContext:
 
 
 @asynccontextmanager
-async def open_run_context(job: Job) -> AsyncIterator[RunContext]:
+async def open_run_context(
+    job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False
+) -> AsyncIterator[RunContext]:
     """The context of a run while the block lasts; an inner block shares the outer one's.
 
+    `roles` are those that are called in the block, for failed work too with `retry_failed`.
+
     Raises:
-        UsageError: there is a cap, and what a call may cost at most is not known for a model.
+        UsageError: the key of one that is to be called is not set; or there is a cap, and what a call may cost at most
+            is not known for a model.
         PipelineError: the ledger cannot be written.
     """
     if job.run_id in _open:
         yield run_context_of(job)
         return
-    await asyncio.to_thread(refuse_unready, job)
+    await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
     context = register(job, await _opened(job))
     try:
         yield context
@@ -172,7 +173,7 @@ async def _opened(job: Job) -> RunContext:
         raise
 
 
-def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES) -> None:
+def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
     """Refuse what no call can be made with, or no cap be kept with; of `roles` are those that calls are made to.
 
     Raises:
@@ -180,19 +181,20 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES) -> None:
             or there is a cap, and what a call may cost at most is not known for a model.
     """
     limits = job.settings.limits
-    for _, target in _targets(job):
-        for text in (target.api_base or "", *target.headers.values()):
+    for callee in callees(job):
+        for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
-    refuse_without_key(job, roles)
+    refuse_without_key(job, roles, retry_failed=retry_failed)
     if limits.max_usd is None and limits.max_tokens is None:
         return
-    for label, target in _targets(job):
+    for callee in callees(job):
+        target = callee.target
         if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
-            raise UsageError(f"{label}: has no known price, so --max-usd cannot be enforced; set its `price`")
+            raise UsageError(f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`")
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_answer_tokens(target, parameters) is None for parameters in used):
             raise UsageError(
-                f"{label}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
+                f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
             )
 
 
@@ -204,14 +206,5 @@ def refuse_uninstalled(job: Job) -> None:
     Raises:
         UsageError: one is configured, and its packages are missing.
     """
-    if any(target.is_embedded for _, target in _targets(job)):
+    if any(callee.target.is_embedded for callee in callees(job)):
         weights_path()
-
-
-def _targets(job: Job) -> Iterator[tuple[str, Target]]:
-    for model in job.settings.models:
-        yield f"model {model.label}", target_of(model)
-    for judge in job.settings.judges:
-        yield f"judge {judge.label}", judge_target(judge)
-    if job.settings.rubric_writer is not None and AUGMENTED in wanted_rubrics(job):
-        yield "rubric_writer", target_of(job.settings.rubric_writer)

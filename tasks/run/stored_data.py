@@ -12,7 +12,7 @@ from warehouse import Reader, Warehouse
 
 _MOST_NAMED = 10
 _SHOWN = 12
-"""So much of a revision tells it from others."""
+"""So many characters of a revision identify it."""
 
 
 def on_stored_data(job: Job, named: Mapping[str, Sequence[str]]) -> Job:
@@ -81,6 +81,24 @@ def stored_in_words(job: Job) -> str:
     own = [_in_words(row) for row in stored if row["benchmark"] == job.settings.benchmark]
     about = f"This is about revision {job.data.revision[:_SHOWN]}"
     return f"{about}; stored of {job.settings.benchmark}: {'; '.join(own) or 'nothing'}."
+
+
+def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
+    """A sentence that says that no response of a vintage is stored of the job's data, and what is; None if one is."""
+    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    with Warehouse(job.warehouse).reader() as reader:
+        known = [
+            row["name"]
+            for row in reader.rows(sql.read("questions/run/stored_names"), key)
+            if row["option"] == "vintage"
+        ]
+        if label in known:
+            return None
+        query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
+        elsewhere = [f"{row['benchmark']} {row['revision'][:_SHOWN]}" for row in reader.rows(query, [label])]
+    here = f"no response of it is stored of {key['benchmark']} {key['revision'][:_SHOWN]}"
+    there = f"it is a vintage of {'; '.join(elsewhere)}" if elsewhere else _near(label, known)
+    return f"--{option} {label}: {here}; {there}"
 
 
 def _in_words(row: Mapping[str, Any]) -> str:

@@ -63,7 +63,7 @@ def test_verdicts_are_what_the_judge_said_about_the_whole_conversation(command: 
     stored = command.sql("select count(*) filter (status = 'met') as met, count(*) as n from verdicts")
     assert stored == [{"met": met, "n": 2 * N_CRITERIA}]
     for request in provider.judgings:
-        assert "assistant: An answer to" in request["messages"][0]["content"]
+        assert "assistant, the final message]\nAn answer to" in request["messages"][0]["content"]
         assert "prbench:sample" not in json.dumps(request)
 
 

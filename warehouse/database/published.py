@@ -26,8 +26,8 @@ class Published:
 
 
 _KNOWN: dict[Path, tuple[tuple[Any, ...], Published]] = {}
-"""What published files held when this process last saw them, beside what tells the file: it is replaced, never changed.
-Publishing where there is nothing to publish then costs next to nothing."""
+"""What published files held when this process last saw them, and what identifies each: a file is replaced, never
+changed. Publishing where there is nothing to publish then costs next to nothing."""
 
 
 def remember(database: Path, published: Published) -> None:

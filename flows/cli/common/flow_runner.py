@@ -9,18 +9,74 @@ from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
     from flows.execution import Execution
+    from tasks.config import Job
     from tasks.run import StageReport
+
+
+_LOADING = {"evaluate", "night", "backfill", "ingest"}
+"""The flows that load the data set; the others work on what is stored."""
 
 
 def run_flow(context: Context, name: str, **options: bool) -> "Execution":
     """Run a flow with the options of the command."""
     from flows.execution import execute_flow
 
+    refuse_early(context, must_be_stored=name not in _LOADING)
     return execute_flow(context.job, name, is_verbose=context.is_verbose, **options)
+
+
+def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
+    """Refuse what cannot succeed before a warehouse is made for it.
+
+    Raises:
+        UsageError: the data set is not there, or has no split that is named.
+        PipelineError: nothing was ever stored where something must be.
+    """
+    from tasks.dataset import source_of
+    from tasks.rules.errors import PipelineError
+    from warehouse import refuse_newer
+
+    job = context.job
+    if context.arguments.splits:
+        source_of(job)
+    if refuse_newer(job.warehouse) is not None:
+        return
+    if must_be_stored:
+        raise PipelineError(f"{job.warehouse}: nothing is stored here yet; run `prbench ingest` or `prbench run`")
+    _ = job.data  # looked up now, which says if it is not there
+
+
+def refuse_unknown_names(job: "Job") -> None:
+    """Refuse a named model, judge or vintage that cannot be worked on, before anything is stored for the command.
+
+    Raises:
+        UsageError: there is one.
+    """
+    from flows.execution import refuse_unknown_models
+    from tasks.compare import EVERY
+    from tasks.rules.errors import UsageError
+
+    if job.vintage == EVERY:
+        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
+    refuse_unknown_models(job)
+    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
+    if unknown:
+        raise UsageError(f"--judge {unknown[0]}: is not configured")
+
+
+def explain_exit(execution: "Execution") -> None:
+    """Say why the exit code is 3, since everything was done."""
+    from flows.run.outcomes import BELOW_BAR
+
+    if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
+        stages = ", ".join(dict.fromkeys(report.stage for report in execution.reports if report.is_below_bar))
+        why = "quality or coverage below the configured minimum, or damaged data"
+        click.echo(f"exit code 3 ({why}): {stages}; see the warnings above", err=True)
 
 
 def finish(context: Context, execution: "Execution") -> int:
     """Show the result, and return the exit code."""
+    explain_exit(execution)
     if context.as_json:
         show_json(execution.as_json)
     elif not context.arguments.is_quiet:

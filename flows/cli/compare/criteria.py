@@ -34,7 +34,7 @@ suspect     Their points correlate negatively with the rest of their task,
     "prbench criteria never-met -n 50 --json",
     "prbench criteria disagreed",
 ))  # fmt: skip
-@click.argument("which", type=click.Choice(list(_KINDS)))
+@click.argument("which", metavar="KIND", type=click.Choice(list(_KINDS)))
 @click.option("-n", "n_criteria", type=click.IntRange(min=1), default=20, show_default=True, metavar="N",
               help="Number of criteria to show.")  # fmt: skip
 @shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this vintage."})

@@ -40,9 +40,11 @@ def import_(context: Context, retract: str | None) -> int:
         click.echo(here.get_help())
         return 0
     from flows.execution import execute
+    from tasks.imports import refuse_retraction
     from tasks.imports import retract as retract_batch
 
     job = context.job
+    refuse_retraction(job, retract)
     return finish(context, execute(job, lambda: [retract_batch(job, retract)]))
 
 
@@ -84,8 +86,10 @@ def import_responses(
     """
     from flows.execution import execute
     from tasks.imports import import_responses as bring_in
+    from tasks.imports import refuse_early
 
     job, leaving_out = context.job, {"skip_other": skip_other, "skip_unknown": skip_unknown}
+    refuse_early(job, source, may_be_folder=True)
     return finish(context, execute(job, lambda: [bring_in(job, source, as_model, pattern=pattern, **leaving_out)]))
 
 
@@ -128,8 +132,10 @@ def import_verdicts(
     """
     from flows.execution import execute
     from tasks.imports import import_verdicts as bring_in
+    from tasks.imports import refuse_early
 
     job = context.job
+    refuse_early(job, file)
     return finish(context, execute(job, lambda: [bring_in(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
         skip_unknown=skip_unknown,
@@ -145,7 +151,7 @@ def import_warehouse(context: Context, folder: Path) -> int:
     Rows that are already present stay as they are.
     """
     from flows.execution import execute
-    from tasks.exports import import_tables
+    from tasks.exports import import_tables, read_export
 
-    job = context.job
-    return finish(context, execute(job, lambda: [import_tables(job, folder)]))
+    job, export = context.job, read_export(folder)
+    return finish(context, execute(job, lambda: [import_tables(job, export)]))

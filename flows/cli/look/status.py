@@ -102,7 +102,9 @@ def _matrix(context: Context) -> int:
 
     job = context.stored_job(checked=("split", "model", "judge"))
     # Of other data than the configured, what is configured is not wanted.
-    cells = coverage(job, only_stored=job is not context.job)
+    is_other = job is not context.job
+    cells = coverage(job, only_stored=is_other)
+    _notice_vintages(context.arguments, job, is_other=is_other)
     rows = [
         (
             cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
@@ -120,6 +122,19 @@ def _matrix(context: Context) -> int:
         click.echo(_disk_line(job))
         click.echo(_spend_line(job))
     return 0
+
+
+def _notice_vintages(given: Arguments, job: "Job", *, is_other: bool) -> None:
+    """Say so where --vintage or --night has no effect on what is shown."""
+    from tasks.console import notice
+    from tasks.run import nothing_of_vintage
+
+    for option, label in (("vintage", given.vintage), ("night", given.night)):
+        remark = None if label is None else nothing_of_vintage(job, option, label)
+        if remark is not None:
+            notice(remark)
+    if given.night and not is_other and not any(model.resample == "nightly" for model in job.settings.models):
+        notice(f"--night {given.night}: no chosen model has `resample: nightly`, so it changes nothing")
 
 
 def _spend(job: "Job", since: datetime | None) -> list[dict[str, Any]]:

@@ -42,7 +42,8 @@ def check_data_set(job: Job) -> Iterator[Finding]:
         yield Finding("data set", False, str(error).removeprefix("dataset.source: "))
         return
     splits = f"splits {', '.join(data.splits)}"
-    yield Finding("data set", True, f"{data.name} ({dataset.source}), revision {data.revision[:12]}, {splits}")
+    kind = f" ({dataset.source})" if dataset.source in {"hub", "sample"} else ""
+    yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
 
 
 def _count(endpoints: Sequence[Endpoint], what: str) -> str:

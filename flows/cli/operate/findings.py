@@ -12,7 +12,7 @@ _CONNECT_S = 3.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was checked; `is_ok` is None where doctor cannot tell. `is_damage`: stored data is damaged."""
+    """One thing that was checked; `is_ok` is None where doctor does not know. `is_damage`: stored data is damaged."""
 
     subject: str
     is_ok: bool | None

@@ -2,7 +2,7 @@
 
 import click
 
-from flows.cli.common.flow_runner import finish, run_flow
+from flows.cli.common.flow_runner import explain_exit, finish, refuse_early, refuse_unknown_names, run_flow
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
 from flows.cli.common.output import show_json
@@ -37,6 +37,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     if execution.was_interrupted:
         return finish(context, execution)
     if context.as_json:
+        explain_exit(execution)
         show_json(execution.as_json | {"leaderboard": leaderboard_of(context, execution.job).records})
         return execution.exit_code
     show_leaderboard(context, execution.job)
@@ -44,6 +45,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     if any(each.stage == "report" and not each.has_failed for each in execution.reports):
         click.echo(f"Report: {execution.job.report_index}")
     click.echo("Next:\n  " + _next(context.arguments))
+    explain_exit(execution)
     return execution.exit_code
 
 
@@ -80,6 +82,8 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """
     from flows.nightly import run_night
 
+    refuse_early(context)
+    refuse_unknown_names(context.job)
     execution = run_night(
         context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
     )

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flows.cli.common.flow_runner import refuse_early, refuse_unknown_names
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
 from flows.cli.common.output import show_json
@@ -38,6 +39,8 @@ def show_plan(context: Context, job: "Job") -> int:
     from tasks.plan import in_all
     from tasks.plan import plan as planned_calls
 
+    refuse_early(context)
+    refuse_unknown_names(job)
     prepared = _prepare(job)
     if prepared and prepared.was_interrupted:
         return prepared.exit_code
@@ -62,20 +65,11 @@ def show_plan(context: Context, job: "Job") -> int:
 
 
 def _prepare(job: "Job") -> "Execution | None":
-    """Refuse names that nothing has, and load the data set where it is not there yet; what that came to.
-
-    Raises:
-        UsageError: a named model or judge is not known.
-    """
-    from flows.execution import execute, refuse_unknown_models
+    """Load the data set where it is not there yet; what that came to."""
+    from flows.execution import execute
     from tasks.console import notice
     from tasks.plan import is_prepared, prepare
-    from tasks.rules.errors import UsageError
 
-    refuse_unknown_models(job)
-    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
-    if unknown:
-        raise UsageError(f"--judge {unknown[0]}: is not configured")
     if not is_prepared(job):
         notice("loading and checking the data set first; this makes no model call")
         # It is no part of the night that is planned.

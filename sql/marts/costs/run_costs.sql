@@ -27,7 +27,7 @@ with rows_made as (
 ),
 
 -- Of runs that the ledger knows nothing of, such as those of another warehouse,
--- the rows tell what they cost.
+-- the rows say what they cost.
 from_rows as (
     select
         run_id,

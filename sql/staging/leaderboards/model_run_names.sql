@@ -1,4 +1,4 @@
--- One row: a model run, by the names that tell it from all others.
+-- One row: a model run, by the names that distinguish it from all others.
 --
 -- built as: view
 -- depends on: staging.model_runs

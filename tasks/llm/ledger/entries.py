@@ -27,7 +27,7 @@ COLUMNS = (
 class Entry:
     """One finished attempt: the request's identity, what was really sent, and what came of it.
 
-    `cell` is the row that it was made for, `is_final` whether it answers the call or only tells why it failed once.
+    `cell` is the row that it was made for, `is_final` whether it answers the call or only says why it failed once.
     `purpose` (sample, judge or drift) and `is_unpaid` (the server said no before it worked on it) are for what is spent
     and no part of the row in the ledger.
     """
@@ -69,7 +69,7 @@ class Entry:
 
 
 def checksum_of(values: Sequence[Any]) -> str:
-    """What tells whether a row of the ledger still is what was written: of its values in the order of `COLUMNS`."""
+    """The checksum of a row of the ledger (its values in the order of `COLUMNS`), which shows damage."""
     # SQLite has no NaN: it keeps NULL.
     kept = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
     text = json.dumps(kept, default=repr)

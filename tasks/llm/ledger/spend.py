@@ -28,7 +28,7 @@ _FROM_CALLS = f"""
     from calls group by 1, 2, 3, 4
 """
 FILL_SPEND = f"insert into spend {_FROM_CALLS}"
-"""What the calls of a file say that has no such table yet; what they were made for can't be told from them."""
+"""What the calls of a file say that has no such table yet; they do not show what they were made for."""
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
@@ -49,8 +49,8 @@ def spend_of(entry: Entry) -> tuple[Any, ...]:
 def spend_in(folder: Path) -> list[dict[str, Any]]:
     """The spend of a ledger, a row for each run, day, purpose and called model, in that order.
 
-    Tokens and `cost_usd` are sums of what is known; `unpriced_calls` tells of how many calls the cost is not. Nothing
-    is written, and no call is read, except in old files that have no sums yet.
+    Tokens and `cost_usd` are sums of what is known; `unpriced_calls` is the number of calls whose cost is unknown.
+    Nothing is written, and no call is read, except in old files that have no sums yet.
 
     Raises:
         PipelineError: a file cannot be read.

@@ -57,7 +57,7 @@ class EndpointHealth:
         return items
 
     def wait_s(self, now_s: float) -> float | None:
-        """How long until a call may start: 0 for now, None when only another's end will tell."""
+        """How long until a call may start: 0 for now, None when that depends on another call's end."""
         if self.closed_until_s > now_s:
             return self.closed_until_s - now_s
         most = 1 if self._is_open else max(1, int(self.limit))

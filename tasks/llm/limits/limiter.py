@@ -171,7 +171,7 @@ class Limiter:
             return stopped
         if self.budget.is_spent and with_waiting:
             return with_waiting[0]
-        # Where tokens are limited, the first reply tells how many a call takes before the next ones go.
+        # Where tokens are limited, the first reply shows how many a call takes before the next ones go.
         is_unmeasured = self.tpm is not None and self.totals.calls == 0
         if self._in_hand >= (1 if is_unmeasured else self.concurrency):
             return None

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import pytest
 
+from flows.cli.common.flow_runner import explain_exit
 from flows.cli.look.status import since_moment
 from flows.cli.main import main
 from flows.cli.operate.doctor_checks import examine
@@ -151,6 +152,23 @@ def test_status_shows_what_is_asked_for_as_tables_and_as_json(folder: Path, caps
 
 def test_since_without_what_it_narrows_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--since is for --spend and --runs" in said(capsys, folder, "status", "--since", "7d", code=2)[1]
+
+
+def test_a_run_that_ends_with_exit_code_3_says_which_stages_are_why(
+    job: Job, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loud = job.model_copy(update={"is_quiet": False})
+    reports = [
+        StageReport("ingest", is_below_bar=True),
+        StageReport("judge"),
+        StageReport("coverage", is_below_bar=True),
+    ]
+    explain_exit(Execution(loud, "below_bar", reports))
+    why = "quality or coverage below the configured minimum, or damaged data"
+    assert capsys.readouterr().err == f"exit code 3 ({why}): ingest, coverage; see the warnings above\n"
+    explain_exit(Execution(loud, "done", [StageReport("ingest")]))
+    explain_exit(Execution(job, "below_bar", reports))
+    assert capsys.readouterr().err == ""
 
 
 def test_the_result_for_machines_counts_failures_by_status(job: Job) -> None:

@@ -213,7 +213,7 @@ def test_a_file_to_import_that_is_missing_is_named_before_anything_else(
 ) -> None:
     missing = tmp_path / "rows.jsonl"
     assert main(["import", what, str(missing), "--warehouse", str(tmp_path / "data")]) == 2
-    assert capsys.readouterr().err == f"prbench: {missing}: no such file\n"
+    assert capsys.readouterr().err == f"prbench: {missing}: no such file; check the path\n"
 
 
 def test_help_imports_nothing_heavy() -> None:

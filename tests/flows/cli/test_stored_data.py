@@ -151,3 +151,48 @@ def test_the_first_example_of_sql_fits_a_terminal(world: Path, capsys: pytest.Ca
     shown = capsys.readouterr().out
     assert "a-model" in shown
     assert max(len(line) for line in shown.splitlines()) <= 80
+
+
+def nights(folder: Path, revision: str, night: str) -> None:
+    """A model's response of a night, beside those of the base vintage."""
+    of_night = response("t0", "nightly-model", model_config_hash=IMPORTED) | {
+        "response_id": f"{revision}/{night}", "dataset_revision": revision, "source": "imported", "vintage": night,
+    }  # fmt: skip
+    Warehouse(folder / "data").write("responses", [of_night])
+
+
+def test_status_says_so_where_a_night_is_one_of_other_data(
+    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "finance_hard.jsonl"
+    data.write_text("{}\n", encoding="utf-8")
+    revision = job_on(data, tmp_path / "data").data.revision
+    fill(tmp_path, revision)
+    nights(tmp_path, "another-revision", "2026-11-22")
+    Warehouse(tmp_path / "data").publish()
+    (tmp_path / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(data)}}))
+
+    where = ["--warehouse", str(tmp_path / "data")]
+    assert main(["status", "--night", "2026-11-22", *where]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"--night 2026-11-22: no response of it is stored of prbench {revision[:12]}; it is a vintage of prbench "
+        "another-revi",
+        "--night 2026-11-22: no chosen model has `resample: nightly`, so it changes nothing",
+    ]
+    assert main(["status", "--vintage", "bass", *where]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said == [f"--vintage bass: no response of it is stored of prbench {revision[:12]}; did you mean base?"]
+
+
+def test_status_on_other_data_than_the_configured_counts_the_night_that_is_stored_of_it(
+    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(tmp_path, "another-revision")
+    nights(tmp_path, "another-revision", "2026-11-22")
+    Warehouse(tmp_path / "data").publish()
+    assert main(["status", "--night", "2026-11-22", "--json", "--warehouse", str(tmp_path / "data")]) == 0
+    said = capsys.readouterr()
+    counted = {(cell["model"], cell["vintage"]): cell["done"] for cell in json.loads(said.out) if "(" in cell["judge"]}
+    assert counted == {("a-model", "base"): 1, ("nightly-model", "2026-11-22"): 1}
+    assert "no response of it" not in said.err

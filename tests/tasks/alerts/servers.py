@@ -79,7 +79,7 @@ def serving_hook(tls: ssl.SSLContext | None = None) -> Iterator[Hook]:
             except OSError:
                 self.close_connection = True  # the client had waited long enough
 
-        do_GET = do_POST  # noqa: N815
+        do_GET = do_POST  # noqa: N815 - the name that http.server calls
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -112,13 +112,17 @@ class Mailbox:
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
     were_encrypted: list[bool] = field(default_factory=list)
 
-    async def handle_RCPT(self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: Any) -> str:  # noqa: N802
+    async def handle_RCPT(  # noqa: N802 - the name that aiosmtpd calls
+        self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: Any
+    ) -> str:
         if address in self.unknown:
             return "550 5.1.1 there is no such mailbox"
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
-    async def handle_DATA(self, server: SMTP, _: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(  # noqa: N802 - the name that aiosmtpd calls
+        self, server: SMTP, _: Session, envelope: Envelope
+    ) -> str:
         answer = self.plan.pop(0) if self.plan else "250 OK"
         if answer.startswith("250"):
             content = envelope.content

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.exports import export_tables, import_tables
+from tasks.exports import export_tables, import_tables, read_export
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import admitted, at, criterion, good_row, job_on, response, row, verdict, write_jsonl
@@ -69,7 +69,7 @@ def rewritten(folder: Path, **changes: Any) -> None:
 def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with_its_intervals(
     filled: Job, exported: Path, empty: Job
 ) -> None:
-    import_tables(empty, exported)
+    import_tables(empty, read_export(exported))
 
     for wanted, found in zip(stored(filled, LEADERBOARD), stored(empty, LEADERBOARD), strict=True):
         # The order of rows, and so the last digit of a sum, is not kept.
@@ -80,7 +80,7 @@ def test_an_empty_warehouse_that_imports_an_export_has_the_same_leaderboard_with
 def test_every_row_that_stands_comes_along_except_canaries_and_runs_that_go_on(
     filled: Job, exported: Path, empty: Job
 ) -> None:
-    report = import_tables(empty, exported)
+    report = import_tables(empty, read_export(exported))
 
     for table in ("task_rows", "criteria", "responses", "verdicts", "intervals", "checks"):
         query = f"select * from {table} order by all"
@@ -91,10 +91,10 @@ def test_every_row_that_stands_comes_along_except_canaries_and_runs_that_go_on(
 
 
 def test_importing_again_takes_nothing(exported: Path, empty: Job) -> None:
-    import_tables(empty, exported)
+    import_tables(empty, read_export(exported))
     before = sorted(empty.warehouse.rglob("*.parquet"))
 
-    assert 0 == import_tables(empty, exported).rows
+    assert 0 == import_tables(empty, read_export(exported)).rows
     assert before == sorted(empty.warehouse.rglob("*.parquet"))
 
 
@@ -104,7 +104,7 @@ def test_tasks_without_their_canary_are_as_usable_and_ingesting_brings_it_back(t
     here, there = job_on(source, tmp_path / "here"), job_on(source, tmp_path / "there")
     ingest(here)
     export_tables(here, tmp_path / "exported")
-    import_tables(there, tmp_path / "exported")
+    import_tables(there, read_export(tmp_path / "exported"))
 
     assert b"secret" not in b"".join(path.read_bytes() for path in (tmp_path / "exported").iterdir())
     ingest(there)
@@ -127,7 +127,7 @@ def test_a_computed_table_is_exported_on_demand_and_not_imported(filled: Job, em
 
     assert {"leaderboard": True, "task_rows": False} == derived
     assert pq.read_table(tmp_path / "out" / "leaderboard.parquet").num_rows == len(stored(filled, LEADERBOARD))
-    import_tables(empty, tmp_path / "out")
+    import_tables(empty, read_export(tmp_path / "out"))
     assert [] == stored(empty, LEADERBOARD)
     assert stored(empty, "from task_rows order by all") == stored(filled, "from task_rows order by all")
 
@@ -191,7 +191,7 @@ def test_rows_that_are_here_stay_but_a_decided_one_takes_the_place_of_a_failed_o
     }
     job, other = warehouse_with(tmp_path / "here", **here), warehouse_with(tmp_path / "other", **given)
     export_tables(other, tmp_path / "exported")
-    report = import_tables(job, tmp_path / "exported")
+    report = import_tables(job, read_export(tmp_path / "exported"))
 
     assert 1 == report.rows
     assert [{"text": "As here."}] == stored(job, "select text from responses")
@@ -204,7 +204,7 @@ def test_checks_of_a_revision_that_was_checked_here_stay_as_they_are(tmp_path: P
     checks = [{**admitted([])["checks"][0], "run_id": "later", "created_at": at(9)}]
     here, other = warehouse_with(tmp_path / "a"), warehouse_with(tmp_path / "b", checks=checks, refusals=[refusal])
     export_tables(other, tmp_path / "exported")
-    import_tables(here, tmp_path / "exported")
+    import_tables(here, read_export(tmp_path / "exported"))
 
     assert [] == stored(here, "from refusals")
     assert [{"is_admitted": True}] == stored(here, "select is_admitted from tasks")
@@ -218,7 +218,7 @@ def test_what_was_retracted_here_stays_away(tmp_path: Path) -> None:
     here = warehouse_with(tmp_path / "here", responses=brought, retractions=taken_back)
     export_tables(other, tmp_path / "exported")
 
-    assert 0 == import_tables(here, tmp_path / "exported").rows
+    assert 0 == import_tables(here, read_export(tmp_path / "exported")).rows
     assert [] == stored(here, "from responses")
 
 
@@ -232,7 +232,7 @@ def test_columns_that_an_earlier_export_lacks_are_null(copy: Path, empty: Job) -
             each["columns"].pop("expert")
             each["files"] = [file_of(copy / "task_rows.parquet", table.num_rows)]
     rewritten(copy, tables=tables)
-    import_tables(empty, copy)
+    import_tables(empty, read_export(copy))
 
     assert [{"n": 12, "expert": None}] == stored(empty, "select count(*) as n, any_value(expert) as expert from tasks")
 
@@ -288,7 +288,7 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
     damage(copy)
 
     with pytest.raises(PipelineError) as caught:
-        import_tables(empty, copy)
+        import_tables(empty, read_export(copy))
 
     assert reason in str(caught.value)
     assert 1 == len(str(caught.value).splitlines())

@@ -109,8 +109,12 @@ def test_rows_without_a_decision_are_left_out_on_demand_and_counted(job: Job, tm
     rows[1] |= {"judge": "eva", "criteria_met": " "}
     file = saved(tmp_path / "filled.csv", rows)
 
-    with pytest.raises(PipelineError, match=r"row 2, .*: the decision is missing"):
+    # An empty row of a sheet names no grader either: what it lacks is the decision, not the grader's name.
+    with pytest.raises(PipelineError, match=r"row 2, .*: the decision is missing \(--skip-empty"):
         import_verdicts(job, file)
+    rows[1] |= {"judge": ""}
+    with pytest.raises(PipelineError, match=r"row 2, .*: the decision is missing \(--skip-empty"):
+        import_verdicts(job, saved(tmp_path / "nameless.csv", rows))
     report = import_verdicts(job, file, skip_empty=True)
     assert 1 == report.rows
     assert "9 rows without a decision skipped" in report.line

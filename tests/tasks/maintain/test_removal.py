@@ -9,7 +9,7 @@ import pytest
 
 from flows.cli.main import main
 from tasks.config.job import Job
-from tasks.exports import export_tables, import_tables
+from tasks.exports import export_tables, import_tables, read_export
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.compact import tidy
 from tasks.maintain.removal import Choice, remove
@@ -138,9 +138,9 @@ def test_a_removed_answer_is_in_no_part_backup_or_export_and_its_space_comes_bac
 
     export_tables(job, tmp_path / "exported")
     other = job.model_copy(update={"warehouse": tmp_path / "other"})
-    import_tables(other, tmp_path / "exported")
+    import_tables(other, read_export(tmp_path / "exported"))
     assert rows(other, COUNTS) == [expected]
-    import_tables(job, tmp_path / "before")
+    import_tables(job, read_export(tmp_path / "before"))
     assert rows(job, COUNTS) == [expected]
 
     monkeypatch.setattr("warehouse.warehouse.compact", _without_grace)

@@ -1,14 +1,23 @@
 """A run that is to call a model whose key is not set is refused at once; one that has nothing to call is not."""
 
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tasks.config import Job
+from tasks.llm import environment, filled_in
 from tasks.rules.errors import UsageError
-from tasks.run import refuse_unready
-from tests.builders import job_on, row
-from warehouse import Warehouse
+from tasks.run import CALLED_BY, CALLED_ROLES, refuse_unready, target_of
+from tests.builders import admitted, criterion, job_on, response, row
+from warehouse import Warehouse, take_notices
+
+PROJECT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -53,3 +62,109 @@ def test_an_endpoint_of_ones_own_needs_no_key_of_the_provider(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert refuse_unready(job_on("sample", tmp_path, models=[{"name": "openai/gpt-4o-mini", **own}])) is None
+
+
+def split_of(job: Job, *task_ids: str) -> None:
+    """Have the sample's split hold these tasks, admitted, with a criterion each."""
+    tables: dict[str, list[dict[str, Any]]] = admitted(task_ids, "sample") | {
+        "criteria": [criterion(task_id, 0, 5) for task_id in task_ids]
+    }
+    for table, rows in tables.items():
+        of_data = [
+            each | {"dataset_revision": job.data.revision} if "dataset_revision" in each else each for each in rows
+        ]
+        Warehouse(job.warehouse).write(table, of_data)
+    Warehouse(job.warehouse).publish()
+
+
+def judged_by(rubric: str, folder: Path, **settings: Any) -> Job:
+    """A job whose only call for a key is the writer's: its judge is one's own server."""
+    judge = {"name": "hosted_vllm/judge", "label": "judge", "api_base": "http://localhost:1/v1", "rubric": rubric}
+    return job_on("sample", folder, judges=[judge], rubric_writer={"name": "openai/gpt-4o-mini"}, **settings)
+
+
+def test_the_writer_of_rubrics_needs_its_key_where_a_judge_asks_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    job = judged_by("augmented", tmp_path)
+    split_of(job, "t0")
+    for roles in (CALLED_ROLES, CALLED_BY["derive"]):
+        with pytest.raises(UsageError, match=r"^rubric_writer: OPENAI_API_KEY is not set"):
+            refuse_unready(job, roles)
+    assert refuse_unready(job, CALLED_BY["judge"]) is None
+    assert refuse_unready(judged_by("original", tmp_path)) is None
+
+
+def test_a_failure_that_is_not_retried_needs_a_key_only_when_it_is_to_be_retried(job: Job) -> None:
+    split_of(job, "t0")
+    model = job.settings.models[0]
+    failed = response("t0", model.label, status="refused", model_config_hash=target_of(model).config_hash)
+    Warehouse(job.warehouse).write("responses", [failed | {"dataset_revision": job.data.revision}])
+    Warehouse(job.warehouse).publish()
+    assert refuse_unready(job) is None
+    with pytest.raises(UsageError, match="model mini: OPENAI_API_KEY is not set"):
+        refuse_unready(job, retry_failed=True)
+
+
+def test_judging_what_is_stored_needs_no_key_of_a_model_that_still_has_to_respond(job: Job) -> None:
+    split_of(job, "t0")
+    assert refuse_unready(job, CALLED_BY["judge"]) is None
+    with pytest.raises(UsageError, match=r"model mini: .* \(and 1 more\)"):
+        refuse_unready(job)
+
+
+def test_a_damaged_database_is_rebuilt_before_it_is_asked_what_is_to_be_called(job: Job) -> None:
+    split_of(job, "t0")
+    database = Warehouse(job.warehouse).database
+    database.write_bytes(b"no database" * 1000)
+    with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
+        refuse_unready(job)
+    assert not Warehouse(job.warehouse).damage()
+    assert [str(database)] == [line.partition(": ")[0] for line in noticed(job)]
+
+
+def noticed(job: Job) -> list[str]:
+    return [notice.line for notice in take_notices(job.warehouse)]
+
+
+def test_a_database_that_another_version_published_is_renewed_by_the_run_and_not_asked_before(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    split_of(job, "t0")
+    monkeypatch.setattr("warehouse.warehouse.stamp", lambda: "of other code")
+    assert refuse_unready(job) is None
+
+
+def test_a_key_in_the_env_file_that_litellm_reads_is_seen(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "checkout" / "lib" / "litellm" / "__init__.py"
+    library.parent.mkdir(parents=True)
+    (tmp_path / "checkout" / ".env").write_text("OPENAI_API_KEY=from-the-file\nTEAM_TOKEN=also\n", encoding="utf-8")
+    found = SimpleNamespace(origin=str(library))
+    monkeypatch.setattr("tasks.llm.environment.importlib.util.find_spec", lambda _: found)
+    monkeypatch.setattr("os.environ", os.environ.copy())
+    environment._read_env_file.cache_clear()
+    assert refuse_unready(job) is None
+    assert filled_in("Bearer ${TEAM_TOKEN}") == "Bearer also"
+    monkeypatch.setenv("LITELLM_MODE", "PRODUCTION")
+    assert environment.env_file() is None
+
+
+@pytest.mark.slow
+def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path) -> None:
+    code = (
+        "import os; from tasks.llm.environment import variable; own = variable('OPENAI_API_KEY'); "
+        "os.environ.pop('OPENAI_API_KEY', None); import litellm; print(own, os.environ.get('OPENAI_API_KEY'))"
+    )
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "litellm").symlink_to(Path(str(find_spec("litellm").origin)).parent)
+    (tmp_path / ".env").write_text("OPENAI_API_KEY=from-the-file\n", encoding="utf-8")
+    environ = {name: value for name, value in os.environ.items() if name not in {"OPENAI_API_KEY", "LITELLM_MODE"}}
+    places = os.pathsep.join([str(tmp_path / "lib"), str(PROJECT)])
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=environ | {"PYTHONPATH": places, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert said.stdout.split() == ["from-the-file", "from-the-file"]
