@@ -12,6 +12,8 @@ _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent 
 _SOURCES = {".py", ".js", ".css", ".html", ".sql"}
 _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
 """Tables in which every run leaves rows; of the report only the list of runs shows them."""
+_SAYS_NOTHING = {"alerts", "limits"}
+"""Settings that change nothing in a report."""
 _FILE = "report-basis.txt"
 """The file beside the report's pages that holds the hash."""
 
@@ -53,7 +55,7 @@ def of_all_splits(job: Job) -> Job:
 def basis_of(job: Job) -> str:
     """A hash of what is published, save for the record of runs, of the configuration, and of what writes reports."""
     stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
-    given = [job.settings.model_dump_json(), job.data.revision, job.vintage, *stored]
+    given = [job.settings.model_dump_json(exclude=_SAYS_NOTHING), job.data.revision, job.vintage, *stored]
     found = hashlib.sha256("\n".join(given).encode())
     for folder in _WRITERS:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):
