@@ -2,9 +2,20 @@
 
 from tasks.report.build import Written, build
 from tasks.report.content.addresses import task_address
+from tasks.report.content.edition import labelled_judgings
 from tasks.report.pages.served import COMPARE, LIVE
 from tasks.report.rendering.assets import ASSETS
 from tasks.report.rendering.site import refuse_other
 from tasks.report.served import served_page
 
-__all__ = ["ASSETS", "COMPARE", "LIVE", "Written", "build", "refuse_other", "served_page", "task_address"]
+__all__ = [
+    "ASSETS",
+    "COMPARE",
+    "LIVE",
+    "Written",
+    "build",
+    "labelled_judgings",
+    "refuse_other",
+    "served_page",
+    "task_address",
+]

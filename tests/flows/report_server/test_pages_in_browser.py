@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from flows.report_server.server import server_of
 from flows.report_server.serving import makers_of
@@ -96,6 +96,27 @@ def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_un
         assert visit.faults == []
         page.route("**/live.html", lambda route: route.abort())
         page.wait_for_selector("#lost:not([hidden])")
+
+
+def test_a_slow_server_gets_one_request_of_the_live_page_at_a_time(
+    browser: Browser, world_job: Job, world_site: Path
+) -> None:
+    held: list[Route] = []
+    with visiting_server(browser, world_job, world_site) as visit:
+        visit.page.clock.install()
+        page = visit.open("live.html").page
+        page.route("**/live.html", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks the function
+        for _ in range(4):
+            page.clock.run_for(3_000)
+        assert len(held) == 1
+
+        with page.expect_response("**/live.html") as answer:
+            held[0].continue_()
+        answer.value.finished()
+        page.wait_for_timeout(0)
+        with page.expect_request("**/live.html"):
+            page.clock.run_for(3_000)
+        held[-1].continue_()
 
 
 @pytest.mark.parametrize("dark", [False, True])
