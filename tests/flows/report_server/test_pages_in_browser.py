@@ -79,6 +79,22 @@ def test_two_models_are_picked_and_a_changed_verdict_leads_to_its_task(
         assert visit.faults == []
 
 
+def test_of_every_kind_what_is_chosen_at_first_can_be_compared(
+    browser: Browser, world_job: Job, world_site: Path
+) -> None:
+    with visiting_server(browser, world_job, world_site) as visit:
+        page = visit.open("compare.html").page
+        for kind in ("Models", "Vintages", "Runs", "Judges"):
+            page.locator(".kinds").get_by_role("link", name=kind).click()
+            page.get_by_role("button", name="Compare").click()
+            expect(page.get_by_role("heading", name="Difference", exact=True)).to_be_visible()
+            assert page.get_by_role("row").count() > 1
+            assert page.get_by_role("status").count() == 0
+            page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+            assert fits(page)
+        assert visit.faults == []
+
+
 def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_unfolded(
     browser: Browser, world_job: Job, world_site: Path
 ) -> None:
