@@ -65,7 +65,7 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
             result = _result(job, reader, asked, has_pages=(folder / "task.html").is_file()) if asked.names else None
             return Comparison(asked, KINDS, fields, result)
     except (PipelineError, UsageError, WarehouseError) as error:
-        return Comparison(asked, KINDS, fields, trouble=str(error))
+        return Comparison(asked, KINDS, fields, trouble=_capitalised(str(error)))
 
 
 def _result(job: Job, reader: Reader, asked: Asked, *, has_pages: bool) -> dict[str, Any]:
@@ -155,4 +155,4 @@ def _flip(flip: Flip, found: Difference, *, has_pages: bool) -> dict[str, Any]:
 
 def _capitalised(text: str) -> str:
     """A sentence that begins with a word of ours; one that begins with a name stays as it is."""
-    return text[0].upper() + text[1:] if text.startswith("no ") else text
+    return text[0].upper() + text[1:] if text.startswith(("no ", "nothing ")) else text

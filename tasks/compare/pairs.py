@@ -180,5 +180,6 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
                 "nothing to compare: the runs worked on the same responses under the same judging, "
                 "and a verdict is stored once; runs differ where their vintages do"
             )
-    differing = sorted(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])
-    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(differing)}"
+    equal = [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
+    in_words = [name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in equal]
+    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(in_words)}"

@@ -145,6 +145,8 @@ def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, c
 @pytest.mark.parametrize(("asked", "trouble"), [
     ({"of": "model", "first": "a", "second": "nobody"}, "nobody: there is no model of that name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
+    ({"of": "model", "first": "a", "second": "alone"},
+     "Nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "what is stored has none"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip
