@@ -64,14 +64,14 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _run(run: RunState, now: datetime) -> dict[str, Any]:
+def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
     return {
         "id": run.run_id,
         "name": f"Night {run.night}" if run.night else "Run",
         "benchmark": run.benchmark,
         "command": run.command,
         "has_begun": run.started_at is None,
-        "facts": _facts(run, now),
+        "facts": _facts(run, until),
         "bars": [_bar(bar) for bar in run.bars],
         "has_fresh": any(bar.n_fresh for bar in run.bars),
         "calls": [_call(call) for call in run.calls],
@@ -82,7 +82,7 @@ def _run(run: RunState, now: datetime) -> dict[str, Any]:
 def _ended(run: RunState, now: datetime, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
     written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
     end = "" if run.ended_at is None else f" ({_span(now - run.ended_at)} ago)"
-    return _run(run, run.ended_at or now) | {
+    return _run(run, run.ended_at) | {
         "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
         "level": _LEVELS.get(run.outcome, ""),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
@@ -92,8 +92,8 @@ def _ended(run: RunState, now: datetime, index: Path, is_current: Callable[[], b
     }
 
 
-def _facts(run: RunState, now: datetime) -> list[tuple[str, str, str]]:
-    """(name, value, what stands beside it)."""
+def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
+    """(name, value, what stands beside it); `until` is None where it is not known when the run ended."""
     if run.started_at is None:
         return []
     whole = [bar for bar in run.bars if not bar.is_part]
@@ -113,7 +113,11 @@ def _facts(run: RunState, now: datetime) -> list[tuple[str, str, str]]:
         ("Failed", f"{run.failures.total():,}", causes),
         (f"Cost{so_far}", _usd(run.cost_usd), cap + unpriced),
         (f"Calls{so_far}", f"{n_calls:,}", f"{n_failed:,} failed attempts" if n_failed else "no failed attempts"),
-        ("Time", _span(now - run.started_at), f"since {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+        (
+            "Time",
+            "–" if until is None else _span(until - run.started_at),
+            f"started {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        ),
     ]
 
 

@@ -59,7 +59,7 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
         "Failed": ("4", "3 timeout, 1 refused"),
         "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
         "Calls so far": ("130", "7 failed attempts"),
-        "Time": ("1 h 2 min", "since 2026-11-23 10:58 UTC"),
+        "Time": ("1 h 2 min", "started 2026-11-23 10:58 UTC"),
     }
     (bar,) = shown["bars"]
     assert bar["pieces"] == [
@@ -98,6 +98,15 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
 
     assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
     assert (last["report"], last["is_current"]) == (report, is_of_run)
+
+
+def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
+    killed = run(is_living=False, outcome="killed")
+
+    last = words(Live(NOW, NOW, last=killed), tmp_path / "index.html", never)["last"]
+
+    assert last["outcome"] == "Killed"
+    assert facts(last)["Time"] == ("–", "started 2026-11-23 10:58 UTC")
 
 
 def test_a_report_that_a_run_left_as_it_was_since_nothing_had_changed_is_not_called_older(tmp_path: Path) -> None:
