@@ -16,10 +16,10 @@ _WRITERS = (Path(tasks.__file__).parent / "report", Path(tasks.__file__).parent 
 _SOURCES = {".py", ".js", ".css", ".html", ".sql"}
 _NOT_SHOWN = {"runs", "alerts", "alert_deliveries"}
 """Tables in which every run leaves rows; of the report only the list of runs shows them."""
+_SAYS_NOTHING = {"alerts", "limits"}
+"""Settings that change nothing in a report."""
 _FILE = "report-basis.txt"
 """The file beside the report's pages that holds a hash of what it rests on, and one of its files' names and sizes."""
-
-
 _LIST = "report-files.txt"
 """The file in which a report lists its files (`tasks.report`, whose import takes seconds)."""
 
@@ -79,7 +79,8 @@ def basis_of(job: Job) -> str:
     stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
     # Replies that the ledger deletes leave the report too.
     deleted = str(deleted_until_s(job.warehouse / LEDGER))
-    given = [job.settings.model_dump_json(), job.data.revision, job.vintage, deleted, *stored]
+    shown = job.settings.model_dump_json(exclude=_SAYS_NOTHING)
+    given = [shown, job.data.revision, job.vintage, deleted, *stored]
     found = hashlib.sha256("\n".join(given).encode())
     for folder in _WRITERS:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):

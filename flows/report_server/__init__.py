@@ -1,4 +1,4 @@
-"""The report on localhost: its files, and the pages that are made when they are asked for."""
+"""The report on localhost: its files, and the pages that are made when they are opened."""
 
 from flows.report_server.serving import serve_report
 

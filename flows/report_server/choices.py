@@ -1,4 +1,4 @@
-"""What can be compared on the page, and what an address asks for."""
+"""What can be chosen on the page that compares, and what an address chooses."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,26 @@ from datetime import UTC
 from typing import Any
 
 import sql
-from tasks.compare import Kind, ModelRun, model_runs
+from tasks.compare import Kind, Side, comparable
 from tasks.config import Job
 from warehouse import Reader
 
-KINDS: dict[Kind, str] = {"model": "Models", "vintage": "Nights", "run": "Runs", "judge": "Judges"}
-"""What can be compared, as the page calls it."""
-_NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Night"}
+KINDS: dict[Kind, tuple[str, str]] = {
+    "model": ("Models", "Two models under the same judge, in the same vintage."),
+    "vintage": (
+        "Vintages",
+        "Two samplings of the same model, such as two nights. A night samples the nightly models again; the vintage of "
+        "these responses is the night's date. All others are of the vintage base.",
+    ),
+    "run": (
+        "Runs",
+        "Two runs, each with the verdicts that it made. Runs can be compared where they judged different vintages of a "
+        "model, as two nights do.",
+    ),
+    "judge": ("Judges", "Two judges on the same responses."),
+}
+"""What can be compared: as the page calls it, and what is meant."""
+_NARROWED = {"model": "Model", "judge": "Judge", "vintage": "Vintage"}
 _ALL = ("", "all")
 CHANGES = {"": "all", "lost": "lower the score", "gained": "raise the score"}
 
@@ -33,8 +46,8 @@ class Asked:
     """What an address asks for.
 
     Attributes:
-        names: the two to compare; empty where nothing is asked yet.
-        narrowed: the values of what stays equal on both sides, and of the split; empty for all.
+        names: the two to compare; empty where nothing is chosen yet.
+        narrowed: the values of what stays equal on both sides, empty for all; and the split, empty for the job's.
         place: which of the differences is taken apart.
         change: which of the changed verdicts are listed, a key of `CHANGES`.
         is_whole: whether all of them are listed.
@@ -65,71 +78,101 @@ def asked_in(given: Mapping[str, str]) -> Asked:
 
 
 def fields_of(job: Job, reader: Reader, asked: Asked) -> list[Field]:
-    """The choices of the page; before anything is asked for, likely ones are chosen.
+    """The fields of the page's form; where an address chooses nothing, likely values are chosen.
+
+    Only names that can be compared with another one are offered.
 
     Raises:
         PipelineError: there is no verdict yet.
     """
-    every = model_runs(reader, job.settings.benchmark)
-    narrowed = dict(asked.narrowed) if asked.names else _likely_narrowed(job, asked.kind, every)
-    sides = _sides(job, reader, asked.kind, every)
-    vintage = narrowed.get("vintage")
-    there = {getattr(each, asked.kind, "") for each in every if not vintage or each.vintage == vintage}
-    likely = [value for value, _ in sides if value in there] or [value for value, _ in sides]
-    first, second = asked.names or _likely(asked.kind, likely)
+    groups = comparable(reader, job.settings.benchmark, job.data.revision, asked.kind)
+    names = _names(reader, job, asked.kind, groups)
+    narrowed = dict(asked.narrowed) if asked.names else _likely_narrowed(job, asked.kind, groups)
+    first, second = asked.names or _likely(job, asked.kind, list(names), _fitting(groups, narrowed))
+    sides = list(names.items())
     fields = [Field("first", "First", sides, first), Field("second", "Second", sides, second)]
     for name, title in _NARROWED.items():
-        values = _in_order(name, every)
-        if name != asked.kind and (asked.kind, name) != ("run", "vintage") and len(values) > 1:
-            fields.append(Field(name, title, [_ALL, *((value, value) for value in values)], narrowed.get(name, "")))
-    splits = _splits(job, reader)
-    if len(splits) > 1:
-        options = [_ALL, *((split, split) for split in splits)]
-        fields.append(Field("split", "Split", options, narrowed.get("split", "")))
+        options = _options(reader, name, groups)
+        if name != asked.kind and (asked.kind, name) != ("run", "vintage") and len(options) > 1:
+            fields.append(Field(name, title, [_ALL, *options.items()], narrowed.get(name, "")))
+    if splits := _splits(job, reader):
+        fields.append(Field("split", "Split", splits, narrowed.get("split", "")))
     return fields
 
 
-def _sides(job: Job, reader: Reader, kind: Kind, every: Sequence[ModelRun]) -> list[tuple[str, str]]:
-    """What can be picked on each side, latest nights and runs first."""
+_Groups = Sequence[Sequence[Side]]
+
+
+def _names(reader: Reader, job: Job, kind: Kind, groups: _Groups) -> dict[str, str]:
+    """What can be picked on each side, as the page calls it; latest vintages and runs first."""
     if kind != "run":
-        return [(value, value) for value in _in_order(kind, every)]
+        return _options(reader, kind, groups)
+    there = {side.name for group in groups for side in group}
     rows = reader.rows(sql.read("questions/look/runs_to_choose"), {"benchmark": job.settings.benchmark})
-    return [(row["run_id"], f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M} {_what(row)}") for row in rows]
+    return {row["run_id"]: _run_in_words(row) for row in rows if row["run_id"] in there}
 
 
-def _what(row: Mapping[str, Any]) -> str:
-    """What a run was."""
-    return f"night {row['night']}" if row["night"] else str(row["command"])
+def _run_in_words(row: Mapping[str, Any]) -> str:
+    """When a run started, and what it was."""
+    return f"{row['started_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S} " + (
+        f"night {row['night']}" if row["night"] else str(row["command"])
+    )
 
 
-def _in_order(attribute: str, every: Sequence[ModelRun]) -> list[str]:
-    """The values of an attribute: nights from the latest, others by name."""
+def _options(reader: Reader, attribute: str, groups: _Groups) -> dict[str, str]:
+    """The values of an attribute, as the page calls them: vintages from the latest, others by name."""
+    values = _in_order(attribute, groups)
+    if attribute != "vintage":
+        return {value: value for value in values}
+    nights = {row["night"] for row in reader.rows("select distinct night from runs")}
+    return {value: f"{value} (night)" if value in nights else value for value in values}
+
+
+def _in_order(attribute: str, groups: _Groups) -> list[str]:
+    every = [side.model_run for group in groups for side in group]
     if attribute != "vintage":
         return sorted({getattr(each, attribute) for each in every})
     latest = {each.vintage: each.answered_at for each in sorted(every, key=lambda each: each.answered_at)}
     return sorted(latest, key=lambda vintage: (latest[vintage], vintage), reverse=True)
 
 
-def _likely(kind: Kind, values: Sequence[str]) -> tuple[str, str]:
-    """The first two; of nights and runs, which stand latest first, the earlier one is the first side."""
-    first, second = [*values, "", ""][:2]
+def _likely_narrowed(job: Job, kind: Kind, groups: _Groups) -> dict[str, str]:
+    """The first configured judge; beside models, the vintage that most of them have, the latest of several."""
+    every = [side.model_run for group in groups for side in group]
+    judges = {each.judge for each in every}
+    chosen = {"judge": next((each.label for each in job.settings.judges if each.label in judges), "")}
+    if kind == "model" and every:
+        n_models = Counter(vintage for vintage, _ in {(each.vintage, each.model) for each in every})
+        chosen["vintage"] = max(_in_order("vintage", groups), key=lambda vintage: n_models[vintage])
+    return {name: value for name, value in chosen.items() if name != kind}
+
+
+def _fitting(groups: _Groups, narrowed: Mapping[str, str]) -> set[str]:
+    """Names that can be compared with each other under these choices: those of the largest group."""
+    asked = {name: value for name, value in narrowed.items() if value}
+    fitting = (
+        {side.name for side in group if all(getattr(side.model_run, name) == asked[name] for name in asked)}
+        for group in groups
+    )
+    return max(fitting, key=len, default=set())
+
+
+def _likely(job: Job, kind: Kind, names: Sequence[str], fitting: set[str]) -> tuple[str, str]:
+    """The first two, configured ones before others; of vintages and runs, the earlier one is the first side."""
+    configured = [each.label for each in (*job.settings.models, *job.settings.judges)]
+    ordered = sorted(names, key=lambda name: name not in configured)
+    first, second = [*(name for name in ordered if name in fitting), "", ""][:2]
     return (second, first) if kind in {"vintage", "run"} and second else (first, second)
 
 
-def _likely_narrowed(job: Job, kind: Kind, every: Sequence[ModelRun]) -> dict[str, str]:
-    """The first configured judge; beside models, the night that most of them have, the latest of several."""
-    judges = {each.judge for each in every}
-    chosen = {"judge": next((each.label for each in job.settings.judges if each.label in judges), "")}
-    if kind == "model":
-        models = {(each.vintage, each.model) for each in every}
-        n_models = Counter(vintage for vintage, _ in models)
-        chosen["vintage"] = max(_in_order("vintage", every), key=lambda vintage: n_models[vintage])
-    return chosen
-
-
-def _splits(job: Job, reader: Reader) -> list[str]:
-    rows = reader.rows(
-        "select distinct split from staging.task_set_members where benchmark = ? and not is_own_hard order by split",
-        [job.settings.benchmark],
-    )
-    return [row["split"] for row in rows]
+def _splits(job: Job, reader: Reader) -> list[tuple[str, str]]:
+    """The splits to choose from, none where there is one; first, as an empty value, those of `prbench diff`."""
+    key = {"benchmark": job.settings.benchmark, "revision": job.data.revision}
+    stored = [row["split"] for row in reader.rows(sql.read("questions/look/splits_to_choose"), key)]
+    if len(stored) < 2:
+        return []
+    configured = [split for split in job.settings.dataset.splits if split in stored]
+    if not configured or len(configured) == len(stored):
+        return [_ALL, *((split, split) for split in stored)]
+    others = [split for split in stored if configured != [split]]
+    return [("", f"{', '.join(configured)} (as configured)"), *((split, split) for split in others)]

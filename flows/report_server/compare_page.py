@@ -1,4 +1,4 @@
-"""The page that compares: what is picked in its form is compared when it is asked for, as `prbench diff` does it."""
+"""The page that compares: what is chosen in its form is compared when the page is opened, as `prbench diff` does."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -8,29 +8,26 @@ from urllib.parse import urlencode
 
 from flows.report_server.choices import CHANGES, KINDS, Asked, Field, asked_in, fields_of
 from tasks.compare import (
-    CONTEXT,
-    Answer,
     Difference,
     Flip,
     Flips,
     Kind,
     compare,
     counted,
-    distinguishing,
-    figure,
+    decision,
     flips_of,
-    n_unequal,
     notes_on,
-    on_both,
-    p_value,
     question_of,
     sentence,
     short,
+    table_of,
+    where_in,
     with_explanations,
 )
 from tasks.config import Job
 from tasks.report import task_address
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError
 
 _MOST_FLIPS = 300
@@ -40,10 +37,13 @@ _MOST_TASKS = 10
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the page shows: the choices, and what came out, if anything was asked; else why nothing came out."""
+    """What the page shows: the choices, and the result if anything is chosen, or why there is none.
+
+    `kinds` are what can be compared, each with its title and what it means.
+    """
 
     asked: Asked
-    kinds: Mapping[Kind, str]
+    kinds: Mapping[Kind, tuple[str, str]]
     fields: Sequence[Field] = ()
     result: Mapping[str, Any] | None = None
     trouble: str | None = None
@@ -53,7 +53,7 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
     """What an address asks for, compared.
 
     Args:
-        job: whose benchmark is compared, on which splits.
+        job: whose benchmark is compared, on its splits unless the address names one.
         given: the parameters in the address.
         folder: the folder of the benchmark's report; task pages are linked if they are there.
     """
@@ -65,7 +65,7 @@ def comparison(job: Job, given: Mapping[str, str], folder: Path) -> Comparison:
             result = _result(job, reader, asked, has_pages=(folder / "task.html").is_file()) if asked.names else None
             return Comparison(asked, KINDS, fields, result)
     except (PipelineError, UsageError, WarehouseError) as error:
-        return Comparison(asked, KINDS, fields, trouble=str(error))
+        return Comparison(asked, KINDS, fields, trouble=_capitalised(str(error)))
 
 
 def _result(job: Job, reader: Reader, asked: Asked, *, has_pages: bool) -> dict[str, Any]:
@@ -76,14 +76,17 @@ def _result(job: Job, reader: Reader, asked: Asked, *, has_pages: bool) -> dict[
     (flips,) = flips_of(reader, answer.score, [chosen])
     listed = [flip for flip in flips.flips if _is_listed(flip, asked.change)]
     shown = with_explanations(reader, chosen.pair, listed if asked.is_whole else listed[:_MOST_FLIPS])
+    table = table_of(answer)
     return {
-        "sentence": _capitalised(sentence(answer, chosen)),
-        "columns": _columns(answer),
-        "rows": [(_row(answer, each), _link(asked, show=str(n))) for n, each in enumerate(answer.differences)],
+        "sentence": true_minus(_capitalised(sentence(answer, chosen))),
+        # The first two columns are the names, which are the same in all rows here.
+        "columns": table.columns[2:],
+        "rows": [([_cell(cell) for cell in row[2:]], _link(asked, show=str(n))) for n, row in enumerate(table.rows)],
+        "table_notes": [true_minus(note) for note in table.notes],
         "place": place,
         "first": short(answer.kind, chosen.pair.first),
         "second": short(answer.kind, chosen.pair.second),
-        "split": chosen.split,
+        "where": f"{chosen.split}{where_in(answer, chosen)}",
         "compared": counted(flips.n_compared, "criterion", "criteria"),
         "changes": list(_changes(asked, flips, place)),
         "flips": [_flip(each, chosen, has_pages=has_pages) for each in shown],
@@ -91,7 +94,8 @@ def _result(job: Job, reader: Reader, asked: Asked, *, has_pages: bool) -> dict[
         "whole": _link(asked, show=str(place), change=asked.change, whole="yes"),
         "categories": [asdict(each) for each in flips.categories if each.n_gained or each.n_lost],
         "tasks": [each for each in flips.tasks if each.difference][:_MOST_TASKS],
-        "notes": list(dict.fromkeys([*answer.notes, *chosen.notes, *notes_on(flips, chosen)])),
+        "n_tasks": sum(bool(each.difference) for each in flips.tasks),
+        "notes": [true_minus(note) for note in notes_on(flips, chosen)],
     }
 
 
@@ -112,39 +116,11 @@ def _link(asked: Asked, **more: str) -> str:
     return "?" + urlencode({name: value for name, value in values.items() if value})
 
 
-def _columns(answer: Answer) -> list[str]:
-    tested = ["p", "p corrected"] if len(answer.differences) > 1 else ["p"]
-    context = (CONTEXT[name].capitalize() for name in distinguishing(answer))
-    return [
-        "First", "Second", *context, "Split", "Difference", "95 % interval", *tested, "Significant", "Tasks",
-        "Smallest detectable", "First mean", "Second mean",
-    ]  # fmt: skip
-
-
-def _row(answer: Answer, found: Difference) -> list[str]:
-    pair, paired = found.pair, found.paired
-    p_values = [paired.p_value, found.p_adjusted] if len(answer.differences) > 1 else [paired.p_value]
-    return [
-        short(answer.kind, pair.first),
-        short(answer.kind, pair.second),
-        *(on_both(pair.first, pair.second, name) for name in distinguishing(answer)),
-        found.split,
-        signed(found.difference),
-        _interval(found),
-        *(p_value(value) or "–" for value in p_values),
-        {True: "yes", False: "no", None: "–"}[found.is_significant],
-        f"{paired.n_tasks} of {found.n_wanted}",
-        "–" if paired.smallest_detectable is None else figure(paired.smallest_detectable),
-        _minus(f"{found.first_mean:.3f}"),
-        _minus(f"{found.second_mean:.3f}"),
-    ]
-
-
-def _interval(found: Difference) -> str:
-    paired = found.paired
-    if paired.ci_low is None or paired.ci_high is None:
-        return "too few tasks differ" if n_unequal(found) else "no task differs"
-    return f"{signed(paired.ci_low)} to {signed(paired.ci_high)}"
+def _cell(value: str | bool | None) -> str:
+    """A cell of the table as the page shows it."""
+    if isinstance(value, str):
+        return true_minus(value)
+    return {True: "yes", False: "no", None: "–"}[value]
 
 
 def _is_listed(flip: Flip, change: str) -> bool:
@@ -154,9 +130,9 @@ def _is_listed(flip: Flip, change: str) -> bool:
 def _changes(asked: Asked, flips: Flips, place: int) -> Iterator[dict[str, Any]]:
     """The ways to list the changed verdicts, each with its number and its link."""
     for change, title in CHANGES.items():
-        number = sum(_is_listed(flip, change) for flip in flips.flips)
+        n_listed = sum(_is_listed(flip, change) for flip in flips.flips)
         link = _link(asked, show=str(place), change=change)
-        yield {"title": title, "n": number, "link": link, "is_current": change == asked.change}
+        yield {"title": title, "n": n_listed, "link": link, "is_current": change == asked.change}
 
 
 def _flip(flip: Flip, found: Difference, *, has_pages: bool) -> dict[str, Any]:
@@ -167,32 +143,16 @@ def _flip(flip: Flip, found: Difference, *, has_pages: bool) -> dict[str, Any]:
         "task": flip.task_id,
         "title": flip.title,
         "category": flip.category,
-        "weight": _minus(f"{flip.weight:+g}"),
-        "first": _decision(flip.first_value, found.pair.first.model_run.grading),
-        "second": _decision(flip.second_value, found.pair.second.model_run.grading),
-        "effect": signed(flip.effect),
+        "weight": number(flip.weight, "+g"),
+        "first": decision(flip.first_by_trial),
+        "second": decision(flip.second_by_trial),
+        "effect": number(flip.effect, "+z.3f"),
         "is_loss": flip.effect < 0,
         "link": task_address(flip.task_id, sides[0], second, flip.criterion_id) if has_pages else None,
         "explanations": [[text for text in texts if text] for texts in flip.explanations],
     }
 
 
-def _decision(value: float, grading: str) -> str:
-    """The mean over trials, as words where the trials agree."""
-    words = {1.0: "met", 0.0: "not met"} | ({0.5: "partly met"} if grading == "ternary" else {})
-    return words.get(value, f"{value:.0%} met")
-
-
 def _capitalised(text: str) -> str:
     """A sentence that begins with a word of ours; one that begins with a name stays as it is."""
-    return text[0].upper() + text[1:] if text.startswith("no ") else text
-
-
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    return _minus(f"{value:+.3f}")
-
-
-def _minus(text: str) -> str:
-    """A number with a true minus sign."""
-    return text.replace("-", "−")
+    return text[0].upper() + text[1:] if text.startswith(("no ", "nothing ")) else text

@@ -20,7 +20,7 @@ class Bar:
         label: of the model or judge whose calls fill the bar.
         is_part: whether it is a part of the bar of its judge.
         n_made: cells that this very run has done, as far as is published.
-        n_fresh: calls of this run that were answered since then, as far as they can be told.
+        n_fresh: calls of this run that were answered since then, as far as that is known.
     """
 
     wanted: int
@@ -77,8 +77,8 @@ def _whole(parts: Sequence[Bar], n_made: int) -> Bar:
 def with_fresh(bars: Iterable[Bar], calls: Iterable[Mapping[str, Any]], job: Job | None) -> list[Bar]:
     """The bars with the calls that were answered since the last publishing.
 
-    The ledger knows the name that a model was called by. Where several labels have one name, nobody can tell whose
-    calls they were.
+    The ledger knows the name that a model was called by. Where several labels have one name, it is not known
+    whose calls they were.
     """
     if job is None:
         return list(bars)

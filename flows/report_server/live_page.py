@@ -1,14 +1,17 @@
 """The live page: how things stand, in words and bars."""
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from flows.report_server.coverage_bars import Bar
-from flows.report_server.live_state import Live, RunState
+from flows.report_server.live_state import Live, Row, RunState
 from flows.run.outcomes import ENDINGS
+from tasks.compare import small_note
+from tasks.rules.text.numbers import SMALL_MARK, number
 
 _OLD = timedelta(minutes=5)
 _PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria"}
@@ -20,14 +23,20 @@ _LEVELS = {
 
 def headline(live: Live) -> str:
     """How many runs are in progress."""
-    number = len(live.in_progress)
-    if number:
-        return "1 run is in progress." if number == 1 else f"{number} runs are in progress."
-    return "No run is in progress." if live.last else "No run is in progress, and none is stored here yet."
+    n_running = len(live.in_progress)
+    if n_running:
+        return "1 run is in progress." if n_running == 1 else f"{n_running} runs are in progress."
+    return "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
 
 
-def words(live: Live, index: Path) -> dict[str, Any]:
-    """What the page says; `index` is the first page of the report, which may not be there."""
+def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
+    """What the page says.
+
+    Args:
+        live: how things stand.
+        index: the first page of the report, which may not be there.
+        is_current: says whether the report shows all that is published, though it is older than the last run.
+    """
     age = None if live.published_at is None else live.at - live.published_at
     return {
         "headline": headline(live),
@@ -35,8 +44,9 @@ def words(live: Live, index: Path) -> dict[str, Any]:
         "published": "Nothing is published yet." if age is None else f"Results were published {_span(age)} ago.",
         "is_old": bool(live.in_progress) and age is not None and age > _OLD,
         "runs": [_run(run, live.at) for run in live.in_progress],
-        "last": None if live.last is None else _ended(live.last, live.at, index),
-        "ranking": [_ranked(row) for row in live.ranking],
+        "last": None if live.last is None else _ended(live.last, live.at, index, is_current),
+        "ranking": _boards(live.ranking),
+        "small_note": small_note() if any(row["is_small"] for row in live.ranking) else "",
         "is_preliminary": bool(live.in_progress),
         "trouble": live.trouble,
     }
@@ -54,14 +64,14 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _run(run: RunState, now: datetime) -> dict[str, Any]:
+def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
     return {
         "id": run.run_id,
         "name": f"Night {run.night}" if run.night else "Run",
         "benchmark": run.benchmark,
         "command": run.command,
         "has_begun": run.started_at is None,
-        "facts": _facts(run, now),
+        "facts": _facts(run, until),
         "bars": [_bar(bar) for bar in run.bars],
         "has_fresh": any(bar.n_fresh for bar in run.bars),
         "calls": [_call(call) for call in run.calls],
@@ -69,20 +79,21 @@ def _run(run: RunState, now: datetime) -> dict[str, Any]:
     }
 
 
-def _ended(run: RunState, now: datetime, index: Path) -> dict[str, Any]:
+def _ended(run: RunState, now: datetime, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
     written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
-    end = "" if run.ended_at is None else f" {_span(now - run.ended_at)} ago"
-    return _run(run, run.ended_at or now) | {
+    end = "" if run.ended_at is None else f" ({_span(now - run.ended_at)} ago)"
+    return _run(run, run.ended_at) | {
         "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
         "level": _LEVELS.get(run.outcome, ""),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
-        # A run writes its report before its end.
-        "is_of_run": written is not None and run.started_at is not None and written >= run.started_at,
+        # A run writes its report before its end, unless it changed nothing that the report shows.
+        "is_current": written is not None
+        and ((run.started_at is not None and written >= run.started_at) or is_current()),
     }
 
 
-def _facts(run: RunState, now: datetime) -> list[tuple[str, str, str]]:
-    """(name, value, what stands beside it)."""
+def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
+    """(name, value, what stands beside it); `until` is None where it is not known when the run ended."""
     if run.started_at is None:
         return []
     whole = [bar for bar in run.bars if not bar.is_part]
@@ -91,13 +102,22 @@ def _facts(run: RunState, now: datetime) -> list[tuple[str, str, str]]:
     n_calls, n_failed = (sum(call[name] for call in run.calls) for name in ("calls", "failed_calls"))
     cap = "no cap" if run.max_usd is None else f"cap {_usd(run.max_usd)}"
     unpriced = f", {run.n_unpriced:,} calls of unknown price" if run.n_unpriced else ""
-    causes = ", ".join(f"{number:,} {cause}" for cause, number in run.failures.most_common())
+    causes = ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in run.failures.most_common())
+    so_far = " so far" if run.is_living else ""
     return [
-        ("Done", f"{done / wanted:.1%}" if wanted else "–", f"{done:,} of {wanted:,} cells{fresh}" if wanted else ""),
-        ("Failed", f"{run.failures.total():,}", causes or "no cell failed"),
-        ("Cost so far", _usd(run.cost_usd), cap + unpriced),
-        ("Calls so far", f"{n_calls:,}", f"{n_failed:,} failed attempts" if n_failed else "no failed attempt"),
-        ("Time", _span(now - run.started_at), f"since {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"),
+        (
+            "Done",
+            f"{done / wanted:.1%}" if wanted else "–",
+            f"{done:,} of {wanted:,} responses and verdicts{fresh}" if wanted else "",
+        ),
+        ("Failed", f"{run.failures.total():,}", causes),
+        (f"Cost{so_far}", _usd(run.cost_usd), cap + unpriced),
+        (f"Calls{so_far}", f"{n_calls:,}", f"{n_failed:,} failed attempts" if n_failed else "no failed attempts"),
+        (
+            "Time",
+            "–" if until is None else _span(until - run.started_at),
+            f"started {run.started_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
+        ),
     ]
 
 
@@ -105,8 +125,8 @@ def _bar(bar: Bar) -> dict[str, Any]:
     """A bar with the ends of its pieces in per cent: done, answered since, failed."""
     wanted = max(1, bar.wanted)
     pieces, start = [], 0.0
-    for name, number in (("done", bar.done), ("fresh", bar.n_fresh), ("failed", bar.n_failed)):
-        width = 100 * number / wanted
+    for name, n_cells in (("done", bar.done), ("fresh", bar.n_fresh), ("failed", bar.n_failed)):
+        width = 100 * n_cells / wanted
         pieces.append((name, f"{start:.3f}%", f"{width:.3f}%"))
         start += width
     what = bar.model or "all models"
@@ -117,7 +137,7 @@ def _bar(bar: Bar) -> dict[str, Any]:
         "share": f"{bar.done / wanted:.1%}",
         "count": f"{bar.done:,} of {bar.wanted:,}",
         "fresh": _more(bar.n_fresh) if bar.n_fresh else "",
-        "failed": ", ".join(f"{number:,} {cause}" for cause, number in bar.failures.most_common()),
+        "failed": ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in bar.failures.most_common()),
     }
 
 
@@ -133,22 +153,25 @@ def _call(call: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
+def _boards(ranking: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """The rows of each split under each judging, below a heading."""
+    boards: dict[str, list[Row]] = {}
+    for row in ranking:
+        boards.setdefault(f"{row['split']}, judged by {row['judging']}", []).append(_ranked(row))
+    return list(boards.items())
+
+
 def _ranked(row: dict[str, Any]) -> dict[str, Any]:
     model = row["model"] if row["vintage"] == "base" else f"{row['model']} of {row['vintage']}"
-    judge = row["judge"] if row["judge_trial"] == 1 else f"{row['judge']} #{row['judge_trial']}"
     has_interval = row["ci_low"] is not None and row["ci_high"] is not None
     return {
-        "split": row["split"], "judge": judge, "rank": "–" if row["rank"] is None else str(row["rank"]),
-        "model": model, "mean": "–" if row["mean_score"] is None else _score(row["mean_score"]),
-        "interval": f"{_score(row['ci_low'])} to {_score(row['ci_high'])}{'°' if row['is_small'] else ''}"
+        "rank": "–" if row["rank"] is None else str(row["rank"]),
+        "model": model, "mean": "–" if row["mean_score"] is None else number(row["mean_score"]),
+        "interval": f"{number(row['ci_low'])} to {number(row['ci_high'])}{SMALL_MARK if row['is_small'] else ''}"
         if has_interval else "–",
         "tasks": f"{row['n_tasks']:,} of {row['n_tasks_wanted']:,}",
         "coverage": "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
     }  # fmt: skip
-
-
-def _score(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
 
 
 def _usd(value: float | None) -> str:
@@ -161,7 +184,7 @@ def _span(span: timedelta) -> str:
     """A time in its two largest units."""
     left, parts = max(0, round(span.total_seconds())), list[str]()
     for unit, seconds in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        number, left = divmod(left, seconds)
-        if number or parts or unit == "s":
-            parts.append(f"{number} {unit}")
+        n_units, left = divmod(left, seconds)
+        if n_units or parts or unit == "s":
+            parts.append(f"{n_units} {unit}")
     return " ".join(parts[:2])

@@ -87,7 +87,7 @@ class LiveView:
         self._jobs: dict[str, Job] = {}
 
     def now(self) -> Live:
-        """How things stand; whatever cannot be read is said in `trouble`."""
+        """How things stand; `trouble` says what cannot be read."""
         with self._lock:
             at, living = datetime.now(UTC), self._warehouse.living_runs()
             try:
@@ -115,7 +115,7 @@ class LiveView:
             try:
                 found.ranking = ranking_so_far(self._job, reader)
             except (PipelineError, UsageError) as error:
-                found.trouble = f"the ranking cannot be read: {error}"
+                found.trouble = f"The ranking is not known: {error}"
         self._published = found
 
     def _state(self, reader: Reader, row: Row) -> RunState:
@@ -125,7 +125,7 @@ class LiveView:
             job = self._jobs[row["run_id"]] = self._jobs.get(row["run_id"]) or job_of_run(self._job, row)
             given = {**common, "benchmark": job.settings.benchmark, "max_usd": job.settings.limits.max_usd}
         except ValueError:
-            return RunState(is_living=False, trouble="its record is of another version of prbench", **common)
+            return RunState(is_living=False, trouble="another version of prbench wrote its record", **common)
         try:
             return RunState(is_living=False, bars=bars_of(job, reader), **given)
         except (PipelineError, UsageError) as error:

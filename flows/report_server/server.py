@@ -1,4 +1,4 @@
-"""Serving a report folder to this machine, with pages that are made when they are asked for."""
+"""Serving a report folder to this machine, with pages that are made when they are opened."""
 
 import io
 import sys
@@ -18,8 +18,8 @@ from tasks.rules.errors import UsageError
 
 _MOST_PARAMETERS = 20
 _OTHER_SITES = {"cross-site", "same-site"}
-_MOST_MAKING = 4
-"""So many answers are made at once; others wait."""
+MOST_MAKING = 4
+"""So many answers are made at once; further ones wait."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,20 @@ class Made:
 
 Maker = Callable[[Mapping[str, str]], Made]
 """Makes an answer from the parameters in the address."""
+Makers = Mapping[str, Maker | Made]
+"""By path, what makes an answer, or an answer that is always the same and is sent without waiting."""
 
 
 class Server(ThreadingHTTPServer):
     """A server on this machine alone."""
 
     def __init__(self, *arguments: Any) -> None:
-        self.making = threading.Semaphore(_MOST_MAKING)
+        self.making = threading.Semaphore(MOST_MAKING)
         super().__init__(*arguments)
 
     def server_close(self) -> None:
         """Close when no answer is being made any more: this process may end then, and no database be in use."""
-        for _ in range(_MOST_MAKING):
+        for _ in range(MOST_MAKING):
             self.making.acquire()
         super().server_close()
 
@@ -53,7 +55,7 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
-def server_of(folder: Path, port: int, makers: Mapping[str, Maker] | None = None) -> Server:
+def server_of(folder: Path, port: int, makers: Makers | None = None) -> Server:
     """A server of the files in a folder and, before them, of what makers answer, by path.
 
     Raises:
@@ -68,7 +70,7 @@ def server_of(folder: Path, port: int, makers: Mapping[str, Maker] | None = None
 class Pages(SimpleHTTPRequestHandler):
     """The files of a folder and what makers answer, for this machine alone; nothing is written or listed."""
 
-    def __init__(self, *arguments: Any, makers: Mapping[str, Maker], **named: Any) -> None:
+    def __init__(self, *arguments: Any, makers: Makers, **named: Any) -> None:
         self._makers = makers
         super().__init__(*arguments, **named)
 
@@ -76,10 +78,10 @@ class Pages(SimpleHTTPRequestHandler):
         """Answer only who asks for this machine by name: another site must not read the report through a browser."""
         headers = self.headers
         if not is_from_here(headers.get_all("Host", []), headers.get_all("Origin", [])):
-            self.send_error(403, "Only from this machine")
+            self.send_error(403, "Only for this machine")
             return None
         if headers.get("Sec-Fetch-Site") in _OTHER_SITES and headers.get("Sec-Fetch-Mode") != "navigate":
-            self.send_error(403, "Not from another site")
+            self.send_error(403, "Not for other sites")
             return None
         try:
             maker, given = self._asked()
@@ -89,19 +91,24 @@ class Pages(SimpleHTTPRequestHandler):
             # A path that no file can have: a NUL, or half of a character; or too many parameters.
             self.send_error(404, "Not found")
             return None
-        return self._made(maker, given)
+        return self._sent(maker if isinstance(maker, Made) else self._made(maker, given))
 
-    def _asked(self) -> tuple[Maker | None, dict[str, str]]:
+    def _asked(self) -> tuple[Maker | Made | None, dict[str, str]]:
         parts = urlsplit(self.path)
         return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
 
-    def _made(self, maker: Maker, given: Mapping[str, str]) -> io.BytesIO | None:
+    def _made(self, maker: Maker, given: Mapping[str, str]) -> Made | None:
+        """What a maker answers; None where it fails, which the browser and the terminal then show."""
         try:
             with cast("Server", self.server).making:
-                answer = maker(given)
-        except Exception as error:  # noqa: BLE001 - whoever asked is told, and the server goes on
+                return maker(given)
+        except Exception as error:  # noqa: BLE001 - the server goes on
             notice(f"{self.path}: {explained(error)[1]}")
-            self.send_error(500, "Could not be made; the terminal says why")
+            self.send_error(500, "This page could not be made; the terminal says why")
+            return None
+
+    def _sent(self, answer: Made | None) -> io.BytesIO | None:
+        if answer is None:
             return None
         self.send_response(200)
         self.send_header("Content-Type", answer.kind)

@@ -3,14 +3,14 @@
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import sql
 from flows.run.outcomes import FAILED, INTERRUPTED, KILLED, RUNNING, any_failed
-from tasks.config import Job, Settings
+from tasks.config import DataRevision, Job, Settings
 from tasks.console import notice
 from tasks.dataset import with_revision
 from tasks.maintain import store_spend, total_cost_usd
@@ -103,8 +103,22 @@ def job_of_run(job: Job, row: Mapping[str, Any]) -> Job:
         night=row["night"],
         **{name: value for name, value in selection.items() if name in SELECTION},
     )
-    is_same = (of_run.settings.benchmark, of_run.settings.dataset) == (job.settings.benchmark, job.settings.dataset)
-    return of_run.looking_up(lambda: job.data) if is_same else with_revision(of_run)
+    data = _data_of(job, of_run.settings)
+    return with_revision(of_run) if data is None else of_run.looking_up(data)
+
+
+def _data_of(job: Job, settings: Settings) -> Callable[[], DataRevision] | None:
+    """How a job's data set gives that of other settings; None where it is another one, or its splits are not known.
+
+    A revision is of the whole data set, whichever splits are chosen.
+    """
+    own, other = job.settings.dataset, settings.dataset
+    if (job.settings.benchmark, own) == (settings.benchmark, other):
+        return lambda: job.data
+    narrowed = own.model_copy(update={"splits": other.splits})
+    if not other.splits or (job.settings.benchmark, narrowed) != (settings.benchmark, other):
+        return None
+    return lambda: job.data.model_copy(update={"splits": other.splits})
 
 
 def _made(job: Job, reports: Sequence[StageReport], outcome: str) -> dict[str, Any]:

@@ -1,39 +1,31 @@
 """Compare: two models, judges, templates, runs, vintages or revisions, paired by task.
 
 A question (`model_run.py`) becomes pairs of model runs that differ only in what is compared (`names.py`, `pairs.py`),
-these become differences with what can be said about them (`differences.py`), and a difference is taken apart into the
-criteria that flipped (`flips.py`).
+these become differences with what can be said about them (`differences.py`), as a table (`table.py`) and in words
+(`sentences.py`), and a difference is taken apart into the criteria that flipped (`flips.py`). Which names there are to
+choose from is in `comparable.py`.
 """
 
 from tasks.compare.asking import question_of
+from tasks.compare.comparable import comparable
 from tasks.compare.differences import ALPHA, Answer, Difference, compare, short
 from tasks.compare.flips import Flip, Flips, flips_of, with_explanations
 from tasks.compare.leaderboard import EVERY, OFFICIAL_HARD, Choice, leaderboard
 from tasks.compare.model_run import KINDS, Kind, ModelRun, Pair, Question, Side
-from tasks.compare.pairs import model_runs
 from tasks.compare.people import against_people
-from tasks.compare.sentences import (
-    CONTEXT,
-    counted,
-    distinguishing,
-    figure,
-    n_unequal,
-    notes_on,
-    on_both,
-    p_value,
-    sentence,
-    where_in,
-)
+from tasks.compare.sentences import counted, decision, notes_on, sentence, small_note, where_in
+from tasks.compare.table import INTERVAL, DifferenceTable, table_of
 
 __all__ = [
     "ALPHA",
-    "CONTEXT",
     "EVERY",
+    "INTERVAL",
     "KINDS",
     "OFFICIAL_HARD",
     "Answer",
     "Choice",
     "Difference",
+    "DifferenceTable",
     "Flip",
     "Flips",
     "Kind",
@@ -42,20 +34,18 @@ __all__ = [
     "Question",
     "Side",
     "against_people",
+    "comparable",
     "compare",
     "counted",
-    "distinguishing",
-    "figure",
+    "decision",
     "flips_of",
     "leaderboard",
-    "model_runs",
-    "n_unequal",
     "notes_on",
-    "on_both",
-    "p_value",
     "question_of",
     "sentence",
     "short",
+    "small_note",
+    "table_of",
     "where_in",
     "with_explanations",
 ]

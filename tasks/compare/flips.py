@@ -14,7 +14,8 @@ from warehouse import Reader
 class Flip:
     """A criterion that both sides decided, and not alike; values are means over the trials that are complete.
 
-    `effect` is what the change is worth to the task's score. `explanations` are the judge's, by side and trial.
+    `first_by_trial` and `second_by_trial` are what these are the means of. `effect` is what the change is worth to the
+    task's score. `explanations` are the judge's, by side and trial.
     """
 
     task_id: str
@@ -25,6 +26,8 @@ class Flip:
     weight: float
     first_value: float
     second_value: float
+    first_by_trial: Sequence[float]
+    second_by_trial: Sequence[float]
     effect: float
     explanations: tuple[tuple[str | None, ...], tuple[str | None, ...]] = ((), ())
 

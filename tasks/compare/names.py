@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
-import sql
 from tasks.compare.model_run import COLUMN_OF, KINDS, Kind, ModelRun, Question
 from tasks.rules.errors import UsageError
 from warehouse import Reader
@@ -53,7 +52,8 @@ def _known(reader: Reader, question: Question, model_runs: Iterable[ModelRun]) -
     every = list(model_runs)
     for kind, column in COLUMN_OF.items():
         known[kind] = sorted({getattr(each, column) for each in every})  # type: ignore[index]
-    rows = reader.rows(sql.read("questions/compare/run_names"), {"benchmark": question.benchmark})
+    query = "select distinct run_id from verdicts where benchmark = ? order by run_id"
+    rows = reader.rows(query, [question.benchmark])
     known["run"] = [row["run_id"] for row in rows]
     return known
 

@@ -37,13 +37,11 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     every = model_runs(reader, question.benchmark)
     kind, names = resolved(reader, question, every)
     _refuse_options(question, kind, every)
-    of_revision = [each for each in every if kind == "revision" or each.dataset_revision == question.revision]
+    meant = every if kind == "revision" else of_revision(every, question.revision)
     notes = []
-    if not of_revision and kind != "revision":
-        of_revision = every
-        if question.revision:
-            notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
-    sides = _sides(reader, question, kind, names, [each for each in of_revision if _is_asked_for(each, question)])
+    if question.revision and kind != "revision" and question.revision not in {each.dataset_revision for each in meant}:
+        notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
+    sides = _sides(reader, question, kind, names, [each for each in meant if _is_asked_for(each, question)])
     found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not found:
         raise PipelineError(_nothing(kind, names, sides))
@@ -61,6 +59,20 @@ def model_runs(reader: Reader, benchmark: str) -> list[ModelRun]:
     if not rows:
         raise PipelineError(f"nothing to compare: no verdict on {benchmark} yet; run `prbench run` first")
     return [ModelRun(**{name: row[name] for name in names}) for row in rows]
+
+
+def of_revision(every: Sequence[ModelRun], revision: str | None) -> Sequence[ModelRun]:
+    """The model runs of a revision; all where it has none."""
+    return [each for each in every if each.dataset_revision == revision] or every
+
+
+def grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
+    """The sides in groups that are equal in everything but what is compared."""
+    groups: dict[_Key, list[Side]] = {}
+    for side in sides:
+        key = tuple(getattr(side.model_run, name) for name in _IDENTITY if name not in _MAY_DIFFER[kind])
+        groups.setdefault(key, []).append(side)
+    return groups
 
 
 def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -> None:
@@ -101,7 +113,7 @@ def _sides(
 
 
 def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[Pair]:
-    of_first, of_second = _grouped(kind, first), _grouped(kind, second)
+    of_first, of_second = grouped(kind, first), grouped(kind, second)
     # The order of the model runs, not that of their keys.
     return [
         pair
@@ -109,14 +121,6 @@ def _paired(kind: Kind, first: Sequence[Side], second: Sequence[Side]) -> list[P
         if key in of_second
         for pair in _pairs_of_group(kind, group, of_second[key])
     ]
-
-
-def _grouped(kind: Kind, sides: Iterable[Side]) -> dict[_Key, list[Side]]:
-    groups: dict[_Key, list[Side]] = {}
-    for side in sides:
-        key = tuple(getattr(side.model_run, name) for name in _IDENTITY if name not in _MAY_DIFFER[kind])
-        groups.setdefault(key, []).append(side)
-    return groups
 
 
 def _pairs_of_group(kind: Kind, first: list[Side], second: list[Side]) -> list[Pair]:
@@ -176,5 +180,6 @@ def _nothing(kind: Kind, names: Sequence[str], sides: dict[str, list[Side]]) -> 
                 "nothing to compare: the runs worked on the same responses under the same judging, "
                 "and a verdict is stored once; runs differ where their vintages do"
             )
-    differing = sorted(name for name in _IDENTITY if name not in _MAY_DIFFER[kind])
-    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(differing)}"
+    equal = [name for name in _IDENTITY if name not in _MAY_DIFFER[kind]]
+    in_words = [name.removesuffix("_hash").replace("config", "configuration").replace("_", " ") for name in equal]
+    return f"nothing to compare: {' and '.join(names)} share no combination of {', '.join(in_words)}"

@@ -1,18 +1,23 @@
 """Differences in words."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 
 from tasks.compare.differences import ALPHA, Answer, Difference, short
 from tasks.compare.flips import Flips
 from tasks.compare.model_run import Side
 from tasks.rules.statistics.comparison import task_differences
-from tasks.rules.statistics.intervals import FEWEST_OTHERS
+from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
+from tasks.rules.text.numbers import SMALL_MARK
 
 CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
     "dataset_revision": "revision",
 }  # fmt: skip
 """Attributes of a side, with their names for people."""
+_DECISIONS = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
 _HASHES = {"template_hash", "dataset_revision"}
 _COLUMN_OF = {"template": "template_hash", "revision": "dataset_revision"}
 
@@ -111,6 +116,21 @@ def where_in(answer: Answer, difference: Difference) -> str:
     """What distinguishes a difference from the others, as the end of a phrase."""
     pair = difference.pair
     return "".join(f", {CONTEXT[name]} {on_both(pair.first, pair.second, name)}" for name in distinguishing(answer))
+
+
+def decision(by_trial: Sequence[float]) -> str:
+    """What was decided on a criterion: in a word where all trials agree, else in how many of them it is met."""
+    counts = Counter(by_trial)
+    if len(counts) == 1:
+        return _DECISIONS[by_trial[0]]
+    met = [f"{_DECISIONS[value]} in {counts[value]}" for value in (1.0, 0.5) if counts[value]]
+    return f"{' and '.join(met)} of {len(by_trial)} trials"
+
+
+def small_note() -> str:
+    """What the mark at an interval means."""
+    few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
+    return f"{SMALL_MARK} {few}: the interval may be too narrow"
 
 
 def counted(number: int, singular: str, plural: str) -> str:

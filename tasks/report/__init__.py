@@ -2,6 +2,7 @@
 
 from tasks.report.build import Written, build
 from tasks.report.content.addresses import task_address
+from tasks.report.content.edition import labelled_judgings
 from tasks.report.pages.served import COMPARE, LIVE
 from tasks.report.rendering.assets import ASSETS
 from tasks.report.rendering.site import only_writer, refuse_other
@@ -13,6 +14,7 @@ __all__ = [
     "LIVE",
     "Written",
     "build",
+    "labelled_judgings",
     "only_writer",
     "refuse_other",
     "served_page",

@@ -1,4 +1,4 @@
-"""A page that a server makes when it is asked for, in the looks of the report."""
+"""A page that a server makes when it is opened, in the style of the report."""
 
 from pathlib import Path
 from typing import Any

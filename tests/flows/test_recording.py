@@ -19,6 +19,7 @@ from flows.run.config import load_job
 from flows.run.recording import is_recorded, recording
 from flows.server.known_server import may_know_a_server
 from tasks.config import Job
+from tasks.config.settings import Limits
 from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
 from tests.builders import job_on
@@ -148,6 +149,8 @@ def test_a_report_is_up_to_date_until_something_else_than_a_run_is_stored(alone:
     assert not is_up_to_date(job)
     note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
+    capped = job.settings.model_copy(update={"limits": Limits(max_usd=1.0)})
+    assert is_up_to_date(job.model_copy(update={"settings": capped}))
     assert not is_up_to_date(job.model_copy(update={"vintage": "later"}))
     warehouse.write("labels", [{"benchmark": "prbench", "field": "f", "kind": "k", "label": "l"}])
     warehouse.publish()

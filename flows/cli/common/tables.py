@@ -9,8 +9,6 @@ from tasks.rules.text.visible import visible
 if TYPE_CHECKING:
     from tasks.console.printing import VisibleConsole
 
-SMALL_MARK = "°"
-"""Marks an interval that may be too narrow."""
 _WIDEST_CELL = 60
 _WITHOUT_LIMIT = 10**6
 

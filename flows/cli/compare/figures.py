@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from flows.cli.common.tables import SMALL_MARK, show_table
+from flows.cli.common.tables import show_table
 from flows.cli.compare.questions import Records
+from tasks.rules.text.numbers import SMALL_MARK
 
 
 def show_figures(title: str, records: Records, columns: Mapping[str, str | tuple[str, str, str]]) -> None:
@@ -34,14 +35,6 @@ def is_small(record: Mapping[str, Any]) -> bool:
     from tasks.rules.statistics.intervals import SMALL
 
     return bool(record.get("is_small", record.get("n_tasks", SMALL) < SMALL))
-
-
-def small_note() -> str:
-    """What the mark at a figure means."""
-    from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
-
-    few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
-    return f"{SMALL_MARK} {few}: the interval may be too narrow"
 
 
 def repetition(records: Records) -> dict[str, str]:

@@ -5,9 +5,9 @@ import click
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
 from flows.cli.common.output import show_json, show_nothing
-from flows.cli.common.tables import SMALL_MARK
-from flows.cli.compare.figures import is_small, show_figures, small_note
+from flows.cli.compare.figures import is_small, show_figures
 from flows.cli.compare.questions import Records, answer
+from tasks.rules.text.numbers import SMALL_MARK
 
 _BREAKDOWNS = ("category", "severity", "field", "model", "length")
 _WITH_SETS = {None, "category", "severity"}
@@ -74,7 +74,7 @@ def _show(by: str | None, pairs: Records, sets: Records, leniency: Records) -> N
 
 
 def _show_agreement_with_people(context: Context, by: str | None, people: tuple[str, ...]) -> int:
-    from tasks.compare import against_people
+    from tasks.compare import against_people, small_note
 
     parameters = {"breakdown": by or "all", "people": list(people), "graders": list(context.arguments.judges)}
     job = context.stored_job(checked=())

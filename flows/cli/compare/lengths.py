@@ -5,9 +5,9 @@ import click
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import SHOWS, Context, shared_options
 from flows.cli.common.output import show_json, show_nothing
-from flows.cli.common.tables import SMALL_MARK
 from flows.cli.compare.figures import repetition, show_figures
 from flows.cli.compare.questions import answer
+from tasks.rules.text.numbers import SMALL_MARK
 
 
 @click.command(cls=Command, epilog=examples("prbench lengths", "prbench lengths --hard --model gpt-5-high"))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flows.cli.common.tables import SMALL_MARK
+from tasks.rules.text.numbers import SMALL_MARK
 from tasks.rules.text.table import Table
 
 Record = dict[str, Any]

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from flows.cli.common.tables import SMALL_MARK
 from flows.cli.look.leaderboard_columns import BELOW_BAR, Record, is_clipped, is_worth_showing
 from tasks.compare import OFFICIAL_HARD
 from tasks.config import Job
 from tasks.llm import is_embedded
+from tasks.rules.text.numbers import SMALL_MARK
 
 _SMALL_MARKS = {
     "is_small": "ci_low",

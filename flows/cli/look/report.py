@@ -38,8 +38,8 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     The report is a folder of pages that open without a network: leaderboards, categories, data, judges, history, and
     every verdict. It shows all stored results of the benchmark, not only those of configured models and judges;
     --split, --model, --judge and --vintage narrow it. Each benchmark has its own subfolder, and the page above them
-    lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare compares any two
-    models, nights, runs or judges.
+    lists all benchmarks. Other files in the folder are left alone. With --serve, the page Compare compares two models,
+    vintages (such as two nights), runs or judges, on the configured splits as `prbench diff` does.
     """
     from flows.report import write_report
     from flows.report_basis import of_all_splits
@@ -47,9 +47,8 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     if is_live and not is_served:
         raise click.UsageError("--live shows a page of the local server; add --serve")
     given = context.arguments
-    job = context.stored_job()
-    if not given.splits:
-        job = of_all_splits(job)
+    stored = context.stored_job()
+    job = stored if given.splits else of_all_splits(stored)
     index = (out or job.report_folder) / job.settings.benchmark / "index.html"
     if is_live and _is_early(job):
         if context.as_json:
@@ -63,7 +62,8 @@ def report(context: Context, out: Path | None, is_served: bool, is_live: bool, p
     if is_served:
         from flows.report_server import serve_report
 
-        serve_report(job, index, port, is_live=is_live)
+        # Compare and the ranking so far are about the configured splits, as `prbench diff` and `leaderboard` are.
+        serve_report(stored, index, port, is_live=is_live)
     return 0
 
 

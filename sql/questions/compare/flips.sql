@@ -1,6 +1,6 @@
--- What did two model run decide on each criterion, as the mean over the trials
--- that are complete for the task, and what is the second's decision worth
--- beside the first's? Where no trial is complete the task counts for neither;
+-- What did two model runs decide on each criterion, in each trial that is
+-- complete for the task and as the mean over these, and what is the second's
+-- decision worth beside the first's? Where no trial is complete the task counts for neither;
 -- what was decided is then the mean over what is. A criterion is the same in
 -- two revisions when its content is.
 with sides as (
@@ -38,11 +38,13 @@ decisions as (
         verdicts.criterion_id,
         verdicts.criterion_hash as content_hash,
         coalesce(
-            favg(verdicts.value) filter (
+            list(verdicts.value order by verdicts.trial) filter (
                 response_points.n_decided = response_points.n_wanted
             ),
-            favg(verdicts.value)
-        ) as value
+            list(verdicts.value order by verdicts.trial) filter (
+                verdicts.value is not null
+            )
+        ) as by_trial
     from staging.graded_verdicts as verdicts
     inner join answers
         using (
@@ -68,7 +70,8 @@ cells as (
         coalesce(rubrics.category, '(none)') as category,
         rubrics.weight,
         rubrics.weight / score_bounds.denominator as worth,
-        decisions.value
+        decisions.by_trial,
+        list_avg(decisions.by_trial) as value
     from sides
     inner join rubrics using (benchmark, dataset_revision)
     inner join staging.score_bounds
@@ -97,6 +100,8 @@ final as (
         coalesce(second.weight, first.weight) as weight,
         first.value as first_value,
         second.value as second_value,
+        first.by_trial as first_by_trial,
+        second.by_trial as second_by_trial,
         second.worth * (second.value - first.value) as effect,
         first.task_id is not null and second.task_id is not null as is_in_both
     from (select * from cells where side = 1) as first

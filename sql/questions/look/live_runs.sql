@@ -8,7 +8,7 @@ with latest as (
     limit 1
 )
 
-select run_id, command, night, config, started_at, ended_at, outcome, cost_usd
+select run_id, command, night, config, started_at, ended_at, outcome
 from runs
 where outcome = 'running' or run_id in (select run_id from latest)
 order by started_at, run_id

@@ -3,6 +3,9 @@
 select
     rows.split,
     rows.judge,
+    rows.judge_config_hash,
+    rows.template_hash,
+    rows.grading,
     rows.judge_trial,
     rows.latest_rank as rank,
     rows.model,

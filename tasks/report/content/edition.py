@@ -136,11 +136,7 @@ def open_edition(
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judgings = [
-        # Verdicts that are read in another way than they were given go by a name that says so.
-        {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
-        for row in reader.rows(filled("edition/judgings", given))
-    ]
+    judgings = reader.rows(filled("edition/judgings", given))
     entries = reader.rows(filled("edition/entries", given))
     return Edition(
         job=job,
@@ -149,11 +145,25 @@ def open_edition(
         reader=reader,
         changes=tuple(changes),
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
-        judgings=tuple(_labelled(judgings, "judging", "named", (
-            ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
-            ("judge_config_hash", "configuration {:.8}"),
-        ))),
-    )  # fmt: skip
+        judgings=tuple(labelled_judgings(judgings)),
+    )
+
+
+def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Judgings with a label each, `judging`: the judge's name, and what else distinguishes judgings of one judge.
+
+    Args:
+        judgings: rows with `judge`, `judge_config_hash`, `template_hash`, `grading` and `judge_trial`, each once.
+    """
+    named = [
+        # Verdicts that are read in another way than they were given go by a name that says so.
+        {**row, "named": row["judge"] + (" (as binary)" if row["grading"] == TERNARY_AS_BINARY else "")}
+        for row in judgings
+    ]
+    return _labelled(named, "judging", "named", (
+        ("judge_trial", "#{}"), ("grading", "{}"), ("template_hash", "template {:.8}"),
+        ("judge_config_hash", "configuration {:.8}"),
+    ))  # fmt: skip
 
 
 def _members(job: Job, benchmark: Benchmark, revision: str) -> dict[str, Any]:

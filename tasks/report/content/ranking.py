@@ -12,6 +12,7 @@ from tasks.benchmarks.base import Reference
 from tasks.config import ORIGINAL, Judge
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Row, Rows
+from tasks.rules.text.numbers import number
 from tasks.run import judge_target
 
 _NAMED = 3
@@ -123,18 +124,14 @@ def leaders(rows: Rows, hard: set[str], judging: str, *, is_part: bool = False) 
 def _highest(split: str, rows: Rows) -> str:
     best = max(row["mean_score"] for row in rows)
     names = _listed([row["model"] for row in rows if row["mean_score"] == best])
-    return f"{names} has the highest score shown on {split}, {_score(best)}"
-
-
-def _score(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+    return f"{names} has the highest score shown on {split}, {number(best)}"
 
 
 def _leader(split: str, rows: Rows) -> str:
     best = min(row["rank"] for row in rows)
     first = [row for row in rows if row["rank"] == best]
     tied = [row["model"] for row in rows if row["rank"] != best and row["rank_low"] == 1]
-    names, score = _listed([row["model"] for row in first]), _score(first[0]["mean_score"])
+    names, score = _listed([row["model"] for row in first]), number(first[0]["mean_score"])
     if len(rows) == 1:
         return f"{names} alone is ranked on {split}, with {score}"
     verb = "leads" if len(first) == 1 else "lead"

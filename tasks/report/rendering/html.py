@@ -8,6 +8,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from tasks.rules.text.numbers import number
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'none'; "
     "connect-src 'none'; object-src 'none'; base-uri 'none'; form-action 'none'"
@@ -23,13 +25,15 @@ SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").repla
 def templates() -> Environment:
     """The templates, with escaping for everything that is not marked as HTML."""
     folder = Path(__file__).parents[1] / "templates"
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["number"] = number
+    return environment
 
 
 def render(template: str, *, policy: str = POLICY, **values: Any) -> str:

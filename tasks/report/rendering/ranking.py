@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.report.content.figures import Row
 from tasks.report.content.ranking import Board, Ranking
+from tasks.rules.text.numbers import number
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""
@@ -91,5 +92,4 @@ def shown(ranking: Ranking) -> dict[str, Any]:
 
 
 def _short(value: float, decimals: int = 6) -> str:
-    text = f"{value:.{decimals}f}" if decimals == 3 else f"{value:.{decimals}g}"
-    return text.replace("-", "−")
+    return number(value, f"z.{decimals}{'f' if decimals == 3 else 'g'}")

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from tasks.report.content.addresses import task_address
 from tasks.report.content.columns import Column
 from tasks.report.content.figures import Row, Rows
+from tasks.rules.text.numbers import number
 
 _MISSING = "–"
 _DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1}
@@ -38,9 +39,9 @@ def _headings(
     """The rows of headings, two if there are groups, and by column the ids of the headings above its cells."""
     n_rows = 2 if any(column.group for column in columns) else 1
     upper, lower, headers = list[Markup](), list[Markup](), dict[str, str]()
-    for number, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
+    for place, (group, members) in enumerate(groupby(columns, key=lambda column: column.group)):
         mine = list(members)
-        group_id = f"{name}-group-{number}"
+        group_id = f"{name}-group-{place}"
         if group:
             upper.append(_heading(group_id, group, "center", "colgroup", colspan=len(mine)))
         for column in mine:
@@ -103,8 +104,8 @@ def _figure(kind: str, value: float) -> str:
 
 
 def _number(value: float, decimals: int) -> str:
-    """Digits in groups of three, with a true minus sign, and none before what is rounded to zero."""
-    return f"{value:z,.{decimals}f}".replace("-", "−")
+    """Digits in groups of three."""
+    return number(value, f"z,.{decimals}f")
 
 
 def _text(value: Any) -> str:

@@ -118,7 +118,8 @@ def test_what_nearly_all_tasks_lose_alike_is_more_than_chance_though_nothing_tel
     assert (
         "fallen is 0.500 lower than good on finance (no interval, since nearly all tasks change by the same amount, "
         "p < 0.001): significant"
-    ) in capsys.readouterr().out
+    ) in (said := capsys.readouterr().out)
+    assert "nearly all tasks change alike" in next(line for line in said.splitlines() if "│ fallen" in line)
 
 
 def test_what_holds_for_one_split_alone_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,7 +197,8 @@ def test_machines_get_every_figure_under_a_stable_key(folder: Path, capsys: pyte
     assert (len(found["tasks"]), found["n_flips"], len(found["flips"])) == (N_TASKS, 40, 2)
     assert found["flips"][0] == {
         "task_id": "task-00", "criterion_id": "task-00-c0", "title": "task-00 needs point 0", "category": "Accuracy",
-        "weight": 10.0, "first_value": 1.0, "second_value": 0.0, "effect": -0.5,
+        "weight": 10.0, "first_value": 1.0, "second_value": 0.0, "first_by_trial": [1.0], "second_by_trial": [0.0],
+        "effect": -0.5,
         "first_explanations": ["why in good: 1"], "second_explanations": ["why in risky: 0"],
     }  # fmt: skip
 

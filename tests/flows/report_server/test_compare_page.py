@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from flows.cli.common.tables import cell_text
 from flows.report_server.choices import asked_in
 from flows.report_server.compare_page import comparison
+from tasks.compare import table_of
 from tasks.config.data_revision import DataRevision
 from tasks.config.job import Job
 from tests.builders import REVISION, at, job_on, row
@@ -15,19 +17,27 @@ from tests.tasks.compare.comparisons import ALL_MET, MIXED, RUBRICS, WORSE_IN_RI
 from warehouse import Reader
 
 NIGHT = {"vintage": "2026-10-02", "created_at": at(5)}
+OLDER = "an-older-revision"
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     folder = tmp_path_factory.mktemp("compared") / "data"
-    runs = [row("runs", run_id=name, command="prbench run", started_at=at(n), outcome="done", ended_at=at(n + 1))
-            for n, name in enumerate(("a-run", "later", "idle"))]  # fmt: skip
+    runs = [row("runs", run_id=name, command="prbench run", started_at=at(n), outcome="done", ended_at=at(n + 1),
+                night=NIGHT["vintage"] if name == "later" else None)
+            for n, name in enumerate(("a-run", "later", "idle", "old-run"))]  # fmt: skip
+    old = {"of_response": {"dataset_revision": OLDER}, "judge": "old-judge"}
     with filled(
         folder,
         tasks_of(RUBRICS),
         judged(ALL_MET, "a"),
         judged(WORSE_IN_RISK, "b"),
         judged(MIXED, "a", of_response=NIGHT, run_id="later"),
+        # Nothing else was judged by this judge, so there is nothing to compare it with.
+        judged(MIXED, "alone", judge="another-judge"),
+        tasks_of(RUBRICS, split="retired", revision=OLDER),
+        judged(ALL_MET, "old-a", **old),
+        judged(MIXED, "old-b", **old, run_id="old-run"),
         {"runs": runs},
     ) as reader:
         yield reader
@@ -83,9 +93,33 @@ def test_runs_are_compared_as_the_command_does_and_offered_with_their_time_lates
 
     assert found.result is not None
     assert found.fields[0].options == [
-        ("later", "2026-01-01 00:00 prbench run"), ("a-run", "2026-01-01 00:00 prbench run"),
+        ("later", "2026-01-01 00:00:01 night 2026-10-02"), ("a-run", "2026-01-01 00:00:00 prbench run"),
     ]  # fmt: skip
     assert [each["task"] for each in found.result["flips"]]
+
+
+@pytest.mark.parametrize(("kind", "offered"), [
+    ("model", {"first": ["a", "b"], "second": ["a", "b"]}),
+    ("vintage", {"first": ["2026-10-02 (night)", "base"], "second": ["2026-10-02 (night)", "base"]}),
+    ("judge", {"first": [], "second": []}),
+])  # fmt: skip
+def test_only_what_has_something_to_be_compared_with_in_the_revision_is_offered(
+    job: Job, kind: str, offered: dict[str, list[str]]
+) -> None:
+    found = comparison(job, {"of": kind}, Path("nowhere"))
+
+    assert {field.name: [text for _, text in field.options] for field in found.fields} == offered
+
+
+def test_the_table_and_its_notes_are_those_of_the_command(job: Job, reader: Reader) -> None:
+    table = table_of(ask(reader, "a", "b"))
+
+    result = shown(job, of="model", first="a", second="b")
+
+    ((cells, _),) = result["rows"]
+    assert ("First", "Second", *result["columns"]) == table.columns
+    assert ["a", "b", *(cell.replace("−", "-") for cell in cells)] == [cell_text(cell) for cell in table.rows[0]]
+    assert result["table_notes"] == ["No interval and no test: fewer than 5 tasks differ."] == list(table.notes)
 
 
 def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) -> None:
@@ -97,8 +131,8 @@ def test_task_pages_are_linked_where_they_are_written(job: Job, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("kind", "chosen"), [
-    ("model", {"first": "a", "second": "b", "vintage": "base"}),
-    ("vintage", {"first": "base", "second": "2026-10-02", "model": ""}),
+    ("model", {"first": "a", "second": "b"}),
+    ("vintage", {"first": "base", "second": "2026-10-02"}),
     ("run", {"first": "a-run", "second": "later"}),
 ])  # fmt: skip
 def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, chosen: dict[str, str]) -> None:
@@ -111,6 +145,8 @@ def test_likely_choices_are_made_before_anything_is_asked(job: Job, kind: str, c
 @pytest.mark.parametrize(("asked", "trouble"), [
     ({"of": "model", "first": "a", "second": "nobody"}, "nobody: there is no model of that name"),
     ({"of": "model", "first": "a", "second": "a"}, "a: given twice"),
+    ({"of": "model", "first": "a", "second": "alone"},
+     "Nothing to compare: a and alone share no combination of dataset revision, vintage, judge, judge configuration"),
     ({"of": "model", "first": "a", "second": "b", "split": "nowhere"}, "what is stored has none"),
     ({"of": "model", "first": "a", "second": "b", "judge": "nobody"}, "no verdict has it"),
 ])  # fmt: skip

@@ -109,7 +109,23 @@ def test_a_record_that_this_version_cannot_read_is_said_and_the_run_is_still_sho
         store(job, RUNNING, config=json.dumps({"models": "of another time"}))
         (run,) = LiveView(job).now().in_progress
 
-    assert (run.run_id, run.trouble) == ("r1", "its record is of another version of prbench")
+    assert (run.run_id, run.trouble) == ("r1", "another version of prbench wrote its record")
+
+
+@pytest.mark.parametrize(("served", "of_run", "wanted"), [
+    ([], ["finance"], ("finance",)), (["finance"], ["legal", "finance"], ("legal", "finance")), ([], [], ("all",)),
+])  # fmt: skip
+def test_the_data_set_of_a_run_on_other_splits_is_not_looked_up_again(
+    tmp_path: Path, served: list[str], of_run: list[str], wanted: tuple[str, ...]
+) -> None:
+    def on(splits: list[str]) -> Job:
+        return job_on("sample", tmp_path, dataset={"source": "a-folder-that-is-not-there", "splits": splits})
+
+    viewer = on(served).looking_up(lambda: DataRevision(name="n", revision=REVISION, splits=tuple(served) or ("all",)))
+
+    data = job_of_run(viewer, run_row(on(of_run), [], at(0), None, RUNNING)).data
+
+    assert (data.revision, data.splits) == (REVISION, wanted)
 
 
 def test_the_record_of_a_run_gives_back_its_job(job: Job) -> None:

@@ -6,7 +6,7 @@ from flows.report_server.ranking import ranking_so_far
 from tasks.aggregate import aggregate
 from tasks.config.data_revision import DataRevision
 from tests.builders import REVISION, job_on
-from tests.tasks.compare.comparisons import Rows, judged, tasks_of, together
+from tests.tasks.compare.comparisons import Rows, filled, judged, tasks_of, together
 from warehouse import Warehouse
 
 RUBRICS = {f"t{n}": [(4, "Accuracy"), (n + 1, "Risk"), (3, "Clarity")] for n in range(7)}
@@ -34,3 +34,17 @@ def test_intervals_of_values_that_have_none_stored_are_those_that_aggregate_woul
     assert before[0]["ci_low"] is not None
     assert before[1]["ci_low"] is None
     assert before == after
+
+
+def test_a_judge_with_two_templates_is_named_by_its_template_too(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "data").looking_up(
+        lambda: DataRevision(name="made up", revision=REVISION, splits=("finance",))
+    )
+    again = judged({"t1": [1, 0, 0]}, "a", rubrics=RUBRICS, template_hash="another-template")
+    parts = (tasks_of(RUBRICS), answers("a", 2), {"verdicts": again["verdicts"]})
+    with filled(job.warehouse, *parts) as reader:
+        rows = ranking_so_far(job, reader)
+
+    assert [(row["judging"], row["n_tasks"]) for row in rows] == [
+        ("a-judge template a-templa", 2), ("a-judge template another-", 1),
+    ]  # fmt: skip

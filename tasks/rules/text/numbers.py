@@ -1,0 +1,18 @@
+"""Numbers as people read them."""
+
+import re
+
+SMALL_MARK = "°"
+"""Marks an interval that may be too narrow."""
+_MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
+"""A hyphen that begins a number; those within names and dates are something else."""
+
+
+def number(value: float, form: str = "z.3f") -> str:
+    """A number in one of Python's formats, with a true minus sign; `z` in the format leaves out that of a zero."""
+    return true_minus(f"{value:{form}}")
+
+
+def true_minus(text: str) -> str:
+    """A text whose negative numbers have a true minus sign."""
+    return _MINUS.sub("−", text)

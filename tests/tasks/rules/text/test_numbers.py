@@ -1,0 +1,21 @@
+"""Numbers as people read them."""
+
+import pytest
+
+from tasks.rules.text.numbers import number, true_minus
+
+
+@pytest.mark.parametrize(("value", "form", "shown"), [
+    (-0.1234, "z.3f", "−0.123"), (-0.0001, "z.3f", "0.000"), (0.25, "+z.3f", "+0.250"), (-1234.5, "z,.1f", "−1,234.5"),
+    (-5, "+g", "−5"),
+])  # fmt: skip
+def test_a_number_has_a_true_minus_sign_and_none_before_what_is_rounded_to_zero(
+    value: float, form: str, shown: str
+) -> None:
+    assert number(value, form) == shown
+
+
+def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
+    text = "o4-mini of 2026-11-22 is -0.250 to -.1, gpt-5-high -low"
+
+    assert true_minus(text) == "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low"
