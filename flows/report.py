@@ -29,6 +29,8 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
         WarehouseError: nothing is published yet.
     """
     _store_what_was_spent(job)
+    with Warehouse(job.warehouse).reader():
+        pass  # where nothing is published, no folder is made
     with only_writer(folder or job.report_folder):
         if folder is None:
             forget_basis(job)
