@@ -24,12 +24,19 @@ with wanted as (
 -- Verdicts on the same text have the same call. Other judges' calls may differ
 -- from it in nothing else: the time that a call took sets them apart, as where
 -- replies are read again (`sql/questions/maintain/reread/`).
+texts as (
+    select
+        response_id,
+        hash(conversation_id, text) as text_hash
+    from responses
+    where list_contains($tasks::varchar[], task_id)
+),
+
 calls as (
     select
         verdicts.verdict_id,
         hash(
-            responses.conversation_id,
-            responses.text,
+            texts.text_hash,
             verdicts.criterion_hash,
             verdicts.template_hash,
             verdicts.grading,
@@ -37,7 +44,7 @@ calls as (
             coalesce(verdicts.latency_s::varchar, verdicts.judge_config_hash)
         ) as call
     from verdicts
-    inner join responses using (response_id)
+    inner join texts using (response_id)
     where
         verdicts.source <> 'imported'
         and list_contains($tasks::varchar[], verdicts.task_id)
