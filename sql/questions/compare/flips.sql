@@ -1,8 +1,8 @@
 -- What did two model runs decide on each criterion, in each trial that is
 -- complete for the task and as the mean over these, and what is the second's
--- decision worth beside the first's? Where no trial is complete the task counts for neither;
--- what was decided is then the mean over what is. A criterion is the same in
--- two revisions when its content is.
+-- decision worth beside the first's? Where no trial is complete the task counts
+-- for neither; what was decided is then the mean over what is. A criterion is
+-- the same in two revisions when its content is.
 with sides as (
     select model_runs.*, side from staging.model_runs
     inner join (values (1, $first::ubigint), (2, $second::ubigint))
