@@ -20,7 +20,7 @@ class Bar:
         label: of the model or judge whose calls fill the bar.
         is_part: whether it is a part of the bar of its judge.
         n_made: cells that this very run has done, as far as is published.
-        n_fresh: calls of this run that were answered since then, as far as they can be told.
+        n_fresh: calls of this run that were answered since then, as far as that is known.
     """
 
     wanted: int

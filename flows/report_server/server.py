@@ -99,7 +99,7 @@ class Pages(SimpleHTTPRequestHandler):
         try:
             with cast("Server", self.server).making:
                 answer = maker(given)
-        except Exception as error:  # noqa: BLE001 - whoever asked is told, and the server goes on
+        except Exception as error:  # noqa: BLE001 - the reply says so, and the server goes on
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "Could not be made; the terminal says why")
             return None

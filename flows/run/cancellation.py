@@ -48,12 +48,12 @@ async def _watch(work: "asyncio.Task[None]") -> None:
 
     run_id = UUID(str(flow_run.id))
     async with get_client() as client:
-        while True:
+        while is_recorded():
             await asyncio.sleep(_LOOK_EVERY_S)
             try:
                 found = await client.read_flow_run(run_id)
             except HTTPError:
-                continue  # a server that is away for a while cancels nothing
+                continue  # a server that fails cancels nothing
             if found.state is not None and found.state.type in {StateType.CANCELLING, StateType.CANCELLED}:
                 work.cancel()
                 return

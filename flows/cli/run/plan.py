@@ -67,15 +67,13 @@ def _prepare(job: "Job") -> "Execution | None":
     Raises:
         UsageError: a named model or judge is not known.
     """
-    from flows.execution import execute, refuse_unknown_models
+    from flows.execution import execute
+    from flows.run.unknown_names import refuse_unknown_judges, refuse_unknown_models
     from tasks.console import notice
     from tasks.plan import is_prepared, prepare
-    from tasks.rules.errors import UsageError
 
     refuse_unknown_models(job)
-    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
-    if unknown:
-        raise UsageError(f"--judge {unknown[0]}: is not configured")
+    refuse_unknown_judges(job)
     if not is_prepared(job):
         notice("loading and checking the data set first; this makes no model call")
         # It is no part of the night that is planned.
