@@ -19,7 +19,7 @@ from prefect.artifacts import (
 from prefect.exceptions import ParameterTypeError, SignatureMismatchError
 
 from flows.recorded.names import artifact_key
-from flows.run.recording import is_recorded
+from flows.run.recording import be_patient, is_recorded
 from tasks.config import Job
 from tasks.console import Tally, notice
 from tasks.rules.errors import PipelineError
@@ -100,6 +100,7 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
 
 
 async def _renewed(stage: str, artifact: UUID, tallies: Sequence[Tally], total: int) -> None:
+    be_patient()
     is_shown = True
     while is_shown:
         await asyncio.sleep(_PROGRESS_EVERY_S)

@@ -19,15 +19,22 @@ from prefect.logging.handlers import APILogWorker
 from prefect.settings import get_current_settings
 from prefect.utilities.timeout import timeout
 
-from flows.run.recording import give_up_recording, has_given_up
+from flows.run.recording import give_up_recording, has_given_up, patience_s
 
-PATIENCE_S = 10.0
 _UNANSWERED = "Prefect's server does not answer"
+_thread = threading.local()
+
+
+def limit_waiting() -> None:
+    """Limit how long Prefect's clients wait for their server; called in the thread of the run that is recorded."""
+    _thread.is_of_run = True
+    # Prefect's worker would print each log line that it cannot send.
+    logging.raiseExceptions = False
+    _limit_clients()
 
 
 @cache
-def limit_waiting() -> None:
-    """Limit for this process how long Prefect's clients wait for their server."""
+def _limit_clients() -> None:
     for client, limited, names in (
         (PrefectHttpxAsyncClient, _limited_request, ("send",)),
         (PrefectHttpxSyncClient, _limited_sync_request, ("send",)),
@@ -48,7 +55,7 @@ def send_the_rest() -> None:
         return
     try:
         # All of Prefect's queues, of which that of the log is one.
-        left: Any = APILogWorker.drain_all(timeout=PATIENCE_S)
+        left: Any = APILogWorker.drain_all(timeout=patience_s())
     except KeyboardInterrupt:  # the work is done; who presses Ctrl-C now does not want to wait for this
         left = (set(), {None})
     if left[1]:
@@ -63,7 +70,9 @@ def _limited_request(send: Callable[..., Awaitable[Any]]) -> Callable[..., Await
         try:
             return await limited(client, request, *args, **kwargs)
         except (httpx.TransportError, TimeoutError) as error:
-            _give_up()
+            # What Prefect sends from its own threads holds up nothing: a busy server may miss some log lines.
+            if hasattr(_thread, "is_of_run"):
+                give_up_recording(f"{where()} does not answer any more")
             raise httpx.ConnectError(_UNANSWERED, request=request) from error
 
     return sent
@@ -76,7 +85,7 @@ def _limited_sync_request(send: Callable[..., Any]) -> Callable[..., Any]:
     def sent(client: httpx.Client, request: httpx.Request, *args: Any, **kwargs: Any) -> Any:
         is_main = threading.current_thread() is threading.main_thread()
         try:
-            with timeout(seconds=PATIENCE_S if is_main else None):
+            with timeout(seconds=patience_s() if is_main else None):
                 return send(client, request, *args, **kwargs)
         except TimeoutError as error:
             raise httpx.ConnectError(_UNANSWERED, request=request) from error
@@ -84,16 +93,10 @@ def _limited_sync_request(send: Callable[..., Any]) -> Callable[..., Any]:
     return sent
 
 
-def _give_up() -> None:
-    # Prefect's worker would print each log line that it cannot send.
-    logging.raiseExceptions = False
-    give_up_recording(f"{where()} does not answer any more")
-
-
 def _limited(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(method)
     async def limited(*args: Any, **kwargs: Any) -> Any:
-        async with asyncio.timeout(0 if has_given_up() else PATIENCE_S):
+        async with asyncio.timeout(0 if has_given_up() else patience_s()):
             return await method(*args, **kwargs)
 
     return limited

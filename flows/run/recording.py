@@ -8,11 +8,14 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from tasks.console import notice
 
 _lock = threading.Lock()
+_PATIENCE_S, _BACKGROUND_PATIENCE_S = 10.0, 60.0
+_patience_s: ContextVar[float] = ContextVar("patience_s", default=_PATIENCE_S)
 
 
 @dataclass
@@ -68,3 +71,13 @@ def has_given_up() -> bool:
 def trust_again() -> None:
     """Use the server again, since it answers."""
     _state.is_given_up = False
+
+
+def patience_s() -> float:
+    """How long the server is waited for, in seconds, before recording is given up."""
+    return _patience_s.get()
+
+
+def be_patient() -> None:
+    """In a task that nothing waits for, wait longer: it holds nothing up, and a busy server is not a lost one."""
+    _patience_s.set(_BACKGROUND_PATIENCE_S)
