@@ -54,10 +54,11 @@ class _Runner(Runner):
                 while self._process_manager.flow_run_ids():  # noqa: ASYNC110 - Prefect has no event for it
                     await asyncio.sleep(_LOOK_EVERY_S)
         finally:
-            notice(
-                "stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait for "
-                "them"
-            )
+            if self._process_manager.flow_run_ids():
+                notice(
+                    "stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait "
+                    "for them"
+                )
             await self.cancel_all()
             await super().__aexit__(*exc_info)
 

@@ -16,7 +16,7 @@ from flows.pending import has_work
 from flows.report_basis import basis_of, forget_basis, is_up_to_date, note_basis, whole_of
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from flows.run.recording import give_up_recording, has_given_up, is_recorded, recording
+from flows.run.recording import be_patient, give_up_recording, has_given_up, is_recorded, patience_s, recording
 from flows.server.known_server import may_know_a_server
 from flows.server.settings_files import settings_files
 from tasks.config import Job
@@ -122,6 +122,19 @@ def test_recording_is_given_up_once_and_until_the_next_run(alone: Path, capsys: 
     assert capsys.readouterr().err.count("the server is gone; the rest of this run is not recorded there") == 1
     with recording(True):
         assert is_recorded()
+
+
+def test_only_a_task_that_nothing_waits_for_is_patient_with_a_server() -> None:
+    async def in_background() -> float:
+        be_patient()
+        return patience_s()
+
+    async def both() -> tuple[float, float]:
+        background = await asyncio.create_task(in_background())
+        return background, patience_s()
+
+    background_s, own_s = asyncio.run(both())
+    assert 0 < own_s < background_s
 
 
 @pytest.mark.slow
