@@ -26,16 +26,16 @@ from flows.recorded.runs import message_of, state_of
 from flows.run.arguments import Arguments as Given
 from flows.run.cancellation import STOPPED
 from flows.run.config import load_job
-from flows.run.nightly_schedule import night_of
+from flows.run.nightly_schedule import STOP_TIME, night_of
 from flows.run.outcomes import INTERRUPTED, MISSED
 from tasks.config import Job
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError
 
 _LOOK_EVERY_S = 1.0
 Arguments = ParamSpec("Arguments")
 # Prefect refuses other values before a run begins.
 Night = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2})?$")]
-StopTime = Annotated[str, Field(pattern=r"^(\d{4}-\d{2}-\d{2}T)?\d{1,2}:\d{2}(:\d{2})?([+-]\d{2}:\d{2}|Z)?$")]
+StopTime = Annotated[str, Field(pattern=STOP_TIME)]
 NotNegative = Annotated[float, Field(ge=0)]
 Trial = Annotated[int, Field(ge=1)]
 # Prefect checks the parameters before a flow begins, and would log a traceback of its own engine.
@@ -65,8 +65,9 @@ def _deployed(work: Work[Arguments]) -> Work[Arguments]:
         try:
             with shown_on(flow_run.id):
                 return work(*args, **kwargs)
-        except UsageError as error:
-            raise UsageError(_of_parameters(str(error))) from error
+        except PipelineError as error:
+            error.args = (_of_parameters(str(error)),)
+            raise
 
     return run
 
@@ -222,4 +223,5 @@ def _state(execution: Execution) -> State[Any]:
     alerts = [alert["line"] for alert in execution.alerts]
     if execution.was_interrupted:
         return state_of(INTERRUPTED, STOPPED)
-    return state_of(execution.outcome, message_of(execution.reports, execution.outcome, alerts))
+    message = message_of(execution.reports, execution.outcome, alerts)
+    return state_of(execution.outcome, _of_parameters(message))

@@ -14,6 +14,7 @@ from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIP
 from flows.run.recording import is_recorded, recording
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
+from flows.run.unknown_names import refuse_unknown_judges, refuse_unknown_models
 from flows.server.known_server import known_server, may_know_a_server
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.compare import EVERY
@@ -21,7 +22,7 @@ from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import reread, store_spend
 from tasks.rules.errors import UsageError
-from tasks.run import CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
+from tasks.run import CALLED_BY, CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
 from warehouse import Warehouse, lines_on, take_notices
 
 
@@ -72,33 +73,47 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
     What is stored is verified first. Work that was finished before an error or an interruption is stored and published.
     With `replace_lost`, calls whose rows were lost by damage are made again.
     """
+    warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with warehouse.writing(), warehouse.living(job.run_id):
+            _make_ready(job, replace_lost)
+            _execute(execution, work, started_at)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        execution.outcome = INTERRUPTED
+        notice("interrupted: finished work is kept; run the same command again to continue")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return execution
+
+
+def _make_ready(job: Job, replace_lost: bool) -> None:
     warehouse = Warehouse(job.warehouse)
-    execution = Execution(job)
-    with warehouse.writing(), warehouse.living(job.run_id):
-        started_at = datetime.now(UTC)
-        warehouse.verify()
-        if replace_lost:
-            warehouse.accept_losses()
-        reread(job)
+    warehouse.verify()
+    if replace_lost:
+        warehouse.accept_losses()
+    reread(job)
+
+
+def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], started_at: datetime) -> None:
+    """Do the work, with a row in `runs` from its beginning, which says at the end what came of it."""
+    job, warehouse = execution.job, Warehouse(execution.job.warehouse)
+    try:
         warehouse.write("runs", [run_row(job, [], started_at, None, RUNNING)])
         warehouse.publish()
         mark_killed(job)
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        try:
-            execution.reports = [*work(), *damage_reports(job)]
-            execution.outcome = outcome_of(execution.reports)
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            execution.outcome = INTERRUPTED
-            notice("interrupted: finished work is kept; run the same command again to continue")
-        except BaseException:
-            execution.outcome = FAILED
-            raise
-        finally:
-            signal.signal(signal.SIGTERM, before)
-            store_spend(job)
-            warehouse.write("runs", [run_row(job, execution.reports, started_at, datetime.now(UTC), execution.outcome)])
-            warehouse.publish()
-    return execution
+        execution.reports = [*work(), *damage_reports(job)]
+        execution.outcome = outcome_of(execution.reports)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        execution.outcome = INTERRUPTED
+        raise
+    except BaseException:
+        execution.outcome = FAILED
+        raise
+    finally:
+        store_spend(job)
+        warehouse.write("runs", [run_row(job, execution.reports, started_at, datetime.now(UTC), execution.outcome)])
+        warehouse.publish()
 
 
 def damage_reports(job: Job) -> list[StageReport]:
@@ -116,42 +131,23 @@ def execute_flow(
     job: Job, flow_name: str, *, is_verbose: bool, replace_lost: bool = False, **options: bool
 ) -> Execution:
     """Run one of the flows of `flows.pipeline` or `flows.stages` as the work of an execution."""
-    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
-    if unknown and flow_name in _JUDGING:
-        raise UsageError(f"--judge {unknown[0]}: is not configured")
+    if flow_name in _JUDGING:
+        refuse_unknown_judges(job)
     if flow_name in _JUDGING | {"sample"}:
         refuse_unknown_models(job)
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
     if flow_name in _CALLING_FLOWS:
         refuse_uninstalled(job)
-        refuse_unready(job, _CALLED.get(flow_name, CALLED_ROLES))
+        retry_failed = options.get("retry_failed", False)
+        refuse_unready(job, CALLED_BY.get(flow_name, CALLED_ROLES), retry_failed=retry_failed)
     prepare(is_verbose=is_verbose)
     return execute(job, partial(_run, job, flow_name, options), replace_lost=replace_lost)
-
-
-def refuse_unknown_models(job: Job) -> None:
-    """Refuse a named model that is neither configured nor has imported answers.
-
-    Raises:
-        UsageError: there is one.
-    """
-    configured = {model.label for model in job.settings.models}
-    unknown = sorted(set(job.named_models or ()) - configured)
-    if unknown and Warehouse(job.warehouse).database.exists():
-        Warehouse(job.warehouse).renew_if_damaged()
-        with Warehouse(job.warehouse).reader() as reader:
-            rows = reader.rows("select distinct model from responses where source = 'imported'")
-        unknown = sorted(set(unknown) - {row["model"] for row in rows})
-    if unknown:
-        raise UsageError(f"--model {unknown[0]}: is neither configured nor the model of an imported response")
 
 
 _JUDGING = {"evaluate", "night", "backfill", "judge"}
 _WHOLE = _JUDGING | {"sample"}
 """The flows of `flows.pipeline`."""
-_CALLED = {"sample": ("model",), "judge": ("judge",), "derive": ()}
-"""The roles that a flow calls; not named here: all."""
 _CALLING_FLOWS = _WHOLE | {"derive"}
 """The flows that make calls."""
 
@@ -166,7 +162,17 @@ def _run(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport
     if server and not job.is_quiet:
         notice(f"Prefect records this run: {server}")
     with recording(server is not None):
-        return run_interruptibly(lambda: _reports_of(job, flow_name, options))
+        try:
+            return run_interruptibly(lambda: _reports_of(job, flow_name, options))
+        finally:
+            _send_the_rest()
+
+
+def _send_the_rest() -> None:
+    if is_recorded():
+        from flows.recorded.patience import send_the_rest
+
+        send_the_rest()
 
 
 async def _reports_of(job: Job, flow_name: str, options: dict[str, bool]) -> list[StageReport]:
@@ -184,7 +190,9 @@ def _tagged(job: Job) -> AbstractContextManager[object]:
 
     from flows.recorded.artifacts import keep_logs_short
     from flows.recorded.names import tags_of
+    from flows.recorded.patience import limit_waiting
 
     follow_no_redirects()
+    limit_waiting()
     keep_logs_short()
     return tags(*tags_of(job))

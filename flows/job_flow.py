@@ -1,11 +1,12 @@
 """The decorators of stages and batches: flows and tasks of Prefect where it records the run, else plain functions."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Generic, ParamSpec, TypeVar
 
 from flows.run.errors import is_crash
-from flows.run.recording import is_recorded
+from flows.run.recording import NotBegunError, is_recorded
 from tasks.console import notice
 from tasks.run import StageReport
 
@@ -29,11 +30,12 @@ def job_flow(
     def decorate(work: Callable[Arguments, Awaitable[Reports]]) -> Callable[Arguments, Awaitable[Reports]]:
         @wraps(work)
         async def awaited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Reports:
-            if not is_recorded():
-                return await work(*args, **kwargs)
-            from flows.recorded.runs import run_flow
+            if is_recorded():
+                from flows.recorded.runs import run_flow
 
-            return await run_flow(name, work, *args, **kwargs)
+                with suppress(NotBegunError):
+                    return await run_flow(name, work, *args, **kwargs)
+            return await work(*args, **kwargs)
 
         return awaited
 
@@ -57,7 +59,8 @@ class BatchTask(Generic[Arguments]):
         if is_recorded():
             from flows.recorded.runs import run_task
 
-            return await run_task(name, self._work, self._retries, *args, **kwargs)
+            with suppress(NotBegunError):
+                return await run_task(name, self._work, self._retries, *args, **kwargs)
         for _ in range(self._retries):
             try:
                 return await self._work(*args, **kwargs)

@@ -11,9 +11,11 @@ from flows.nightly_changes import comparisons
 from flows.run.errors import explained
 from flows.run.nightly_schedule import begin_of, night_of, stop_time
 from flows.run.outcomes import BELOW_BAR, DONE, SKIPPED, STOPPED_AT_BUDGET, STOPPED_AT_TIME, any_failed
+from flows.run.recording import trust_again
 from flows.run.run_record import is_in_progress, mark_killed
-from flows.server.own_server import started_for_this_run
-from flows.server.prefect_environment import prepare
+from flows.server.known_server import known_server
+from flows.server.own_server import named_server, started_for_this_run
+from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.alerts import (
     Alert,
     Delivery,
@@ -63,7 +65,7 @@ def run_night(
     job = as_night(job, begun_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         when = f"{job.stop_at:%H:%M}"
-        return skip_night(job, f"its stop time {when} has passed (--stop-at sets another one)")
+        return skip_night(job, f"its stop time {when} has passed; start it again with a later one if it is needed")
     must_wait = job.settings.nightly.overlap == "queue"
     alerts: list[Alert] = []
     try:
@@ -151,8 +153,14 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 
 
 def _have_a_server() -> None:
-    """Start the Prefect server that stores the notification blocks, since a skipped night has not started it."""
+    """Have a Prefect server that stores the notification blocks: the one that is named, else one that is started."""
     prepare()
+    follow_no_redirects()
+    if named_server():
+        # A run whose recording was given up may have ended long after that.
+        if known_server(what_fails="alerts do not reach Prefect blocks"):
+            trust_again()
+        return
     server = started_for_this_run()
     try:
         if server is not None:

@@ -6,9 +6,10 @@ from flows.report_basis import is_up_to_date
 from tasks.aggregate import has_stale_figures
 from tasks.assemble import turns_to_assemble
 from tasks.config import Job
+from tasks.hard_subset import has_new_selection
 from tasks.judge import plan_verdicts
 from tasks.rules.errors import PipelineError
-from tasks.run import unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.run import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.sample import plan_samples
 from warehouse import Warehouse, WarehouseError
 
@@ -34,6 +35,11 @@ def _is_new_night(job: Job, _: bool) -> bool:
             [job.night, job.settings.benchmark],
         )
     return not ended
+
+
+def _has_no_data(job: Job, _: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        return bool(missing_splits(job, reader))
 
 
 def _has_turns(job: Job, _: bool) -> bool:
@@ -66,24 +72,20 @@ def _has_no_report(job: Job, _: bool) -> bool:
     return job.settings.report.enabled and not is_up_to_date(job)
 
 
-def _has_no_selection(job: Job, _: bool) -> bool:
-    with Warehouse(job.warehouse).reader() as reader:
-        return not reader.value(
-            "select count(*) from hard_subset where benchmark = ? and dataset_revision = ?",
-            [job.settings.benchmark, job.data.revision],
-        )
+def _has_selection(job: Job, _: bool) -> bool:
+    return has_new_selection(job)
 
 
 Question = Callable[[Job, bool], bool]
 _RUN: tuple[Question, ...] = (_has_turns, _has_samples, _has_rewordings, _has_verdicts, _has_figures, _has_no_report)
 _QUESTIONS: dict[str, tuple[Question, ...]] = {
-    "ingest": (_has_turns,),
+    "ingest": (_has_no_data,),
     "assemble": (_has_turns,),
     "sample": (_has_samples,),
     "derive": (_has_rewordings,),
     "judge": (_has_verdicts,),
     "aggregate": (_has_figures,),
-    "select_hard": (_has_no_selection, _has_figures),
+    "select_hard": (_has_figures, _has_selection),
     "evaluate": _RUN,
     "backfill": _RUN,
     "night": (_is_new_night, *_RUN),

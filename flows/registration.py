@@ -1,5 +1,6 @@
 """The deployments: their names, schedule and parameters, registered with a Prefect server, and run from here."""
 
+import asyncio
 import shlex
 from pathlib import Path
 from typing import Any
@@ -36,18 +37,30 @@ from tasks.rules.errors import PipelineError, UsageError
 _IN_PROGRESS = FlowRunFilterState(
     type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
 )
+_LOOK_EVERY_S = 1.0
 _KILLED = "The process was killed; the next run goes on with what is missing."
 
 
 class _Runner(Runner):
-    """Prefect's runner, except that its runs end in order whatever ends it: Prefect's own kills them on Ctrl-C."""
+    """Prefect's runner, except that its runs end in order whatever ends it: Prefect's own kills them on Ctrl-C.
+
+    When it ends because the server stopped answering, its runs go on to their end: they do not need the server.
+    """
 
     async def __aexit__(self, *exc_info: Any) -> None:
-        notice(
-            "stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait for them"
-        )
-        await self.cancel_all()
-        await super().__aexit__(*exc_info)
+        try:
+            if isinstance(exc_info[1], Exception) and self._process_manager.flow_run_ids():
+                notice("Prefect's server does not answer: no run is started any more; those in progress go on")
+                while self._process_manager.flow_run_ids():  # noqa: ASYNC110 - Prefect has no event for it
+                    await asyncio.sleep(_LOOK_EVERY_S)
+        finally:
+            if self._process_manager.flow_run_ids():
+                notice(
+                    "stopping: runs in progress end first and keep what they finished; another Ctrl-C does not wait "
+                    "for them"
+                )
+            await self.cancel_all()
+            await super().__aexit__(*exc_info)
 
 
 async def run_deployments(job: Job, arguments: Arguments, suffix: str) -> None:

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from prefect import get_run_logger
@@ -19,14 +19,15 @@ from prefect.artifacts import (
 from prefect.exceptions import ParameterTypeError, SignatureMismatchError
 
 from flows.recorded.names import artifact_key
+from flows.run.recording import be_patient, is_recorded
 from tasks.config import Job
-from tasks.console import Tally
+from tasks.console import Tally, notice
 from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
 from warehouse import WarehouseError
 
 _PROGRESS_EVERY_S = 5.0
-
+Result = TypeVar("Result")
 
 _top_run_id: ContextVar[str | None] = ContextVar("top_run_id", default=None)
 
@@ -46,26 +47,38 @@ def _top_run() -> UUID | None:
     return UUID(run_id) if run_id else None
 
 
+async def _sent(request: Awaitable[Result]) -> Result | None:
+    """What the server gives for a request; None if it fails, which changes nothing about the run."""
+    try:
+        return await request
+    except Exception as error:  # noqa: BLE001 - what is shown in the UI is not the work
+        if is_recorded():
+            notice(f"Prefect's UI does not show a part of this run ({type(error).__name__})")
+        return None
+
+
 async def stage_recorded(job: Job, report: StageReport, line: str) -> None:
     """Keep the result of a stage: in the run's log and as an artifact."""
     log = get_run_logger()
     log.info(line)
     for warning in report.warnings:
         log.warning(warning)
-    await MarkdownArtifact(
+    artifact = MarkdownArtifact(
         key=artifact_key(job, report.stage),
         markdown="\n".join([line, *(f"- {warning}" for warning in report.warnings)]),
         description=f"{report.stage}, run {job.run_id}",
         flow_run_id=_top_run(),
-    ).acreate()
+    )
+    await _sent(artifact.acreate())
 
 
 async def link_shown(job: Job, link: str) -> None:
     """Link to the report of a run."""
-    await LinkArtifact(
+    artifact = LinkArtifact(
         key=artifact_key(job, "report-link"), link=link, link_text="The report", description=f"Run {job.run_id}",
         flow_run_id=_top_run(),
-    ).acreate()  # fmt: skip
+    )  # fmt: skip
+    await _sent(artifact.acreate())
 
 
 @asynccontextmanager
@@ -73,35 +86,42 @@ async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[
     """Show in the UI how far the stage is, now and then, while the block runs."""
     total = sum(tally.total for tally in tallies)
     first = ProgressArtifact(progress=0.0, description=f"{stage}: 0 of {total}", flow_run_id=_top_run())
-    artifact = (await first.acreate()).id
-    watching = asyncio.create_task(_renewed(stage, artifact, tallies, total))
+    artifact = await _sent(first.acreate())
+    if artifact is None:
+        yield
+        return
+    watching = asyncio.create_task(_renewed(stage, artifact.id, tallies, total))
     try:
         yield
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
-    await _renew(stage, artifact, tallies, total)
+    await _renew(stage, artifact.id, tallies, total)
 
 
 async def _renewed(stage: str, artifact: UUID, tallies: Sequence[Tally], total: int) -> None:
-    while True:
+    be_patient()
+    is_shown = True
+    while is_shown:
         await asyncio.sleep(_PROGRESS_EVERY_S)
-        await _renew(stage, artifact, tallies, total)
+        is_shown = await _renew(stage, artifact, tallies, total)
 
 
-async def _renew(stage: str, artifact: UUID, tallies: Sequence[Tally], total: int) -> None:
+async def _renew(stage: str, artifact: UUID, tallies: Sequence[Tally], total: int) -> bool:
+    """Show how far a stage is, and whether that worked."""
     done, failed = sum(tally.done for tally in tallies), sum(tally.failed for tally in tallies)
     text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
-    await aupdate_progress_artifact(artifact, progress=100.0 * done / total, description=text)
+    request = aupdate_progress_artifact(artifact, progress=100.0 * done / total, description=text)
+    return await _sent(request) is not None
 
 
 async def table_shown(job: Job, what: str, description: str, rows: Iterable[dict[str, Any]]) -> None:
     """Show a table in the UI; without rows, nothing."""
     cells = [{name: "" if value is None else value for name, value in row.items()} for row in rows]
     if cells:
-        await TableArtifact(
-            key=artifact_key(job, what), table=cells, description=description, flow_run_id=_top_run()
-        ).acreate()
+        key = artifact_key(job, what)
+        artifact = TableArtifact(key=key, table=cells, description=description, flow_run_id=_top_run())
+        await _sent(artifact.acreate())
 
 
 _SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)

@@ -1,4 +1,4 @@
-"""What Prefect's UI tells runs by: names, tags and keys carry the warehouse and the benchmark."""
+"""How runs are named and found in Prefect's UI: names, tags and keys carry the warehouse and the benchmark."""
 
 import hashlib
 import re

@@ -102,7 +102,7 @@ class Pages(SimpleHTTPRequestHandler):
         try:
             with cast("Server", self.server).making:
                 return maker(given)
-        except Exception as error:  # noqa: BLE001 - the server goes on
+        except Exception as error:  # noqa: BLE001 - the reply says so, and the server goes on
             notice(f"{self.path}: {explained(error)[1]}")
             self.send_error(500, "This page could not be made; the terminal says why")
             return None

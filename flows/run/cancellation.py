@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 
-from flows.run.recording import is_recorded
+from flows.run.recording import be_patient, is_recorded
 
 STOPPED = "Stopped; what was finished is kept, and the same run continues from here."
 _LOOK_EVERY_S = 5.0
@@ -46,14 +46,15 @@ async def _watch(work: "asyncio.Task[None]") -> None:
     from prefect.client.schemas.objects import StateType
     from prefect.runtime import flow_run
 
+    be_patient()
     run_id = UUID(str(flow_run.id))
     async with get_client() as client:
-        while True:
+        while is_recorded():
             await asyncio.sleep(_LOOK_EVERY_S)
             try:
                 found = await client.read_flow_run(run_id)
             except HTTPError:
-                continue  # a server that is away for a while cancels nothing
+                continue  # a server that fails cancels nothing
             if found.state is not None and found.state.type in {StateType.CANCELLING, StateType.CANCELLED}:
                 work.cancel()
                 return

@@ -103,7 +103,7 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
         elif "benchmark" in settings:
             problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
         else:
-            # A mistake in what all have is reported with the benchmark that is chosen.
+            # A mistake in what all have is reported with the chosen benchmark.
             problems += [f"{_OWN}.{name}: {problem}" for problem in _problems_of({**common, **settings}, common)]
     if problems:
         raise ConfigurationError(where, [*_problems_of(common, {}), *problems])

@@ -10,6 +10,8 @@ from tasks.config import Nightly
 from tasks.rules.errors import UsageError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})")
+STOP_TIME = r"^(\d{1,2}:\d{2}|\d{4}-?[0-9W].+)$"
+"""What every text that `stop_time` takes looks like, by which forms refuse others at once."""
 
 
 def night_of(nightly: Nightly, now: datetime) -> str:

@@ -1,37 +1,28 @@
 """The Prefect server that records runs: the one that Prefect's settings name, if it answers."""
 
 import os
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from flows.server.own_server import answers, named_server
+from flows.server.settings_files import may_name_a_server
 from tasks.console import notice
-
-_NAME = "PREFECT_API_URL"
 
 
 def may_know_a_server() -> bool:
-    """Whether a server could be named, as far as that can be told without importing Prefect, which takes 3 s."""
-    return bool(os.environ.get(_NAME)) or _settings_may_name_one()
+    """Whether a server could be named, as far as one can know without importing Prefect, which takes 3 s."""
+    return bool(os.environ.get("PREFECT_API_URL")) or may_name_a_server()
 
 
-def known_server() -> str | None:
-    """Where the named server is, without a password; None if none is named or it does not answer, which is said."""
+def known_server(what_fails: str = "this run is not recorded there") -> str | None:
+    """Where the named server is, without a password; None if none is named.
+
+    None too if it does not answer; a notice then says that, and what fails for that reason.
+    """
     named = named_server()
     if named is None:
         return None
     where = urlsplit(named).netloc.rpartition("@")[2]
     if answers(named):
         return where
-    notice(f"Prefect's server at {where} does not answer; this run is not recorded there")
+    notice(f"Prefect's server at {where} does not answer; {what_fails}")
     return None
-
-
-def _settings_may_name_one() -> bool:
-    """Whether a file that Prefect reads settings from could name a server."""
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / "profiles.toml")
-    signs = {profiles: _NAME, Path(".env"): _NAME, Path("prefect.toml"): "api", Path("pyproject.toml"): "[tool.prefect"}
-    return any(
-        path.is_file() and sign in path.read_text(encoding="utf-8", errors="replace") for path, sign in signs.items()
-    )

@@ -5,9 +5,9 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
-from pathlib import Path
 from urllib.parse import urlsplit
 
+from flows.server.settings_files import settings_files
 from tasks.rules.errors import UsageError
 
 _ANSWER_S = 10.0
@@ -66,12 +66,12 @@ def _secret(settings: dict[str, str | None]) -> dict[str, str]:
 
 def _settings() -> dict[str, str | None]:
     """What Prefect reads. Only where it has files is it asked itself, which takes 2 s."""
-    home = Path(os.environ.get("PREFECT_HOME") or "~/.prefect").expanduser()
-    if not any(path.exists() for path in (home / "profiles.toml", Path("prefect.toml"), Path(".env"))):
+    files = settings_files()
+    if not files:
         names = {"url": "PREFECT_API_URL", "auth": "PREFECT_API_AUTH_STRING", "key": "PREFECT_API_KEY"}
         return {key: os.environ.get(name) for key, name in names.items()}
     answer = subprocess.run([sys.executable, "-P", "-c", _READ], capture_output=True, text=True, check=False)
     if answer.returncode:
-        raise UsageError(f"Prefect cannot read its settings; correct {home / 'profiles.toml'}, prefect.toml or .env")
+        raise UsageError(f"Prefect cannot read its settings; correct {' or '.join(map(str, files))}")
     settings: dict[str, str | None] = json.loads(answer.stdout.splitlines()[-1])
     return settings

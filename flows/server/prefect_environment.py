@@ -20,6 +20,8 @@ _DEFAULTS = {
     "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL",
     # The command reports failures itself, in one line; with -v in full.
     "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
+    # Its services log every event and log line that they cannot send; that the server is gone is said once.
+    "PREFECT_LOGGING_INTERNAL_LEVEL": "CRITICAL",
     # Colours are commands to a terminal, which standard error shows and does not pass on.
     "PREFECT_LOGGING_COLORS": "false",
     # The UI shows the state of each batch; a log line for each would hide those of the stages.
@@ -48,6 +50,7 @@ def prepare(*, is_verbose: bool = False) -> None:
     """Set what is not set; with `is_verbose` Prefect's own logs are shown."""
     if is_verbose:
         os.environ.setdefault("PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL", "INFO")
+        os.environ.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "ERROR")
     for name, value in _DEFAULTS.items():
         os.environ.setdefault(name, value)
     collect_seldom()

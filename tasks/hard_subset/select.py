@@ -79,6 +79,24 @@ def select_hard(job: Job, *, must_select: bool = True) -> StageReport:
     return report
 
 
+def has_new_selection(job: Job) -> bool:
+    """Whether selecting now would give a field a selection that is not the one that counts.
+
+    Raises:
+        PipelineError: a field is refused, or the judging to select by is not clear.
+    """
+    benchmark, data = load_benchmark(job.settings.benchmark), job.data
+    with Warehouse(job.warehouse).reader() as reader:
+        fields = admitted_tasks(reader, benchmark.name, data.revision, data.splits)
+        latest = _stored(reader).latest
+        try:
+            panel = read_panel(reader, job, benchmark, data.revision)
+            found = [_select_field(job, data.revision, *of_field, panel) for of_field in fields.items()]
+        except HardSubsetError as error:
+            raise PipelineError(str(error)) from error
+    return any(selection.identity not in latest for selection in found)
+
+
 def _official(reader: Reader, benchmark: Benchmark, revision: str) -> dict[str, dict[str, frozenset[str]]]:
     """The tasks of the data set's own hard split, by field and split; empty where the split is not stored."""
     return {

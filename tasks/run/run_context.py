@@ -69,7 +69,7 @@ class RunContext:
         if held and report.skipped:
             report.warnings.append(
                 f"{', '.join(held)}: {report.skipped} calls not made, since damage took such rows and their "
-                "replies are not in the ledger; --replace-lost makes these calls"
+                "replies are not in the ledger; `prbench run --replace-lost` makes these calls"
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.

@@ -16,8 +16,9 @@ from flows.pending import has_work
 from flows.report_basis import basis_of, forget_basis, is_up_to_date, note_basis, whole_of
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
-from flows.run.recording import is_recorded, recording
+from flows.run.recording import be_patient, give_up_recording, has_given_up, is_recorded, patience_s, recording
 from flows.server.known_server import may_know_a_server
+from flows.server.settings_files import settings_files
 from tasks.config import Job
 from tasks.config.settings import Limits
 from tasks.rules.errors import PipelineError
@@ -98,6 +99,43 @@ def test_a_server_that_a_settings_file_could_name_is_asked_for(alone: Path, file
     (alone / file).parent.mkdir(exist_ok=True)
     (alone / file).write_text(text, encoding="utf-8")
     assert may_know_a_server()
+
+
+def test_files_that_prefect_reads_are_known_to_all_who_ask(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (alone / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
+    (alone / ".env").write_text("OPENAI_API_KEY=k\n", encoding="utf-8")
+    assert settings_files() == [Path(".env")]
+    assert not may_know_a_server()
+    (alone / "team.toml").write_text('[profiles.team]\nPREFECT_API_URL = "http://127.0.0.1:1/api"\n', encoding="utf-8")
+    monkeypatch.setenv("PREFECT_PROFILES_PATH", str(alone / "team.toml"))
+    assert settings_files() == [alone / "team.toml", Path(".env")]
+    assert may_know_a_server()
+
+
+def test_recording_is_given_up_once_and_until_the_next_run(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    give_up_recording("nothing is recorded")
+    assert capsys.readouterr().err == ""
+    with recording(True):
+        give_up_recording("the server is gone")
+        give_up_recording("the server is gone")
+        assert not is_recorded()
+    assert has_given_up()
+    assert capsys.readouterr().err.count("the server is gone; the rest of this run is not recorded there") == 1
+    with recording(True):
+        assert is_recorded()
+
+
+def test_only_a_task_that_nothing_waits_for_is_patient_with_a_server() -> None:
+    async def in_background() -> float:
+        be_patient()
+        return patience_s()
+
+    async def both() -> tuple[float, float]:
+        background = await asyncio.create_task(in_background())
+        return background, patience_s()
+
+    background_s, own_s = asyncio.run(both())
+    assert 0 < own_s < background_s
 
 
 @pytest.mark.slow

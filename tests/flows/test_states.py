@@ -57,6 +57,44 @@ def test_a_flow_ends_in_the_state_of_its_outcome_and_gives_its_reports(
     assert message == (REPORTS[outcome][-1].warnings or REPORTS[outcome][0].warnings or ["9 verdicts made"])[0]
 
 
+@pytest.mark.usefixtures("prefect_api")
+@pytest.mark.parametrize("begins", [True, False])
+def test_what_prefect_makes_of_a_flow_or_task_changes_nothing_about_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
+) -> None:
+    from flows.job_flow import batch_task, job_flow
+    from flows.recorded import runs
+    from tasks.config.job import Job
+
+    n_done = []
+
+    async def fails(*_: Any, **__: Any) -> None:
+        if begins:
+            await runs._work.get().run()
+        raise ConnectionError("the server is gone")
+
+    class Task:
+        def with_options(self, **_: Any) -> Any:
+            return fails
+
+    @job_flow("fails")
+    async def stage(job: Job) -> list[StageReport]:
+        n_done.append("stage")
+        return REPORTS["done"]
+
+    @batch_task(retries=1)
+    async def batch(label: str) -> StageReport:
+        n_done.append(label)
+        raise PipelineError("the file is gone")
+
+    monkeypatch.setattr(runs, "_flow", lambda *_: fails)
+    monkeypatch.setattr(runs, "_task", lambda *_: Task())
+    assert asyncio.run(stage(job_on("sample", tmp_path))) == REPORTS["done"]
+    with pytest.raises(PipelineError, match="the file is gone"):
+        asyncio.run(batch.named("judge a 1", "batch")())
+    assert n_done == ["stage", "batch"]
+
+
 @pytest.mark.parametrize(
     ("applying", "outcome"),
     [

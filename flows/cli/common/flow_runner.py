@@ -52,16 +52,14 @@ def refuse_unknown_names(job: "Job") -> None:
     Raises:
         UsageError: there is one.
     """
-    from flows.execution import refuse_unknown_models
+    from flows.run.unknown_names import refuse_unknown_judges, refuse_unknown_models
     from tasks.compare import EVERY
     from tasks.rules.errors import UsageError
 
     if job.vintage == EVERY:
         raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
     refuse_unknown_models(job)
-    unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
-    if unknown:
-        raise UsageError(f"--judge {unknown[0]}: is not configured")
+    refuse_unknown_judges(job)
 
 
 def explain_exit(execution: "Execution") -> None:

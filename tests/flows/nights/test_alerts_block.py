@@ -1,10 +1,13 @@
 """Alerts through blocks that are saved on a real Prefect server."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 
 import pytest
 
+from flows import nightly
+from flows.run.recording import give_up_recording, has_given_up, recording
 from tasks.alerts import Delivery, deliver
 from tests.tasks.alerts.conftest import DRIFT, DROP, NIGHT, WAIT_S, alerts_to
 from tests.tasks.alerts.servers import Hook, Reply, closed_port, serving_hook
@@ -79,6 +82,23 @@ def test_a_block_made_of_apprise_sends_and_follows_no_redirect(prefect_api: str,
     assert DROP.line in hook.calls[0].json["message"]
     assert ("failed", 1, 2) == (redirected.status, redirected.attempts, len(hook.calls))
     assert "secret" not in str(redirected.error)
+
+
+def test_blocks_are_looked_for_on_the_named_server_and_no_client_of_prefect_follows_a_redirect(
+    prefect_api: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from prefect.client.base import PrefectHttpxAsyncClient
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    with recording(True):
+        give_up_recording("the server did not answer")
+    nightly._have_a_server()
+    assert not has_given_up()
+    assert prefect_api == os.environ["PREFECT_API_URL"]
+    assert not PrefectHttpxAsyncClient(follow_redirects=True).follow_redirects
+    with temporary_settings({PREFECT_API_URL: f"http://127.0.0.1:{closed_port()}/api"}):
+        nightly._have_a_server()
+    assert "does not answer; alerts do not reach Prefect blocks" in capsys.readouterr().err
 
 
 def test_no_library_behind_a_block_follows_a_redirect(hook: Hook) -> None:

@@ -1,5 +1,6 @@
 """Which night it is, and when calling has to stop."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flows.run.nightly_schedule import night_of, stop_time
+from flows.run.nightly_schedule import STOP_TIME, night_of, stop_time
 from tasks.config.operations import Nightly
 from tasks.rules.errors import UsageError
 
@@ -56,6 +57,25 @@ def test_a_time_of_day_is_the_next_one() -> None:
 
 @pytest.mark.parametrize("text", ["soon", "25:00", "06:77", "2026-13-01", "2020-01-01T00:00", ""])
 def test_what_is_no_time_to_come_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--stop-at"):
+        stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "06:30", "6:30", "2026-11-23", "2026-11-23T06:30", "2026-11-23 06:30", "2026-11-23T06:30:15", "20261123T0630",
+        "2026-11-23T06:30:15.5", "2026-11-23 06:30:15,250+01:00", "2026-11-23T06:30Z", "2026-W48-1T06:30", "2026W481",
+    ],
+)  # fmt: skip
+def test_a_form_of_prefect_refuses_no_stop_time_that_the_command_takes(text: str) -> None:
+    assert stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC)).year == 2026
+    assert re.search(STOP_TIME, text)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "7 pm", "06:30:00", "6.30", "tomorrow 06:30", "2026"])
+def test_a_form_of_prefect_refuses_what_is_no_stop_time(text: str) -> None:
+    assert not re.search(STOP_TIME, text)
     with pytest.raises(UsageError, match="--stop-at"):
         stop_time(text, datetime(2026, 11, 22, 1, 0, tzinfo=UTC))
 

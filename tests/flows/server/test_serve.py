@@ -344,3 +344,24 @@ def test_a_server_of_its_own_takes_the_configured_retention(tmp_path: Path) -> N
         [sys.executable, "-c", read], env=os.environ | given, capture_output=True, text=True, check=False
     )
     assert shown.stdout.split() == ["3", "3"], shown.stderr
+
+
+@pytest.mark.usefixtures("prefect_api")
+def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows import registration
+
+    in_progress = [{1}, {1}, {1}]
+
+    async def lose() -> None:
+        async with registration._Runner(pause_on_shutdown=False) as runner:
+            found = lambda: in_progress.pop() if in_progress else set()  # noqa: E731
+            monkeypatch.setattr(runner._process_manager, "flow_run_ids", found)
+            raise RuntimeError("Service exceeded error threshold.")
+
+    monkeypatch.setattr(registration, "_LOOK_EVERY_S", 0.0)
+    with pytest.raises((RuntimeError, ExceptionGroup)):
+        asyncio.run(lose())
+    assert in_progress == []
+    assert "those in progress go on" in capsys.readouterr().err
