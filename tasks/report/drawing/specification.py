@@ -1,9 +1,16 @@
 """A chart as JSON for a page, with what `assets/charts.js` has to know of it."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
+
+
+def unchecked() -> AbstractContextManager[None]:
+    """Have Altair check no part of a chart when it is made, which takes as long as all else; the tests do it."""
+    return debug_mode(False)
 
 
 def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
@@ -12,7 +19,6 @@ def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
     `usermeta` says what decides how high it is, and what it cannot be drawn without (see `assets/charts.js`).
     """
     with alt.data_transformers.enable(consolidate_datasets=False):  # the rows stay at one known place, `data.values`
-        # Validating takes as long as all else; the tests do it.
         found = chart.to_dict(validate=False) | {"autosize": {"type": "fit-x", "contains": "padding"}}
     return found | {"usermeta": {**found.get("usermeta", {}), "needed": _needed(found)}}
 

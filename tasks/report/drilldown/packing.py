@@ -10,12 +10,14 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from isal import isal_zlib
+
 _OPEN, _CLOSE = "prbench.give(", ");\n"
 _TIGHT = (",", ":")
 _GZIP = 31
-"""What zlib calls the gzip format; without a time stamp, so that the same content gives the same bytes."""
+"""The gzip format; without a time stamp, so that the same content gives the same bytes."""
 _LEVEL = 1
-"""The fastest: the next levels take up to three times as long for 1 to 7 % fewer bytes."""
+"""Of 0 to 3. Five times as fast as the fastest level of zlib, for a sixth fewer bytes."""
 
 
 def as_bytes(value: Any) -> bytes:
@@ -25,7 +27,7 @@ def as_bytes(value: Any) -> bytes:
 
 def packed(content: bytes) -> str:
     """Content as it stands in a script."""
-    return base64.b64encode(zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
+    return base64.b64encode(isal_zlib.compress(content, _LEVEL, _GZIP)).decode("ascii")
 
 
 def unpacked(text: str) -> bytes:

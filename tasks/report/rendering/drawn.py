@@ -10,7 +10,7 @@ from tasks.benchmarks.base import Benchmark
 from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Figure, Page, Rows
 from tasks.report.content.wording import words
-from tasks.report.drawing.specification import shows_anything, specification
+from tasks.report.drawing.specification import shows_anything, specification, unchecked
 from tasks.report.rendering.csv_files import as_csv, is_marked
 from tasks.report.rendering.html import as_json
 from tasks.report.rendering.site import Site
@@ -96,7 +96,8 @@ def _charts(figure: Figure, rows: Rows) -> tuple[list[tuple[str, Markup]], list[
     """A figure's charts, each with its title, and the notes on them; one without a value is only named."""
     if not rows:
         return [], []
-    charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
+    with unchecked():
+        charts = [(plot.title, specification(plot.chart)) for plot in (figure.plots(rows) if figure.plots else [])]
     notes = list(figure.notes(rows)) if figure.notes else []
     if blank := [title or figure.title for title, chart in charts if not shows_anything(chart)]:
         notes.append(f"Not drawn, because no value is known: {', '.join(blank)}.")
