@@ -1,7 +1,7 @@
 """How long a run waits for a server that stopped answering: once, for seconds, and then it goes on unrecorded.
 
-By itself Prefect waits for each request up to 7 minutes (60 s, 6 times), and about as long for the events and log lines
-that are left when a process ends.
+A server that is only busy still says that it is well, and gets longer. By itself Prefect waits for each request up to 7
+minutes (60 s, 6 times), and about as long for the events and log lines that are left when a process ends.
 """
 
 import asyncio
@@ -20,8 +20,11 @@ from prefect.settings import get_current_settings
 from prefect.utilities.timeout import timeout
 
 from flows.run.recording import give_up_recording, has_given_up, patience_s
+from flows.server.own_server import answers
 
 _UNANSWERED = "Prefect's server does not answer"
+_BUSY_S = 60.0
+"""So much longer a server is waited for that says that it is well."""
 _thread = threading.local()
 
 
@@ -96,7 +99,19 @@ def _limited_sync_request(send: Callable[..., Any]) -> Callable[..., Any]:
 def _limited(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(method)
     async def limited(*args: Any, **kwargs: Any) -> Any:
-        async with asyncio.timeout(0 if has_given_up() else patience_s()):
-            return await method(*args, **kwargs)
+        async with asyncio.timeout(0 if has_given_up() else None) as limit:
+            ending = asyncio.create_task(_end(limit))
+            try:
+                return await method(*args, **kwargs)
+            finally:
+                ending.cancel()
 
     return limited
+
+
+async def _end(limit: asyncio.Timeout) -> None:
+    """End a wait when the patience is over, unless the server says that it is well: then only after a longer time."""
+    await asyncio.sleep(patience_s())
+    if await asyncio.to_thread(answers, get_current_settings().api.url or ""):
+        await asyncio.sleep(_BUSY_S)
+    limit.reschedule(asyncio.get_running_loop().time())
