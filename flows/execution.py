@@ -14,14 +14,12 @@ from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIP
 from flows.run.recording import is_recorded, recording
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
-from flows.run.unknown_names import refuse_unknown_judges, refuse_unknown_models
+from flows.run.unknown_names import refuse_every_vintage, refuse_unknown_names
 from flows.server.known_server import known_server, may_know_a_server
 from flows.server.prefect_environment import follow_no_redirects, prepare
-from tasks.compare import EVERY
 from tasks.config import Job
 from tasks.console import notice
 from tasks.maintain import reread, store_spend
-from tasks.rules.errors import UsageError
 from tasks.run import CALLED_BY, CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
 from warehouse import Warehouse, lines_on, take_notices
 
@@ -131,13 +129,9 @@ def execute_flow(
     job: Job, flow_name: str, *, is_verbose: bool, replace_lost: bool = False, **options: bool
 ) -> Execution:
     """Run one of the flows of `flows.pipeline` or `flows.stages` as the work of an execution."""
-    if flow_name in _JUDGING:
-        refuse_unknown_judges(job)
-    if flow_name in _JUDGING | {"sample"}:
-        refuse_unknown_models(job)
-    if job.vintage == EVERY:
-        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
+    refuse_every_vintage(job)
     if flow_name in _CALLING_FLOWS:
+        refuse_unknown_names(job)
         refuse_uninstalled(job)
         retry_failed = options.get("retry_failed", False)
         refuse_unready(job, CALLED_BY.get(flow_name, CALLED_ROLES), retry_failed=retry_failed)
@@ -145,8 +139,7 @@ def execute_flow(
     return execute(job, partial(_run, job, flow_name, options), replace_lost=replace_lost)
 
 
-_JUDGING = {"evaluate", "night", "backfill", "judge"}
-_WHOLE = _JUDGING | {"sample"}
+_WHOLE = {"evaluate", "night", "backfill", "judge", "sample"}
 """The flows of `flows.pipeline`."""
 _CALLING_FLOWS = _WHOLE | {"derive"}
 """The flows that make calls."""

@@ -65,7 +65,7 @@ def run_night(
     job = as_night(job, begun_at)
     if job.stop_at is not None and job.stop_at <= datetime.now(UTC):
         when = f"{job.stop_at:%H:%M}"
-        return skip_night(job, f"its stop time {when} has passed; start it again with a later one if it is needed")
+        return skip_night(job, f"its stop time {when} has passed; start it again with a later stop time if needed")
     must_wait = job.settings.nightly.overlap == "queue"
     alerts: list[Alert] = []
     try:
@@ -138,18 +138,28 @@ def _found(execution: Execution) -> list[Alert]:
     return [*failed, *drifts(judges), *fallen, *alerts_of_reports(execution.reports)]
 
 
+def alert_refused(job: Job, error: Exception) -> None:
+    """Send an alert that a night was refused before it began; nothing is stored, since there may be no warehouse."""
+    job = as_night(job)
+    _deliver(job, [failure(f"the night of {job.night} failed: {explained(error)[1]}")])
+
+
 def _send(job: Job, alerts: Sequence[Alert]) -> None:
     """Store the alerts, send them, and store which were delivered."""
     for alert in alerts:
         notice(f"alert: {alert.line}")
     _store(job, alerts, [])
+    _store(job, [], _deliver(job, alerts))
+
+
+def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
         _have_a_server()
     deliveries = deliver(job.settings.alerts, alerts, Night.of(job))
     for each in deliveries:
         if each.status == "failed":
             notice(f"could not send an alert to {each.receiver}: {each.error}")
-    _store(job, [], deliveries)
+    return deliveries
 
 
 def _have_a_server() -> None:

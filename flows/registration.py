@@ -50,7 +50,7 @@ class _Runner(Runner):
     async def __aexit__(self, *exc_info: Any) -> None:
         try:
             if isinstance(exc_info[1], Exception) and self._process_manager.flow_run_ids():
-                notice("Prefect's server does not answer: no run is started any more; those in progress go on")
+                notice("Prefect's server is lost: no more runs will be started; runs in progress continue")
                 while self._process_manager.flow_run_ids():  # noqa: ASYNC110 - Prefect has no event for it
                     await asyncio.sleep(_LOOK_EVERY_S)
         finally:

@@ -49,16 +49,23 @@ def _limit_clients() -> None:
 
 def where() -> str:
     """The server in a notice, without a password."""
-    return f"Prefect's server at {urlsplit(get_current_settings().api.url or '').netloc.rpartition('@')[2]}"
+    return f"Prefect's server at {urlsplit(_url()).netloc.rpartition('@')[2]}"
+
+
+def _url() -> str:
+    return get_current_settings().api.url or ""
 
 
 def send_the_rest() -> None:
     """Send what Prefect still holds of a recorded run, which it would do without a limit when the process ends."""
     if has_given_up():
         return
+    if not answers(_url()):
+        give_up_recording(f"{where()} does not answer any more")
+        return
     try:
         # All of Prefect's queues, of which that of the log is one.
-        left: Any = APILogWorker.drain_all(timeout=patience_s())
+        left: Any = APILogWorker.drain_all(timeout=_BUSY_S)
     except KeyboardInterrupt:  # the work is done; who presses Ctrl-C now does not want to wait for this
         left = (set(), {None})
     if left[1]:
@@ -112,6 +119,6 @@ def _limited(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
 async def _end(limit: asyncio.Timeout) -> None:
     """End a wait when the patience is over, unless the server says that it is well: then only after a longer time."""
     await asyncio.sleep(patience_s())
-    if await asyncio.to_thread(answers, get_current_settings().api.url or ""):
+    if await asyncio.to_thread(answers, _url()):
         await asyncio.sleep(_BUSY_S)
     limit.reschedule(asyncio.get_running_loop().time())

@@ -61,6 +61,7 @@ class _Work(Generic[Result]):
             state = await run()
         except (Exception, Abort, Pause) as error:  # noqa: BLE001 - the work's own errors are in the state that it gives
             give_up_recording(f"{where()} cannot record the run ({type(error).__name__})")
+            _end_if_cancelled()
         finally:
             _work.reset(token)
         if self.error is not None:
@@ -69,7 +70,15 @@ class _Work(Generic[Result]):
             return self.results[0]
         if state is not None and state.is_cancelled():
             raise asyncio.CancelledError
+        give_up_recording(f"{where()} did not begin the run")
         raise NotBegunError
+
+
+def _end_if_cancelled() -> None:
+    """Go on with a cancellation that got lost when what Prefect did on it failed too."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 _work: ContextVar[_Work[Any]] = ContextVar("work")

@@ -58,8 +58,8 @@ def give_up_recording(why: str) -> None:
             return
         _state.is_given_up = True
     notice(
-        f"{why}; the rest of this run is not recorded there, where it may stay shown as running; the run itself goes "
-        "on, and `prbench status --runs` shows how it ends"
+        f"{why}; the rest of this run is not recorded in Prefect, which may keep showing it as running. The run "
+        "continues; `prbench status --runs` shows how it ends"
     )
 
 

@@ -1,8 +1,30 @@
-"""Models and judges that are named for a run, and that nothing knows."""
+"""Models, judges and vintages that are named for a run, and that it cannot work on."""
 
+from tasks.compare import EVERY
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from warehouse import Warehouse
+
+
+def refuse_unknown_names(job: Job) -> None:
+    """Refuse a named model, judge or vintage that no calls can be made for.
+
+    Raises:
+        UsageError: there is one.
+    """
+    refuse_every_vintage(job)
+    refuse_unknown_models(job)
+    refuse_unknown_judges(job)
+
+
+def refuse_every_vintage(job: Job) -> None:
+    """Refuse all vintages at once: only leaderboards and reports show them.
+
+    Raises:
+        UsageError: they are named.
+    """
+    if job.vintage == EVERY:
+        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
 
 
 def refuse_unknown_judges(job: Job) -> None:

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-_SIGNS = {Path("prefect.toml"): ("api", "profiles_path"), Path("pyproject.toml"): ("[tool.prefect",)}
-"""What a file mentions that names a server, or names the file of profiles, which may name one."""
+_SIGNS = {Path("prefect.toml"): ("api", "profiles_path", "home"), Path("pyproject.toml"): ("[tool.prefect",)}
+"""What a file mentions that names a server, or names the file of profiles or its folder: a profile may name one."""
 _OF_VARIABLES = ("prefect_api_url", "prefect_profiles_path")
 """The same in a file that sets variables; another `..._API_KEY` is no sign."""
 

@@ -18,9 +18,13 @@ def _read_env_file() -> None:
     """Set the variables of LiteLLM's `.env` file now: keys are asked for before LiteLLM is imported."""
     file = env_file()
     if file is not None:
-        from dotenv import load_dotenv  # LiteLLM brings it
+        from dotenv import dotenv_values  # LiteLLM brings it
 
-        load_dotenv(file)
+        # Whether Prefect records a run must not depend on whether a key was asked for.
+        given = {name: value for name, value in dotenv_values(file).items() if not name.startswith("PREFECT_")}
+        for name, value in given.items():
+            if value is not None:
+                os.environ.setdefault(name, value)
 
 
 def env_file() -> Path | None:

@@ -4,6 +4,7 @@ import atexit
 import gc
 import importlib
 import os
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
 from typing import Any
@@ -65,10 +66,12 @@ def spare_work(*, must_price: bool) -> None:
 
     That is what it puts together for its loggers and, unless `must_price`, what the call cost.
     """
-    from litellm._internal_context import is_internal_call
-
-    is_internal_call.set(True)
+    litellm()
     _must_price.set(must_price)
+    with suppress(ImportError):  # no part of LiteLLM's interface: without it calls only take longer
+        from litellm._internal_context import is_internal_call
+
+        is_internal_call.set(True)
 
 
 @cache

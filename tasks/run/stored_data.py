@@ -96,8 +96,8 @@ def nothing_of_vintage(job: Job, option: str, label: str) -> str | None:
             return None
         query = "select distinct benchmark, dataset_revision as revision from responses where vintage = ? order by all"
         elsewhere = [f"{row['benchmark']} {row['revision'][:_SHOWN]}" for row in reader.rows(query, [label])]
-    here = f"no response of it is stored of {key['benchmark']} {key['revision'][:_SHOWN]}"
-    there = f"it is a vintage of {'; '.join(elsewhere)}" if elsewhere else _near(label, known)
+    here = f"{key['benchmark']} {key['revision'][:_SHOWN]} has no responses of this vintage"
+    there = f"stored for {'; '.join(elsewhere)}" if elsewhere else _near(label, known)
     return f"--{option} {label}: {here}; {there}"
 
 

@@ -120,7 +120,7 @@ def test_recording_is_given_up_once_and_until_the_next_run(alone: Path, capsys: 
         give_up_recording("the server is gone")
         assert not is_recorded()
     assert has_given_up()
-    assert capsys.readouterr().err.count("the server is gone; the rest of this run is not recorded there") == 1
+    assert capsys.readouterr().err.count("the server is gone; the rest of this run is not recorded in Prefect") == 1
     with recording(True):
         assert is_recorded()
 

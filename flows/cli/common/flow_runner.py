@@ -9,11 +9,10 @@ from flows.cli.common.output import show_json
 
 if TYPE_CHECKING:
     from flows.execution import Execution
-    from tasks.config import Job
     from tasks.run import StageReport
 
 
-_LOADING = {"evaluate", "night", "backfill", "ingest"}
+_LOADING = {"evaluate", "backfill", "ingest"}
 """The flows that load the data set; the others work on what is stored."""
 
 
@@ -44,22 +43,6 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     if must_be_stored:
         raise PipelineError(f"{job.warehouse}: nothing is stored here yet; run `prbench ingest` or `prbench run`")
     _ = job.data  # looked up now, which says if it is not there
-
-
-def refuse_unknown_names(job: "Job") -> None:
-    """Refuse a named model, judge or vintage that cannot be worked on, before anything is stored for the command.
-
-    Raises:
-        UsageError: there is one.
-    """
-    from flows.run.unknown_names import refuse_unknown_judges, refuse_unknown_models
-    from tasks.compare import EVERY
-    from tasks.rules.errors import UsageError
-
-    if job.vintage == EVERY:
-        raise UsageError(f"--vintage {EVERY}: works only for leaderboards and reports; name one vintage")
-    refuse_unknown_models(job)
-    refuse_unknown_judges(job)
 
 
 def explain_exit(execution: "Execution") -> None:

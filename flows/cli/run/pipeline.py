@@ -2,7 +2,7 @@
 
 import click
 
-from flows.cli.common.flow_runner import explain_exit, finish, refuse_early, refuse_unknown_names, run_flow
+from flows.cli.common.flow_runner import explain_exit, finish, refuse_early, run_flow
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
 from flows.cli.common.output import show_json
@@ -80,10 +80,17 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     Models with `resample: nightly` are sampled again. The night is compared with the previous one, and alerts are sent.
     The night is named after the day the schedule last fired, so the same night is never sampled twice.
     """
-    from flows.nightly import run_night
+    from flows.nightly import alert_refused, run_night
+    from flows.run.unknown_names import refuse_unknown_names
+    from tasks.rules.errors import PipelineError
+    from warehouse import WarehouseError
 
-    refuse_early(context)
-    refuse_unknown_names(context.job)
+    try:
+        refuse_early(context)
+        refuse_unknown_names(context.job)
+    except (PipelineError, WarehouseError) as error:
+        alert_refused(context.job, error)
+        raise
     execution = run_night(
         context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
     )

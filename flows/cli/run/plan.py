@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from flows.cli.common.flow_runner import refuse_early, refuse_unknown_names
+from flows.cli.common.flow_runner import refuse_early
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
 from flows.cli.common.output import show_json
@@ -36,6 +36,7 @@ def plan(context: Context) -> int:
 
 def show_plan(context: Context, job: "Job") -> int:
     """Show the calls that a job would make, with tokens and cost."""
+    from flows.run.unknown_names import refuse_unknown_names
     from tasks.plan import in_all
     from tasks.plan import plan as planned_calls
 

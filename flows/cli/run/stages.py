@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from flows.cli.common.flow_runner import finish, refuse_unknown_names, run_flow
+from flows.cli.common.flow_runner import finish, run_flow
 from flows.cli.common.help import Command, examples
 from flows.cli.common.options import EVALUATED, Context, budget_options, repair_options, shared_options
 
@@ -24,6 +24,8 @@ def _calling_stage(name: str, text: str, *lines: str, selection: Sequence[str]) 
     @budget_options
     @shared_options(selection=selection)
     def command(context: Context, retry_failed: bool, replace_lost: bool) -> int:
+        from flows.run.unknown_names import refuse_unknown_names
+
         refuse_unknown_names(context.job)
         return finish(context, run_flow(context, name, retry_failed=retry_failed, replace_lost=replace_lost))
 

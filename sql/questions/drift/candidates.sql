@@ -20,7 +20,7 @@ with answers as materialized (
         and tasks.is_admitted
 ),
 
--- Equal answers are judged by one call, whose verdict tells only once how
+-- Equal answers are judged by one call, whose verdict shows only once how
 -- steady the judge is.
 decided as (
     select

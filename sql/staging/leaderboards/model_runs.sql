@@ -45,7 +45,7 @@ final as (
             vintage,
             judging_id
         ) as model_run_id,
-        -- What is compared with each other: all model run that differ in
+        -- What is compared with each other: all model runs that differ in
         -- nothing but the model.
         hash(benchmark, dataset_revision, vintage, judging_id) as ranking_id,
         judging_id,

@@ -176,13 +176,13 @@ def test_status_says_so_where_a_night_is_one_of_other_data(
     assert main(["status", "--night", "2026-11-22", *where]) == 0
     said = capsys.readouterr().err.splitlines()
     assert said == [
-        f"--night 2026-11-22: no response of it is stored of prbench {revision[:12]}; it is a vintage of prbench "
+        f"--night 2026-11-22: prbench {revision[:12]} has no responses of this vintage; stored for prbench "
         "another-revi",
         "--night 2026-11-22: no chosen model has `resample: nightly`, so it changes nothing",
     ]
     assert main(["status", "--vintage", "bass", *where]) == 0
     said = capsys.readouterr().err.splitlines()
-    assert said == [f"--vintage bass: no response of it is stored of prbench {revision[:12]}; did you mean base?"]
+    assert said == [f"--vintage bass: prbench {revision[:12]} has no responses of this vintage; did you mean base?"]
 
 
 def test_status_on_other_data_than_the_configured_counts_the_night_that_is_stored_of_it(

@@ -20,7 +20,7 @@ from tests.sharing import shared_folder
 
 pytestmark = pytest.mark.slow
 
-GIVEN_UP = "the rest of this run is not recorded there"
+GIVEN_UP = "the rest of this run is not recorded in Prefect"
 FIGURES = """
     select model, judge, split, score_name, vintage, mean_score, ci_low, ci_high, n_tasks, coverage
     from leaderboard order by all

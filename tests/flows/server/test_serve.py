@@ -364,4 +364,4 @@ def test_runs_in_progress_go_on_when_what_starts_them_has_lost_its_server(
     with pytest.raises((RuntimeError, ExceptionGroup)):
         asyncio.run(lose())
     assert in_progress == []
-    assert "those in progress go on" in capsys.readouterr().err
+    assert "runs in progress continue" in capsys.readouterr().err

@@ -1,8 +1,8 @@
 -- One row: a sampled answer whose reply is read again.
 --
 -- Rows that the same call answered share its reply: only the one that the call
--- was made for is named in the ledger, and the time that the call took tells
--- the others.
+-- was made for is named in the ledger; the others have the same time that the
+-- call took.
 select
     *,
     response_id as cell,
