@@ -235,3 +235,31 @@ def test_a_report_is_not_up_to_date_when_the_ledger_has_deleted_replies(
 
     monkeypatch.setattr("flows.report_basis.deleted_until_s", lambda folder: 1_000)
     assert not is_up_to_date(job)
+
+
+def test_a_cancellation_while_the_server_hangs_begins_no_work(
+    prefect_api: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import httpx
+
+    from flows.recorded import runs
+
+    begun: list[str] = []
+
+    async def work() -> StageReport:
+        begun.append("work")
+        return StageReport("stage")
+
+    async def hung(**_: object) -> None:
+        """What Prefect does: cancelled before it began the work, it tries to say so to the server."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        raise httpx.ConnectError("the server does not answer")
+
+    monkeypatch.setattr(runs, "_flow", lambda *_: hung)
+    with recording(True), pytest.raises(asyncio.CancelledError):
+        asyncio.run(runs.run_flow("a-flow", work))
+    assert begun == []

@@ -94,7 +94,9 @@ def test_all_places_tell_the_same_cost_of_a_run_that_was_killed(
     Warehouse(folder).publish()
     with Warehouse(folder).reader() as reader:
         for name in ("history/runs", "costs/spend", "history/night_costs"):
-            told[f"report {name}"] = summed(reader.rows(filled(name, {"benchmark": "prbench", "living": [], "run": "another"})))
+            told[f"report {name}"] = summed(
+                reader.rows(filled(name, {"benchmark": "prbench", "living": [], "run": "another"}))
+            )
         told["stored"] = reader.value("select cost_usd from runs where run_id = 'killed'")
         told["run_costs"] = reader.value("select sum(cost_usd) from run_costs where run_id = 'killed'")
     told["status --runs, later"] = latest_runs(job)[0]["cost_usd"]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from flows import nightly
+from flows.cli.main import main
 from flows.nightly import as_night, run_night
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
@@ -104,3 +106,18 @@ def test_a_night_is_named_by_its_date(label: str) -> None:
 @pytest.mark.parametrize("label", ["2026-11-22", "2026-11-22T06:30"])
 def test_a_night_may_have_a_time_where_several_begin_on_a_day(label: str) -> None:
     assert load_job(Arguments(night=label)).night == label
+
+
+def test_a_night_that_is_refused_before_it_begins_sends_its_alert_and_stores_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    monkeypatch.setattr(nightly, "deliver", lambda _, alerts, night: sent.extend(each.line for each in alerts) or [])
+    monkeypatch.chdir(tmp_path)
+    document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
+    Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")
+
+    assert main(["nightly", "--night", "2026-11-22"]) == 2
+    assert len(sent) == 1
+    assert sent[0].startswith("the night of 2026-11-22 failed: dataset.source: gone.jsonl is not")
+    assert [path.name for path in tmp_path.iterdir()] == ["prbench.yaml"]
