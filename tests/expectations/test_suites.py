@@ -81,6 +81,7 @@ def test_an_invariant_that_cannot_be_checked_is_refused_by_name(invariants: dict
         ingest_suite(invariants)
 
 
+@pytest.mark.slow
 def test_a_benchmark_can_declare_a_check_of_its_own() -> None:
     (own,) = ingest_suite({"short_titles": OWN})
     frame = pd.DataFrame({"key": ["k1", "k2"], "task_id": ["t1", "t2"], "title": ["short", "much too long"]})

@@ -65,6 +65,7 @@ def random_parts(dice: random.Random, is_in_order: bool) -> list[tuple[str, list
     return parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["made in order", "made in any order"])
 def test_publishing_part_by_part_is_the_same_as_building_anew(

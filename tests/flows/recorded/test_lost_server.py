@@ -99,7 +99,7 @@ def prefect(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             server.process.kill()
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("sent", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)])
 def test_a_run_whose_prefect_server_stops_ends_like_one_without_and_says_so_in_one_line(
     sent: signal.Signals, tmp_path: Path, prefect: OwnServer, unrecorded: Ended
 ) -> None:

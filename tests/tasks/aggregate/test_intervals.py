@@ -221,6 +221,7 @@ def decided_at_last(world: World) -> tuple[World, dict[str, Any]]:
     return changed, next(each for each in rows_of(changed)["verdicts"] if each["verdict_id"].startswith(start))
 
 
+@pytest.mark.slow
 def test_a_verdict_that_changes_makes_stale_exactly_what_rests_on_it_and_just_that_is_drawn_again(
     oracle: Oracle, copied: Path, leaderboard_rows: Table
 ) -> None:

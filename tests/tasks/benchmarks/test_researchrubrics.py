@@ -32,6 +32,7 @@ from tests.tasks.benchmarks.research import WEIGHTS, research_row
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Reader, Warehouse
 
+pytestmark = pytest.mark.slow
 TASKS, CRITERIA = 4, 20
 WITH_EXAMPLES = CRITERIA // 2
 

@@ -101,6 +101,7 @@ def hit(path: Path, seed: int, n_bytes: int, first: int = 0) -> set[int]:
     return {place // PAGE + 1 for place in places}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_every_call_on_pages_that_no_flipped_byte_hit_is_recovered_and_none_is_wrong(
     seed: int, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
