@@ -13,6 +13,7 @@ from tasks.llm import KeptReplies, KeptReply, Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.pruning import prune
 from tasks.report.content.addresses import task_key
+from tests.builders import at
 from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
 
 pytestmark = pytest.mark.slow
@@ -129,6 +130,20 @@ def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     assert len(data(site)[f"replies-{task_key('t1')}"]) == 4
     drill(job, tmp_path / "afresh")
     assert files(tmp_path / "afresh") == files(site)
+
+
+def test_the_reply_on_a_verdict_that_failed_again_as_before_is_the_last_one(tmp_path: Path) -> None:
+    job, rows = tiny_job(tmp_path, TASKS, models=()), answered(["t1"], "m1")
+    failed = rows["verdicts"][0] | {"status": "parse_error", "value": None, "error": "no JSON"}
+    store(job, rows | {"verdicts": [failed]})
+    record(job, entry(failed["verdict_id"], "no JSON, first", "a", OLD_S))
+    drill(job, tmp_path / "site")
+
+    store(job, {"verdicts": [failed | {"created_at": at(60)}]})
+    record(job, entry(failed["verdict_id"], "no JSON, again", "a", NEW_S))
+    drill(job, tmp_path / "site")
+
+    assert replies(tmp_path / "site") == {"1 0": ["no JSON, again"]}
 
 
 @pytest.mark.parametrize("harm", [None, b"", b'prbench.give("replies","H4sI");\n'])
