@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 import sql
 import tasks
 from tasks.config import Job
-from tasks.llm import deleted_until_s
+from tasks.llm import deletion_mark
 from tasks.run import LEDGER
 from warehouse import Warehouse, write_atomically
 
@@ -78,9 +78,9 @@ def basis_of(job: Job) -> str:
     """A hash of what is published, save for the record of runs, of the configuration, and of what writes reports."""
     stored = Warehouse(job.warehouse).published_parts(but=_NOT_SHOWN)
     # Replies that the ledger deletes leave the report too.
-    deleted = str(deleted_until_s(job.warehouse / LEDGER))
+    deletions = str(deletion_mark(job.warehouse / LEDGER))
     shown = job.settings.model_dump_json(exclude=_SAYS_NOTHING)
-    given = [shown, job.data.revision, job.vintage, deleted, *stored]
+    given = [shown, job.data.revision, job.vintage, deletions, *stored]
     found = hashlib.sha256("\n".join(given).encode())
     for folder in _WRITERS:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _SOURCES):

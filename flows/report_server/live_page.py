@@ -9,7 +9,7 @@ from typing import Any
 
 from flows.report_server.coverage_bars import Bar
 from flows.report_server.live_state import Live, Row, RunState
-from flows.run.outcomes import ENDINGS
+from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
 from tasks.compare import small_note
 from tasks.rules.text.numbers import SMALL_MARK, number
 
@@ -19,6 +19,7 @@ _LEVELS = {
     "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
     "killed": "bad", "interrupted": "warn",
 }  # fmt: skip
+_CUT_SHORT = {FAILED, INTERRUPTED, KILLED}
 
 
 def headline(live: Live) -> str:
@@ -81,14 +82,14 @@ def _run(run: RunState, until: datetime | None) -> dict[str, Any]:
 
 def _ended(run: RunState, now: datetime, index: Path, is_current: Callable[[], bool]) -> dict[str, Any]:
     written = datetime.fromtimestamp(index.stat().st_mtime, UTC) if index.is_file() else None
+    # A run writes its report before its end, unless it was cut short or changed nothing that the report shows.
+    is_of_run = written is not None and run.started_at is not None and written >= run.started_at
     end = "" if run.ended_at is None else f" ({_span(now - run.ended_at)} ago)"
     return _run(run, run.ended_at) | {
         "outcome": (ENDINGS[run.outcome].state_name if run.outcome in ENDINGS else run.outcome.capitalize()) + end,
         "level": _LEVELS.get(run.outcome, ""),
         "report": None if written is None else f"{written:%Y-%m-%d %H:%M} UTC",
-        # A run writes its report before its end, unless it changed nothing that the report shows.
-        "is_current": written is not None
-        and ((run.started_at is not None and written >= run.started_at) or is_current()),
+        "is_current": written is not None and ((is_of_run and run.outcome not in _CUT_SHORT) or is_current()),
     }
 
 

@@ -50,7 +50,7 @@ def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
     interval = "no interval, since nearly all tasks change by the same amount"
     if paired.ci_low is not None:
         alone = "uncorrected " if n_tested > 1 else ""
-        interval = f"{alone}95 % interval {paired.ci_low:.3f} to {paired.ci_high:.3f}"
+        interval = f"{alone}95 % interval {paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}"
     return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
 
 

@@ -4,11 +4,12 @@ from tasks.llm.batches.runner import Batching
 from tasks.llm.context_window import ContextWindow, context_window_of
 from tasks.llm.embedded import MODEL, is_embedded, weights_hash, weights_path
 from tasks.llm.keys import KEYS, missing_key, set_key
+from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.ledger.files import mend
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.ledger.paths import read_all_files
-from tasks.llm.ledger.pruning import Pruned, deleted_until_s, forget, prune
+from tasks.llm.ledger.pruning import Pruned, forget, prune
 from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
 from tasks.llm.limits.admission import Outcome, Totals
@@ -58,7 +59,7 @@ __all__ = [
     "context_window_of",
     "cost_usd",
     "count_tokens",
-    "deleted_until_s",
+    "deletion_mark",
     "filled_in",
     "filled_in_secrets",
     "forget",

@@ -47,8 +47,10 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         UsageError: the folder holds something else.
         WarehouseError: nothing is published yet.
     """
-    with Warehouse(job.warehouse).reader() as reader:
-        edition = open_edition(job, reader, vintage, changes)
+    warehouse = Warehouse(job.warehouse)
+    living = warehouse.living_runs()  # before the state: a run that ends after it was opened is running in it
+    with warehouse.reader() as reader:
+        edition = open_edition(job, reader, vintage, changes, living)
         name = edition.benchmark.name
         Site(folder)  # refused before anything is written into it
         site = Site(folder / name)

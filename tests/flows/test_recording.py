@@ -233,7 +233,7 @@ def test_a_report_is_not_up_to_date_when_the_ledger_has_deleted_replies(
     note_basis(job, basis_of(whole_of(job)))
     assert is_up_to_date(job)
 
-    monkeypatch.setattr("flows.report_basis.deleted_until_s", lambda folder: 1_000)
+    monkeypatch.setattr("flows.report_basis.deletion_mark", lambda folder: 1_000)
     assert not is_up_to_date(job)
 
 

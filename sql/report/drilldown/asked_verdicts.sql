@@ -15,7 +15,7 @@ with wanted as (
         verdict_id
     from shown_grounds
     where
-        source <> 'imported'
+        source = 'judged'
         and grading <> 'ternary_as_binary'
         and list_contains($tasks::varchar[], task_id)
         and ($is_all or status not in ('met', 'partial', 'unmet'))
@@ -46,7 +46,7 @@ calls as (
     from verdicts
     inner join texts using (response_id)
     where
-        verdicts.source <> 'imported'
+        verdicts.source = 'judged'
         and list_contains($tasks::varchar[], verdicts.task_id)
 )
 

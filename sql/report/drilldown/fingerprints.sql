@@ -21,7 +21,9 @@ with prints as (
         0 as n_answers,
         hash(
             'verdict', verdict_id, trial, is_older, judging, position, status,
-            grading, explanation, error, asked, chunks
+            grading, explanation, error, asked, chunks,
+            -- One that failed again as before has another reply.
+            if(status in ('met', 'partial', 'unmet'), null, created_at)
         ) as print
     from shown_grounds
     union all

@@ -1,8 +1,22 @@
 -- What became of the criteria of every answer under every judging, as one
 -- letter each, in the order of the rubric; where not all have one, with their
 -- places.
--- begins with: entries, judgings, shown_verdicts
-with decided as (
+-- begins with: entries, judgings, shown_answers, shown_verdicts
+with outdated as (
+    -- An answer to an earlier conversation, beside one to today's in the same
+    -- trial: the task's page shows the latter.
+    select older.response_id
+    from shown_answers as older
+    semi join shown_answers as newer
+        on
+            older.entry = newer.entry
+            and older.task_id = newer.task_id
+            and older.trial = newer.trial
+            and not newer.is_older
+    where older.is_older
+),
+
+decided as (
     select
         entry,
         judging,
@@ -12,6 +26,7 @@ with decided as (
         coalesce(marks.mark, $unknown) as mark
     from shown_verdicts
     left join $marks as marks (status, mark) using (status)
+    anti join outdated using (response_id)
 ),
 
 -- A response that failed: its criteria are wanted, and nobody could decide
@@ -31,6 +46,7 @@ lost as (
     inner join judgings
         using (judge, judge_config_hash, template_hash, grading, judge_trial)
     inner join criteria using (benchmark, dataset_revision, task_id)
+    anti join outdated using (response_id)
     where
         benchmark = $benchmark
         and dataset_revision = $revision

@@ -1,6 +1,7 @@
 -- The runs, the latest first, with what they made and what their calls cost.
 -- The one that writes the report is left out: how it ends is not known yet. One
--- that has not ended and whose process is no more was killed.
+-- that has not ended, and whose process was gone before the published state was
+-- opened, was killed.
 select
     timezone('UTC', started_at) as started_at,
     night,

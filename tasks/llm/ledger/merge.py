@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tasks.console import notice
+from tasks.llm.ledger.deletions import mark_in, set_mark
 from tasks.llm.ledger.paths import FILE_PARTS, beside, merged, old_files, taken, taken_files
 from tasks.llm.ledger.schema import INSERTED, empty_log, new_file, sync
 from tasks.llm.ledger.spend import SPEND_SUMMED
@@ -77,6 +78,7 @@ def _merge(ledger: Path, old: Sequence[Path], make_whole: Callable[[Path], None]
                 for statement in _COPY:
                     connection.execute(statement)
             connection.execute("detach old")
+        set_mark(connection, mark_in(ledger))
         (n_calls,) = connection.execute("select count(*) from calls").fetchone()
     notice(f"{ledger}: {n_calls} calls of {len(sources) - 1} ledger files were merged into this one")
 

@@ -3,26 +3,20 @@
 What was removed answers no call any more. A row that is stored is never called for again; but another cell that the
 same request would have answered (the same text under a new revision of the data set, a second trial with the same
 answer) is then a call that is made and paid again. What was spent stays in the table `spend`.
-
-Until when replies were deleted stands in the file as SQLite's `application_id`, so that whoever has copies of replies
-(the report) can delete them too, without reading the ledger.
 """
 
 import contextlib
-import math
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tasks.llm.ledger.damage import DAMAGE, refused
+from tasks.llm.ledger.deletions import mark_deletion
 from tasks.llm.ledger.files import alone, writer_of
-from tasks.llm.ledger.paths import ledger_path
 from tasks.llm.ledger.schema import ENDED
 
 _AT_ONCE = 5_000
-_MARK_AT, _MARK_BYTES, _MOST_MARK = 68, 4, 2**31 - 1
-"""Where SQLite's file format has the `application_id`, and what fits into it."""
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Of some cells those that are stored as rows, each with whether its row is decided."""
 
@@ -59,16 +53,6 @@ def prune(folder: Path, before_s: float, stored: Stored) -> Pruned:
     return _shrunk(folder, work)
 
 
-def deleted_until_s(folder: Path) -> int:
-    """The moment (wall-clock time) before which the ledger in a folder has deleted old replies; 0: it never has."""
-    try:
-        with ledger_path(folder).open("rb") as file:
-            file.seek(_MARK_AT)
-            return int.from_bytes(file.read(_MARK_BYTES), "big")
-    except OSError:  # there is no ledger
-        return 0
-
-
 def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     """Delete the replies that were made for removed rows: until a moment (wall-clock time) for each cell.
 
@@ -82,9 +66,11 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
     def work(connection: sqlite3.Connection) -> int:
         connection.execute("begin immediate")
         with connection:
-            return connection.executemany(
-                "delete from calls where cell = ? and finished_at_s <= ?", removed.items()
-            ).rowcount
+            query = "delete from calls where cell = ? and finished_at_s <= ?"
+            n_removed = connection.executemany(query, removed.items()).rowcount
+            if n_removed > 0:
+                mark_deletion(connection)
+            return n_removed
 
     return _shrunk(folder, work)
 
@@ -123,12 +109,7 @@ def _remove_old(connection: sqlite3.Connection, before_s: float, stored: Stored)
         with connection:
             connection.executemany("delete from calls where rowid = ?", gone)
             if gone:
-                _mark(connection, before_s)
+                mark_deletion(connection)
         n_removed += len(gone)
         last = entries[-1][0]
     return n_removed
-
-
-def _mark(connection: sqlite3.Connection, before_s: float) -> None:
-    (marked_s,) = connection.execute("pragma application_id").fetchone()
-    connection.execute(f"pragma application_id = {min(_MOST_MARK, max(marked_s, math.ceil(before_s)))}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.console import notice
+from tasks.llm.ledger.deletions import mark_in, set_mark
 from tasks.llm.ledger.entries import COLUMNS, is_as_written
 from tasks.llm.ledger.paths import FILE_PARTS, beside, repaired
 from tasks.llm.ledger.raw_pages import RawFile, Record, frames_of
@@ -64,6 +65,7 @@ def repair(path: Path, damage: str) -> None:
                     connection.execute(f"insert or replace into {name} values ({', '.join('?' * len(row))})", row)
             if not recovered.others.get("spend"):
                 connection.execute(FILL_SPEND)
+            set_mark(connection, mark_in(path))
     aside = finish_repair(path)
     lost = f"{recovered.n_lost} could not" if recovered.n_lost else "none is known to be lost"
     notice(

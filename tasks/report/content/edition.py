@@ -15,7 +15,7 @@ from tasks.report.content.figures import Breakdown
 from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
 from tasks.run import judgings
-from warehouse import Reader, Warehouse
+from warehouse import Reader
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Edition:
     An *entry* is one sampling of one configured model (the latest, unless others are asked for); a *judging* is a judge
     with its configuration, template, grading and repetition. Both go by labels that are unique in the report; the
     judging that most rests on is `main`. `changes` are comparisons of latest vintages with earlier ones that somebody
-    else has drawn.
+    else has drawn. `living` are the runs whose processes lived just before the state was opened.
     """
 
     job: Job
@@ -35,6 +35,7 @@ class Edition:
     entries: tuple[Mapping[str, Any], ...]
     judgings: tuple[Mapping[str, Any], ...]
     changes: tuple[Mapping[str, Any], ...] = ()
+    living: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> dict[str, Any]:
@@ -49,7 +50,7 @@ class Edition:
             "bar": self.job.settings.coverage.min,
             "main": self.main,
             "run": self.job.run_id,
-            "living": Warehouse(self.job.warehouse).living_runs(),
+            "living": list(self.living),
             "entries": Rows.of(self.entries, _ENTRY),
             "judgings": Rows.of(self.judgings, _JUDGING),
             "changes": Rows.of(self.changes, _CHANGE),
@@ -127,7 +128,11 @@ _CHANGE = (
 
 
 def open_edition(
-    job: Job, reader: Reader, vintage: str | None = None, changes: Sequence[Mapping[str, Any]] = ()
+    job: Job,
+    reader: Reader,
+    vintage: str | None = None,
+    changes: Sequence[Mapping[str, Any]] = (),
+    living: Sequence[str] = (),
 ) -> Edition:
     """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`."""
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
@@ -144,6 +149,7 @@ def open_edition(
         revision=data.revision,
         reader=reader,
         changes=tuple(changes),
+        living=tuple(living),
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(labelled_judgings(judgings)),
     )

@@ -1,8 +1,8 @@
 """What judges were sent and what they answered: the templates of prompts, and the replies that the ledger keeps.
 
 A page fills a template itself (`assets/prompts.js`), so that a prompt needs no room. Replies are in files of their own,
-which a page loads when somebody asks for one. They are read for the sections that are made again and for no others;
-when the ledger has deleted old replies, those that the report has of that time are deleted too.
+which a page loads when somebody asks for one. They are read for the sections that are made again and for no others,
+until the ledger deletes replies: then all are read again, so that the report has none that the ledger has not.
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.console import notice
-from tasks.llm import KeptReply, deleted_until_s, kept_replies
+from tasks.llm import KeptReply, deletion_mark, kept_replies
 from tasks.prompts import shipped_templates
 from tasks.report.content.addresses import task_key
 from tasks.report.content.edition import Edition
@@ -28,7 +28,7 @@ from tasks.run import LEDGER, hash_of_template, judgings
 _MOST_VERDICTS = 200_000
 """Of more verdicts only the replies of those that failed are in a report: reading all takes long, and much room."""
 _STATE = "replies"
-"""The file that says which replies the report has; it is there only if they could all be read."""
+"""The file that says which replies the report has, and of which ledger; it is there only if they could all be read."""
 
 Exchange = list[Any]
 """When a judge's last reply came (wall-clock time), and the reply; where that came after a reminder, the one before."""
@@ -58,7 +58,9 @@ def write_replies(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site
         site: where to.
     """
     is_all = subjects.edition.reader.value("select count(*) from verdicts") <= _MOST_VERDICTS
-    is_usable = _known(site, _STATE) == {"is_all": is_all}
+    # Before the replies: what is deleted while they are read leaves the next report.
+    state = {"is_all": is_all, "deletion_mark": deletion_mark(subjects.edition.job.warehouse / LEDGER)}
+    is_usable = _known(site, _STATE) == state
     known = {task_id: _known(site, _name(task_id)) if is_usable else None for task_id in wanted}
     unknown: Names = {task_id: set(wanted[task_id]) for task_id, replies in known.items() if replies is None}
     lacking = to_make | unknown
@@ -67,13 +69,11 @@ def write_replies(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site
     except (PipelineError, OSError) as error:
         notice(f"the report has no replies of judges: {error}")
         return set()
-    deleted_s = deleted_until_s(subjects.edition.job.warehouse / LEDGER)
     replied = set()
     for task_id, sections in wanted.items():
         stays = sections.keys() - lacking.get(task_id, set())
         kept = {place: each for place, each in (known[task_id] or {}).items() if place.partition(" ")[0] in stays}
-        merged = sorted((kept | found.get(task_id, {})).items())
-        replies = {place: each for place, each in merged if each[0] >= deleted_s}
+        replies = dict(sorted((kept | found.get(task_id, {})).items()))
         if not replies:
             continue
         replied.add(task_id)
@@ -81,7 +81,7 @@ def write_replies(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site
             site.keep(f"data/{_name(task_id)}.js")
         else:
             _write(site, _name(task_id), replies)
-    _write(site, _STATE, {"is_all": is_all})
+    _write(site, _STATE, state)
     return replied
 
 

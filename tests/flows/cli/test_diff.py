@@ -67,7 +67,7 @@ def test_a_difference_is_told_in_a_sentence_with_what_it_is_made_of(
     assert _diff(folder, "good", "risky") == 0
     said = capsys.readouterr()
     # Thirty tasks gain a half, ten lose one.
-    assert "risky is 0.250 higher than good on finance (95 % interval 0." in said.out
+    assert "risky is 0.250 higher than good on finance (95 % interval +0." in said.out
     assert "): significant" in said.out
     assert "From good to risky on finance: 40 of 80 criteria flipped, 10 of them lower the score" in said.out
     assert "+0.3750" in said.out
@@ -140,7 +140,7 @@ def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
 ) -> None:
     assert _diff(folder, "good", "risky", "mixed") == 0
     said = capsys.readouterr().out
-    assert "(uncorrected 95 % interval 0." in said
+    assert "(uncorrected 95 % interval +0." in said
     assert "Intervals and p are for each comparison alone" in said
 
 

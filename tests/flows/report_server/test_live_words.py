@@ -81,11 +81,11 @@ def test_results_that_are_too_old_to_be_live_are_called_so(tmp_path: Path, minut
     assert words(live, tmp_path / "index.html", never)["is_old"] is is_old
 
 
-@pytest.mark.parametrize(("written_h", "report", "is_of_run"), [
+@pytest.mark.parametrize(("written_h", "report", "is_current"), [
     (None, None, False), (2, "2026-11-23 10:00 UTC", False), (0.5, "2026-11-23 11:30 UTC", True),
 ])  # fmt: skip
 def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_one(
-    tmp_path: Path, written_h: float | None, report: str | None, is_of_run: bool
+    tmp_path: Path, written_h: float | None, report: str | None, is_current: bool
 ) -> None:
     index = tmp_path / "index.html"
     if written_h is not None:
@@ -97,7 +97,7 @@ def test_a_run_that_ended_has_its_outcome_and_a_link_to_its_report_if_there_is_o
     last = words(Live(NOW, NOW, last=ended), index, never)["last"]
 
     assert (last["outcome"], last["level"]) == ("Stopped at the budget (1 min 15 s ago)", "warn")
-    assert (last["report"], last["is_current"]) == (report, is_of_run)
+    assert (last["report"], last["is_current"]) == (report, is_current)
 
 
 def test_how_long_a_killed_run_took_is_not_known(tmp_path: Path) -> None:
@@ -117,6 +117,19 @@ def test_a_report_that_a_run_left_as_it_was_since_nothing_had_changed_is_not_cal
 
     assert words(Live(NOW, NOW, last=ended), index, lambda: True)["last"]["is_current"]
     assert not words(Live(NOW, NOW, last=ended), index, never)["last"]["is_current"]
+
+
+@pytest.mark.parametrize("outcome", ["failed", "interrupted", "killed"])
+def test_a_report_that_was_written_during_a_run_that_was_cut_short_is_current_only_if_it_shows_all(
+    tmp_path: Path, outcome: str
+) -> None:
+    index = tmp_path / "index.html"
+    index.touch()
+    os.utime(index, (NOW.timestamp(), NOW.timestamp()))
+    cut_short = run(is_living=False, outcome=outcome)
+
+    assert not words(Live(NOW, NOW, last=cut_short), index, never)["last"]["is_current"]
+    assert words(Live(NOW, NOW, last=cut_short), index, lambda: True)["last"]["is_current"]
 
 
 def ranked(**values: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.pruning import Pruned, Stored, deleted_until_s, prune
+from tasks.llm.ledger.pruning import Pruned, Stored, forget, prune
 from tasks.llm.ledger.spend import spend_in
 from tasks.llm.replies import Reply
 
@@ -124,15 +126,38 @@ def test_a_kill_in_the_middle_leaves_a_whole_ledger_and_the_next_time_goes_on(tm
     assert left(tmp_path) == set()
 
 
-def test_the_ledger_says_until_when_it_has_deleted_replies(tmp_path: Path) -> None:
+def test_the_ledger_has_another_mark_whenever_replies_were_deleted_from_it(tmp_path: Path) -> None:
     folder = tmp_path / "ledger"
-    assert deleted_until_s(folder) == 0
-    written(folder, [entry(0, finished_at_s=10.0), entry(1, finished_at_s=20.0)])
-    rows = {"cell-0": True, "cell-1": True}
+    marks = [deletion_mark(folder)]
+    written(folder, [entry(number, finished_at_s=10.0) for number in range(3)])
 
-    prune(folder, 5.0, knowing(rows))
-    assert deleted_until_s(folder) == 0  # nothing was as old as that
-    prune(folder, 15.5, knowing(rows))
-    assert deleted_until_s(folder) == 16
-    prune(folder, 12.0, knowing(rows))
-    assert deleted_until_s(folder) == 16
+    prune(folder, 5.0, knowing({"cell-0": True}))
+    assert marks == [deletion_mark(folder)] == [0]  # nothing was as old as that
+    prune(folder, 15.0, knowing({"cell-0": True}))
+    marks.append(deletion_mark(folder))
+    prune(folder, 15.0, knowing({"cell-0": True, "cell-1": True}))
+    marks.append(deletion_mark(folder))
+    forget(folder, {"cell-2": 20.0})
+    marks.append(deletion_mark(folder))
+    assert len(set(marks)) == 4
+    forget(folder, {"cell-2": 20.0})
+    assert marks[-1] == deletion_mark(folder)
+
+
+@pytest.mark.parametrize("harm", ["damage", "file of version 1"])
+def test_the_mark_of_deletions_outlives_a_repair_and_a_merge(tmp_path: Path, harm: str) -> None:
+    written(tmp_path, [entry(number) for number in range(20)])
+    prune(tmp_path, 15.0, knowing({"cell-0": True}))
+    mark = deletion_mark(tmp_path)
+    if harm == "damage":
+        with (tmp_path / "calls.sqlite").open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * 4096)
+    else:
+        shutil.copy(tmp_path / "calls.sqlite", tmp_path / "calls-0.sqlite")
+
+    Ledger(tmp_path).close()
+
+    assert not (tmp_path / "calls-0.sqlite").exists()
+    assert len(list(tmp_path.glob("damaged-*"))) == (harm == "damage")
+    assert mark == deletion_mark(tmp_path) > 0

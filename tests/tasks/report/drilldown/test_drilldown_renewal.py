@@ -16,6 +16,7 @@ from tests.tasks.report.drilldown.drilled import answered, data, drill, files, s
 pytestmark = pytest.mark.slow
 
 TASKS = ("t1", "t2", "t3")
+SAMPLED = {"model_config_hash": "a-configuration", "vintage": "base"}
 HOSTILE = (
     "../../../etc/passwd", "a/b\\c", "con", "</script>", "x" * 300, "", "\u202etxt", "T1", "t1", "'; drop table x",
 )  # fmt: skip
@@ -164,3 +165,28 @@ def test_tasks_that_nobody_has_answered_yet_can_be_read(tmp_path: Path) -> None:
     assert Renewed(n_files=1, n_made=1, n_sections=1) == renewed
     assert ([], [], None) == tuple(held["index"][name] for name in ("entries", "judgings", "main"))
     assert [{"role": "user", "content": "Why t1?"}] == held[f"task-{task_key('t1')}"]["task"]["conversation"]
+
+
+@pytest.mark.parametrize(("older", "newer", "listed"), [
+    ("ok", "ok", "um"), ("ok", "refused", "nn"), ("refused", "ok", "um"), ("ok", None, "mu"),
+])  # fmt: skip
+def test_of_two_answers_in_one_trial_the_list_of_verdicts_has_those_on_the_one_to_todays_conversation(
+    tmp_path: Path, older: str, newer: str | None, listed: str
+) -> None:
+    job = tiny_job(tmp_path, ("t1",), models=("other",))
+    for conversation_id, status in (("a-conversation", newer), ("an earlier one", older)):
+        rows = answered(["t1"], "m1", conversation_id=conversation_id, status=status)
+        for each in (*rows["responses"], *rows["verdicts"]):
+            each["response_id"] += f"/{conversation_id}"
+        for each in rows["verdicts"]:
+            each["verdict_id"] += f"/{conversation_id}"
+            if conversation_id == "a-conversation":
+                each |= {"value": 1 - each["value"], "status": "unmet" if each["status"] == "met" else "met"}
+        if status:
+            store(job, rows if status == "ok" else {"responses": rows["responses"]})
+
+    drill(job, tmp_path / "site")
+
+    held = data(tmp_path / "site")
+    (by_trial,) = held[f"entry-{entry_key({'model': 'm1', **SAMPLED})}"]["marks"].values()
+    assert by_trial == {"1": listed}

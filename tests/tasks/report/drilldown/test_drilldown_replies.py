@@ -13,6 +13,7 @@ from tasks.llm import KeptReplies, KeptReply, Ledger, Reply
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.pruning import prune
 from tasks.report.content.addresses import task_key
+from tests.builders import at
 from tests.tasks.report.drilldown.drilled import Row, answered, data, drill, files, store, tiny_job
 
 pytestmark = pytest.mark.slow
@@ -131,6 +132,20 @@ def test_a_night_of_one_model_reads_the_replies_of_its_own_verdicts_alone(
     assert files(tmp_path / "afresh") == files(site)
 
 
+def test_the_reply_on_a_verdict_that_failed_again_as_before_is_the_last_one(tmp_path: Path) -> None:
+    job, rows = tiny_job(tmp_path, TASKS, models=()), answered(["t1"], "m1")
+    failed = rows["verdicts"][0] | {"status": "parse_error", "value": None, "error": "no JSON"}
+    store(job, rows | {"verdicts": [failed]})
+    record(job, entry(failed["verdict_id"], "no JSON, first", "a", OLD_S))
+    drill(job, tmp_path / "site")
+
+    store(job, {"verdicts": [failed | {"created_at": at(60)}]})
+    record(job, entry(failed["verdict_id"], "no JSON, again", "a", NEW_S))
+    drill(job, tmp_path / "site")
+
+    assert replies(tmp_path / "site") == {"1 0": ["no JSON, again"]}
+
+
 @pytest.mark.parametrize("harm", [None, b"", b'prbench.give("replies","H4sI");\n'])
 def test_replies_that_are_gone_or_broken_in_the_report_are_read_again(
     job: Job, site: Path, looked_up: list[Collection[str]], harm: bytes | None
@@ -145,20 +160,15 @@ def test_replies_that_are_gone_or_broken_in_the_report_are_read_again(
     assert files(site) == whole
 
 
-def test_replies_that_the_ledger_has_deleted_leave_the_report_without_a_look_into_the_ledger(
-    job: Job, site: Path, looked_up: list[Collection[str]], tmp_path: Path
+def test_the_report_has_the_replies_that_the_ledger_has_left_and_no_others(
+    job: Job, site: Path, tmp_path: Path
 ) -> None:
-    later = answered(TASKS[:1], "m2")
-    judged(job, later, at_s=NEW_S)
-    drill(job, site)
-    assert len(data(site)[f"replies-{task_key('t1')}"]) == 4
-    looked_up.clear()
+    kept = answered(TASKS[:1], "m1")["verdicts"][0]["verdict_id"]
 
-    prune(job.warehouse / "ledger", NEW_S, lambda cells: dict.fromkeys(cells, True))
+    prune(job.warehouse / "ledger", NEW_S, lambda cells: {cell: cell != kept for cell in cells})
     drill(job, site)
 
-    assert looked_up == []
-    assert {text for (text,) in replies(site).values()} == {f"reply on {e['verdict_id']}" for e in later["verdicts"]}
+    assert replies(site) == {"1 0": [f"reply on {kept}"]}
     assert replies(site, "t2") == {}
     assert {each["task_id"]: each["has_replies"] for each in data(site)["index"]["tasks"]} == {"t1": True, "t2": False}
     drill(job, tmp_path / "afresh")

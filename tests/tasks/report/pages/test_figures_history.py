@@ -1,8 +1,10 @@
 """The history's page, against samplings that are written out, and runs that are added up by hand."""
 
+import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
+from tasks.report import build
 from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Plot
 from tasks.report.drawing.specification import specification
@@ -19,7 +22,7 @@ from tests.builders import at, row
 from tests.tasks.report.made_up.contenders import DRIFT_NIGHT, JUDGES, NIGHTS, OLDER_NIGHT
 from tests.tasks.report.made_up.editions import check_sources, edition_of, rows_of
 from tests.tasks.report.made_up.samplings import DRIFT, FIRST, SCENARIOS, SECOND, Rows, Sampling, rows_by_table
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 FIGURES = {figure.name: figure for figure in PAGE.figures}
 
@@ -264,16 +267,30 @@ def test_the_run_that_writes_the_report_is_not_listed_as_one_that_goes_on(tmp_pa
     assert [each["run_id"] for each in rows_of(FIGURES["runs"], edition)] == ["third", "second", "first"]
 
 
-def test_a_run_that_has_not_ended_is_running_while_its_process_lives_and_killed_after_it(tmp_path: Path) -> None:
-    edition = edition_of(tmp_path, {**rows_by_table([FIRST]), "runs": RUNS})
+def outcome_of_third_run(folder: Path) -> str:
+    """The outcome in the list of runs of a written report."""
+    text = (folder / "prbench" / "figures" / "runs.csv").read_text(encoding="utf-8")
+    return next(each["outcome"] for each in csv.DictReader(text.splitlines()) if each["run_id"] == "third")
 
-    def outcome() -> str:
-        found: str = rows_of(FIGURES["runs"], replace(edition))[0]["outcome"]
-        return found
 
-    with Warehouse(tmp_path).living("third"):
-        assert outcome() == "running"
-    assert outcome() == "killed"
+@pytest.mark.slow
+def test_a_run_that_ends_while_the_report_is_written_is_running_in_it_and_one_that_was_gone_before_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edition = edition_of(tmp_path / "warehouse", {**rows_by_table([FIRST]), "runs": RUNS})
+    with ExitStack() as life, monkeypatch.context() as ending:
+        life.enter_context(Warehouse(tmp_path / "warehouse").living("third"))
+
+        def opened(_: Warehouse) -> Reader:
+            life.close()
+            return edition.reader
+
+        ending.setattr(Warehouse, "reader", opened)
+        build(edition.job, tmp_path / "report")
+    assert outcome_of_third_run(tmp_path / "report") == "running"
+
+    build(edition.job, tmp_path / "report")
+    assert outcome_of_third_run(tmp_path / "report") == "killed"
 
 
 def test_a_night_costs_what_its_calls_cost_and_nothing_that_nobody_knows(kept: Edition) -> None:
