@@ -10,7 +10,6 @@ import threading
 from collections.abc import Awaitable, Callable
 from functools import cache, wraps
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 from prefect.client.base import PrefectHttpxAsyncClient, PrefectHttpxSyncClient
@@ -20,7 +19,7 @@ from prefect.settings import get_current_settings
 from prefect.utilities.timeout import timeout
 
 from flows.run.recording import give_up_recording, has_given_up, patience_s
-from flows.server.own_server import answers
+from flows.server.own_server import answers, place_of
 
 _UNANSWERED = "Prefect's server does not answer"
 _BUSY_S = 60.0
@@ -49,7 +48,7 @@ def _limit_clients() -> None:
 
 def where() -> str:
     """The server in a notice, without a password."""
-    return f"Prefect's server at {urlsplit(_url()).netloc.rpartition('@')[2]}"
+    return f"Prefect's server at {place_of(_url())}"
 
 
 def _url() -> str:

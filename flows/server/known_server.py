@@ -1,9 +1,8 @@
 """The Prefect server that records runs: the one that Prefect's settings name, if it answers."""
 
 import os
-from urllib.parse import urlsplit
 
-from flows.server.own_server import answers, named_server
+from flows.server.own_server import answers, named_server, place_of
 from flows.server.settings_files import may_name_a_server
 from tasks.console import notice
 
@@ -21,7 +20,7 @@ def known_server(what_fails: str = "this run is not recorded there") -> str | No
     named = named_server()
     if named is None:
         return None
-    where = urlsplit(named).netloc.rpartition("@")[2]
+    where = place_of(named)
     if answers(named):
         return where
     notice(f"Prefect's server at {where} does not answer; {what_fails}")

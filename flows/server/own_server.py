@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import urlsplit
 
 from flows.server.loopback import HOST
 from flows.server.server_process import FOR_ONE_RUN
@@ -187,6 +188,11 @@ def _made(file: BinaryIO) -> str:
     os.pwrite(file.fileno(), secret.encode(), 0)
     os.fsync(file.fileno())
     return secret
+
+
+def place_of(url: str) -> str:
+    """Where a server is, for messages: host and port, without a password."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def answers(url: str) -> bool:

@@ -5,8 +5,8 @@ import os
 import subprocess
 import sys
 from base64 import b64encode
-from urllib.parse import urlsplit
 
+from flows.server.own_server import place_of
 from flows.server.settings_files import settings_files
 from tasks.rules.errors import UsageError
 
@@ -41,7 +41,7 @@ def check_server() -> tuple[bool | None, str]:
 def _asked(url: str, secret: dict[str, str]) -> tuple[bool | None, str]:
     import httpx
 
-    where = urlsplit(url).netloc.rpartition("@")[2]
+    where = place_of(url)
     try:
         with httpx.Client(timeout=_ANSWER_S) as client:
             anybody = client.get(f"{url}/admin/version").status_code
