@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from flows.cli.main import main
+from flows.run.recording import trust_again
 from tests.faults.server import FaultServer
 from tests.flows.prefect_server import serving_prefect
 from tests.sharing import shared_folder
@@ -69,6 +70,12 @@ class Command:
 def _expected(returned: int, code: int, done: Done) -> Done:
     assert returned == code, f"exit {returned}, wanted {code}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+@pytest.fixture(autouse=True)
+def _no_server_given_up() -> None:
+    """A server that an earlier test gave up is not the one of this test."""
+    trust_again()
 
 
 @pytest.fixture(scope="session")
