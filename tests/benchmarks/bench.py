@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from tasks.config.job import Job
 from tasks.judge import judge_responses, plan_verdicts
+from tasks.llm.litellm_setup import collect_seldom
 from tasks.llm.litellm_setup import warm_up as warm_up_libraries
 from tasks.prompts import load_template
 from tasks.rules.quoting import judge_prompt
@@ -121,7 +122,8 @@ def _peak_mb() -> float:
 
 
 async def judge_all(job: Job) -> Figures:
-    """The judge stage as `flows/stages.py` runs it, without Prefect; the first calls only warm it up."""
+    """The judge stage as the command runs it, without Prefect; the first calls only warm it up."""
+    collect_seldom()
     ((judging, missing),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in missing]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
