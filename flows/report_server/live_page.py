@@ -11,7 +11,7 @@ from flows.report_server.coverage_bars import Bar
 from flows.report_server.live_state import Live, Row, RunState
 from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
 from tasks.compare import small_note
-from tasks.rules.text.numbers import SMALL_MARK, number
+from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 
 _OLD = timedelta(minutes=5)
 _PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria"}
@@ -108,7 +108,7 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
     return [
         (
             "Done",
-            f"{done / wanted:.1%}" if wanted else "–",
+            coverage_text(done / wanted if wanted else None),
             f"{done:,} of {wanted:,} responses and verdicts{fresh}" if wanted else "",
         ),
         ("Failed", f"{run.failures.total():,}", causes),
@@ -135,7 +135,7 @@ def _bar(bar: Bar) -> dict[str, Any]:
         "name": what if bar.is_part or not bar.judge else f"{bar.judge} on {what}",
         "kind": "" if bar.is_part else "verdicts" if bar.judge else "responses",
         "pieces": pieces,
-        "share": f"{bar.done / wanted:.1%}",
+        "share": coverage_text(bar.done / wanted),
         "count": f"{bar.done:,} of {bar.wanted:,}",
         "fresh": _more(bar.n_fresh) if bar.n_fresh else "",
         "failed": ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in bar.failures.most_common()),
@@ -171,7 +171,7 @@ def _ranked(row: dict[str, Any]) -> dict[str, Any]:
         "interval": f"{number(row['ci_low'])} to {number(row['ci_high'])}{SMALL_MARK if row['is_small'] else ''}"
         if has_interval else "–",
         "tasks": f"{row['n_tasks']:,} of {row['n_tasks_wanted']:,}",
-        "coverage": "–" if row["coverage"] is None else f"{row['coverage']:.1%}",
+        "coverage": coverage_text(row["coverage"]),
     }  # fmt: skip
 
 

@@ -44,7 +44,7 @@ def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tupl
     try:
         configured = job.data
         if _is_stored(reader, benchmark, configured.revision):
-            return job, ""
+            return _on_answered_revision(job, reader, splits)
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
     except PipelineError as error:
         wrong, sought = error, f"the configured data set ({error})"
@@ -65,6 +65,23 @@ def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tupl
     if wrong is not None:
         raise wrong
     return job, ""
+
+
+def _on_answered_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tuple[Job, str]:
+    """The job; a sample that nothing has responded to, as after `prbench plan`, does not hide the only data that has.
+
+    The sample is what is configured where nobody chose a data set.
+    """
+    if job.settings.dataset.source != "sample":
+        return job, ""
+    benchmark = job.settings.benchmark
+    stored = reader.rows(sql.read("questions/run/stored_revisions"))
+    answered = [row for row in stored if row["benchmark"] == benchmark and row["n_responses"]]
+    if len(answered) != 1 or answered[0]["dataset_revision"] == job.data.revision:
+        return job, ""
+    lacking = f"{job.warehouse} has no response to {job.data.name}"
+    shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
+    return _on(job, answered[0], tuple(splits)), f"{lacking}; {shown}"
 
 
 def _is_stored(reader: Reader, benchmark: str, revision: str) -> bool:

@@ -50,11 +50,15 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
     if not records:
         show_nothing(job, f"{_KINDS[which]}: none.")
         return 0
+    # What graders differ on is about all of them; the other figures are about one judging each, which is named.
+    figures = {"graded by several": "n_graded"} if which == "disagreed" else {
+        "met": "met_share", "responses": "n_responses", "models": "n_models", "correlation": "rest_correlation",
+        "upper limit": "rest_correlation_high",
+    }  # fmt: skip
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
     show_figures(_KINDS[which], _by_criterion(records), {
-        "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", "met": "met_share",
-        "responses": "n_responses", "models": "n_models", "correlation": "rest_correlation",
-        "upper limit": "rest_correlation_high", "disagreement": "disagreement", **judging, "title": "title",
+        "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", **figures,
+        "disagreement": "disagreement", **judging, "title": "title",
     })  # fmt: skip
     if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
         click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tasks.rules.text.numbers import SMALL_MARK
+from tasks.rules.text.numbers import SMALL_MARK, coverage_text
 from tasks.rules.text.table import Table
 
 Record = dict[str, Any]
@@ -149,7 +149,7 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "raw_mean_score": _before_clipping,
     "rank_low": _possible_ranks,
     "n_tasks": _tasks,
-    "coverage": _number("coverage", ".1%"),
+    "coverage": lambda r: coverage_text(r["coverage"]),
     "mean_lower": _span("mean_lower", "mean_upper"),
     "trials_ci_low": _span("trials_ci_low", "trials_ci_high"),
     "critical_met_share": _marked("critical_met_share", ".1%", "is_critical_below_bar", "n_critical"),
@@ -158,7 +158,9 @@ _COLUMNS: dict[str, Callable[[Record], Any]] = {
     "mistake_ci_low": _span("mistake_ci_low", "mistake_ci_high", ".1%", "is_mistake_small"),
     "responses_with_mistake_share": _number("responses_with_mistake_share", ".1%"),
     "n_tasks_critical": lambda r: f"{r['n_tasks_critical']} and {r['n_tasks_mistakes'] or 0}",
-    "critical_coverage": lambda r: f"{r['critical_coverage'] or 0:.1%} and {r['mistake_coverage'] or 0:.1%}",
+    "critical_coverage": lambda r: (
+        f"{coverage_text(r['critical_coverage'] or 0)} and {coverage_text(r['mistake_coverage'] or 0)}"
+    ),
     "n_trials": lambda r: r["n_trials"],
     "mean_chars_alnum": lambda r: None if r["mean_chars_alnum"] is None else round(r["mean_chars_alnum"]),
     "cost_usd": _number("cost_usd", ".2f"),

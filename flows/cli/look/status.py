@@ -12,6 +12,7 @@ from flows.cli.common.options import EVALUATED, SHOWS, Context, shared_options
 from flows.cli.common.output import in_words, show_json, show_nothing, show_rows
 from flows.cli.common.tables import show_table
 from flows.run.arguments import Arguments
+from tasks.rules.text.numbers import coverage_text
 
 if TYPE_CHECKING:
     from tasks.config import Job
@@ -108,7 +109,7 @@ def _matrix(context: Context) -> int:
     rows = [
         (
             cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
-            cell.missing, sum(cell.failures.values()), cell.share if context.as_json else f"{cell.share:.1%}",
+            cell.missing, sum(cell.failures.values()), cell.share if context.as_json else coverage_text(cell.share),
             ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
         )
         for cell in cells

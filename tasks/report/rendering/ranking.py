@@ -9,7 +9,7 @@ from typing import Any
 
 from tasks.report.content.figures import Row
 from tasks.report.content.ranking import Board, Ranking
-from tasks.rules.text.numbers import number
+from tasks.rules.text.numbers import coverage_text, number
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""
@@ -75,9 +75,15 @@ def _line(row: Row, axis: Axis) -> dict[str, Any]:
         "bar": (axis.at(row["ci_low"]), axis.at(row["ci_high"])) if is_known else None,
         "interval": f"{_short(row['ci_low'], 3)} to {_short(row['ci_high'], 3)}" if is_known else None,
         "ranks": None if None in ranks else str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}",
-        "coverage": None if row["coverage"] is None else f"{math.floor(1000 * row['coverage']) / 10:g}%",
+        "coverage": coverage_text(row["coverage"]),
         "is_below_bar": row["is_below_bar"],
     }  # fmt: skip
+
+
+def _is_reordered(board: Board) -> bool:
+    """Whether ranks, which compare the same tasks for all, come in another order than the scores."""
+    scores = [row["mean_score"] for row in board.rows if row["rank"] is not None]
+    return scores != sorted(scores, reverse=True)
 
 
 def shown(ranking: Ranking) -> dict[str, Any]:
@@ -86,6 +92,7 @@ def shown(ranking: Ranking) -> dict[str, Any]:
     return {
         "judging": ranking.judging, "sentence": ranking.sentence, "axis": axis,
         "boards": [(board, lines(board, axis)) for board in ranking.boards],
+        "has_reordered": any(_is_reordered(board) for board in ranking.boards),
         "has_gaps": any(row["is_below_bar"] for board in ranking.boards for row in board.rows),
         "sources": list(dict.fromkeys(each.source for board in ranking.boards for each in board.references)),
     }  # fmt: skip

@@ -1,5 +1,6 @@
 """Numbers as people read them."""
 
+import math
 import re
 
 SMALL_MARK = "°"
@@ -11,6 +12,11 @@ _MINUS = re.compile(r"(?<!\S)-(?=[\d.])")
 def number(value: float, form: str = "z.3f") -> str:
     """A number in one of Python's formats, with a true minus sign; `z` in the format leaves out that of a zero."""
     return true_minus(f"{value:{form}}")
+
+
+def coverage_text(share: float | None) -> str:
+    """A coverage in per cent, rounded down, so that only a complete one reads 100.0%; a dash where there is none."""
+    return "–" if share is None else f"{math.floor(1000 * share + 1e-9) / 10:.1f}%"
 
 
 def true_minus(text: str) -> str:

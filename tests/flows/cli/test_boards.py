@@ -256,6 +256,10 @@ def test_a_criterion_that_graders_differ_on_is_shown_once(asked: Asked) -> None:
     rows = asked.json("criteria", "disagreed", "-n", "500")
 
     assert len(rows) == len({(row["task_id"], row["criterion_id"]) for row in rows})
+    titles = asked("criteria", "disagreed").splitlines()[2]
+    assert "disagreement" in titles
+    # These would be those of one of the graders, and nothing says of which.
+    assert not any(title in titles for title in ("met", "responses", "models", "correlation"))
 
 
 @pytest.mark.parametrize("which", ["never-met", "always-met", "disagreed", "suspect"])

@@ -101,6 +101,19 @@ def test_of_several_revisions_none_is_guessed_and_an_empty_leaderboard_says_what
     assert "another-revi (finance_hard: 4 tasks, 1 responses, 2 verdicts)" in said
 
 
+def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_responses(
+    tmp_path: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(tmp_path, job_on("sample", tmp_path / "data").data.revision, n_answered=0)
+    fill(tmp_path, "another-revision")
+    aggregate(job_on("sample", tmp_path / "data"))
+
+    assert main(["leaderboard", "--warehouse", str(tmp_path / "data")]) == 0
+    said = capsys.readouterr()
+    assert "a-model" in said.out
+    assert "showing the only revision of prbench with responses there, another-revi" in said.err
+
+
 REFUSED = [
     *((["leaderboard"], option) for option in ("split", "model", "judge", "vintage")),
     *((["status"], option) for option in ("split", "model", "judge")),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.rules.text.numbers import number, true_minus
+from tasks.rules.text.numbers import coverage_text, number, true_minus
 
 
 @pytest.mark.parametrize(("value", "form", "shown"), [
@@ -19,3 +19,10 @@ def test_in_a_text_only_what_begins_a_number_is_a_minus_sign() -> None:
     text = "o4-mini of 2026-11-22 is -0.250 to -.1, gpt-5-high -low"
 
     assert true_minus(text) == "o4-mini of 2026-11-22 is −0.250 to −.1, gpt-5-high -low"
+
+
+@pytest.mark.parametrize(("share", "shown"), [
+    (0.99999, "99.9%"), (1.0, "100.0%"), (0.57, "57.0%"), (45 / 5025, "0.8%"), (0.0, "0.0%"), (None, "–"),
+])  # fmt: skip
+def test_a_coverage_is_rounded_down_so_that_only_a_complete_one_reads_100(share: float | None, shown: str) -> None:
+    assert coverage_text(share) == shown
