@@ -27,7 +27,8 @@ const answers = {
 
   draw(sides, isAsText) {
     const place = document.getElementById("answers");
-    place.replaceChildren(...sides.map((side) => this.side(side, isAsText)));
+    const none = make("p", { class: "empty" }, "No model in this report has a response to this task.");
+    place.replaceChildren(...(sides.length ? sides.map((side) => this.side(side, isAsText)) : [none]));
     place.classList.toggle("two", sides.length === 2);
     place.querySelectorAll(".answer").forEach((article) => this.fold(article));
   },

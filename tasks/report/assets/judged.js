@@ -70,8 +70,8 @@ const judged = {
     const head = make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Judge"),
       sides.map((side) => make("th", { scope: "col" }, make("span", { class: "letter" }, side.name), ` ${side.entry.label}, trial ${side.trial}`))));
     const nobody = make("tbody", {}, make("tr", {}, make("td", { colspan: 3, class: "empty" }, "These responses have not been judged yet.")));
-    document.getElementById("criteria").replaceChildren(head,
-      ...(judges.length ? [] : [nobody]), ...shown.map((each) => this.group(each, sides, asked)));
+    document.getElementById("criteria").replaceChildren(sides.length ? head : "",
+      ...(judges.length || !sides.length ? [] : [nobody]), ...shown.map((each) => this.group(each, sides, asked)));
   },
 
   group({ criterion, lines, isFlip, isDispute }, sides, asked) {

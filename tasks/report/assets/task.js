@@ -35,6 +35,7 @@ const page = {
     this.shown = { asked, sides, task: { ...task, criteria, conversation, is_sent } };
     document.getElementById("shown").hidden = false;
     this.drawTop(task, asked, known);
+    ["#compare", ".toggle", "section:has(#points)"].forEach((place) => document.querySelector(place).toggleAttribute("hidden", !sides.length));
     answers.drawConversation(conversation, is_sent);
     this.drawAnswers();
     judged.drawPoints(sides, this.index.judgings);

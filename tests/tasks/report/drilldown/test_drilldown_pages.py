@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator
 from tasks.config.job import Job
 from tasks.report.content.addresses import task_key
 from tests.tasks.report.browser import PHONE, Visit, visiting
-from tests.tasks.report.drilldown.drilled import data
+from tests.tasks.report.drilldown.drilled import data, drill, tiny_job
 from tests.tasks.report.made_up.contenders import DROPPING, NIGHTS
 from warehouse import Warehouse
 
@@ -222,6 +222,19 @@ def test_an_answer_that_failed_is_shown_as_that(visit: Visit, held: dict[str, An
     assert "No response: truncated." in visit.page.locator("#answers article").first.inner_text()
     assert set(texts(visit.page.locator("#criteria td[data-label^=A] .badge"))) == {"∅ no response"}
     assert visit.page.locator("td .flip").count() == 0
+
+
+def test_what_a_task_without_a_response_lacks_takes_one_line(browser: Browser, tmp_path: Path) -> None:
+    drill(tiny_job(tmp_path, models=()), tmp_path / "site")
+    with visiting(browser, tmp_path / "site") as visit:
+        visit.open("task.html")
+
+        assert visit.page.locator("#answers").inner_text() == "No model in this report has a response to this task."
+        assert texts(visit.page.locator("h2:visible")) == ["Conversation", "Responses", "Criteria and verdicts"]
+        assert visit.page.locator("#compare, #criteria thead, .toggle").locator("visible=true").count() == 0
+        width = "(place) => document.querySelector(place).offsetWidth"
+        assert visit.page.evaluate(width, "#criteria .criterion th") > visit.page.evaluate(width, "#criteria") / 2
+        assert visit.faults == []
 
 
 def test_every_verdict_has_a_link_that_leads_to_it_and_to_its_row(
