@@ -1,5 +1,7 @@
 """The commands that run the full pipeline: once, as a night, or for some models."""
 
+import os
+
 import click
 
 from flows.cli.common.flow_runner import explain_exit, finish, refuse_early, run_flow
@@ -11,8 +13,8 @@ from flows.cli.run.plan import show_plan
 from flows.run.arguments import Arguments
 
 _NEXT = (
-    "uv run prbench leaderboard --by category{option}",
-    'uv run prbench sql "select title, weight, status, explanation from verdict_details{where} '
+    "prbench leaderboard --by category{option}",
+    'prbench sql "select title, weight, status, explanation from verdict_details{where} '
     'order by weight desc limit 9"',
 )  # fmt: skip
 _CONFIGURE = "cp prbench.example.yaml prbench.yaml     # your models and judges, and the full data set"
@@ -50,7 +52,7 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
 
 
 def _next(given: Arguments) -> str:
-    """Commands to try next, for the benchmark given with --benchmark; how to configure only where nothing is."""
+    """Commands to try next, started as this one was, for its --benchmark; how to configure only where nothing is."""
     from flows.run.document import config_file
 
     benchmark = given.benchmark
@@ -58,7 +60,8 @@ def _next(given: Arguments) -> str:
         "option": "" if benchmark is None else f" --benchmark {benchmark}",
         "where": "" if benchmark is None else f" where benchmark = '{benchmark}'",
     }
-    lines = [line.format(**narrowed) for line in _NEXT]
+    runner = "uv run " if "UV_RUN_RECURSION_DEPTH" in os.environ else ""  # which `uv run` sets
+    lines = [runner + line.format(**narrowed) for line in _NEXT]
     return "\n  ".join(lines if config_file(given.config) else [*lines, _CONFIGURE])
 
 
