@@ -1,5 +1,6 @@
 """The configuration refuses what it cannot mean, in one line with the path of the key."""
 
+import json
 import re
 from pathlib import Path
 
@@ -351,3 +352,53 @@ def test_a_run_names_the_next_commands_as_it_was_started_itself(monkeypatch: pyt
     assert _next(Arguments()).startswith("prbench leaderboard")
     monkeypatch.setenv("UV_RUN_RECURSION_DEPTH", "1")
     assert _next(Arguments()).startswith("uv run prbench leaderboard")
+
+
+def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_before_a_missing_one(
+    tmp_path: Path,
+) -> None:
+    text = "datset: {source: sample}\nmodels: [{nme: x}]\ntrials: 0\n"
+    assert _refusal(tmp_path, text) == (
+        "models[0].nme: there is no such key; datset: there is no such key (did you mean `dataset`?); "
+        "dataset: is missing; models[0].name: is missing; trials: must be greater than or equal to 1"
+    )
+    told = _refusal(
+        tmp_path,
+        "dataset: {source: sample}\nquality: {nope: warn}\njudges: [{name: a, template: no.txt}]\n"
+        "hard_subset: {share: {Tax: 3}}",
+    )
+    for part in ("quality.nope: there is no such check", "template: no.txt is neither", "hard_subset.share.Tax: "):
+        assert part in told
+
+
+def test_doctor_names_a_path_that_is_not_there_empty_lists_and_missing_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flows.cli.operate.doctor_checks import examine
+
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: nowhere.jsonl}\nmodels: []\njudges: [{name: openai/y}]\n")
+    found = {each.subject: each for each in examine(load_job(Arguments(config=file, warehouse=tmp_path / "data")))}
+
+    assert (found["data set"].is_ok, found["data set"].detail.startswith("nowhere.jsonl is not a file")) == (
+        False,
+        True,
+    )
+    assert found["models"].detail.startswith("none is configured, so nothing is sampled")
+    assert (found["judge openai/y"].is_ok, found["judge openai/y"].detail) == (
+        False,
+        "OPENAI_API_KEY is not set; export it",
+    )
+
+
+def test_doctor_lists_every_problem_of_a_broken_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: sample}\ntrials: 0\ncoverage: {min: 2}\n")
+    assert main(["doctor", "--json", "--config", str(file)]) == 2
+    told = [each["detail"] for each in json.loads(capsys.readouterr().out) if each["state"] == "PROBLEM"]
+    assert [line.split(":")[0] for line in told] == ["trials", "coverage.min"]
