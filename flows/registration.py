@@ -1,6 +1,7 @@
 """The deployments: their names, schedule and parameters, registered with a Prefect server, and run from here."""
 
 import asyncio
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ class _Runner(Runner):
             await super().__aexit__(*exc_info)
 
 
-async def run_deployments(job: Job, arguments: Arguments, suffix: str) -> None:
+async def run_deployments(job: Job, arguments: Arguments, name: str | None) -> None:
     """Register the deployments with the configured Prefect server, and run them until cancelled.
 
     Raises:
@@ -71,8 +72,7 @@ async def run_deployments(job: Job, arguments: Arguments, suffix: str) -> None:
         PipelineError: the server stopped answering.
     """
     follow_no_redirects()
-    deployments = await _deployments(job, arguments, suffix)
-    await _refuse_others(deployments)
+    deployments = await _deployments(job, arguments, name)
     # A schedule that a restart pauses would stay paused if the next start fails.
     runner = _Runner(pause_on_shutdown=False)
     ids = [await runner.aadd_deployment(each) for each in deployments]
@@ -89,7 +89,7 @@ async def run_deployments(job: Job, arguments: Arguments, suffix: str) -> None:
         ) from error
 
 
-async def register(job: Job, arguments: Arguments, suffix: str, work_pool: str) -> None:
+async def register(job: Job, arguments: Arguments, name: str | None, work_pool: str) -> None:
     """Register the deployments with the configured Prefect server for the workers of a work pool.
 
     Raises:
@@ -97,8 +97,7 @@ async def register(job: Job, arguments: Arguments, suffix: str, work_pool: str) 
     """
     follow_no_redirects()
     # Relative paths of the configuration are relative to the folder of the command, as in a run that starts here.
-    deployments = await _deployments(job, arguments, suffix, job_variables={"working_dir": str(Path.cwd())})
-    await _refuse_others(deployments)
+    deployments = await _deployments(job, arguments, name, job_variables={"working_dir": str(Path.cwd())})
     async with get_client() as client:
         try:
             await client.read_work_pool(work_pool)
@@ -111,7 +110,21 @@ async def register(job: Job, arguments: Arguments, suffix: str, work_pool: str) 
     notice(f"a worker for them: {at_this_server(f'worker start --pool {work_pool}')}")
 
 
-async def _deployments(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
+async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
+    """The deployments: with a name, else without; where those belong to another warehouse, with that of this one.
+
+    Raises:
+        UsageError: these belong to another warehouse or benchmark too.
+    """
+    own = re.sub(r"[^A-Za-z0-9._-]+", "-", warehouse_name(job.warehouse))
+    for suffix in [f"-{name}"] if name else ["", f"-{own}"]:
+        deployments = await _named(job, arguments, suffix, **options)
+        if (other := await _other_owner(deployments)) is None:
+            return deployments
+    raise UsageError(f"{other}; choose another --name")
+
+
+async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
     # The runs are processes of their own, so paths are absolute.
     config = config_file(arguments.config)
     where = {"config": str(config.absolute()) if config else None, "warehouse": str(job.warehouse)}
@@ -130,8 +143,8 @@ async def _deployments(job: Job, arguments: Arguments, suffix: str, **options: A
     ]
 
 
-async def _refuse_others(deployments: list[RunnerDeployment]) -> None:
-    """Refuse to overwrite the deployments of another warehouse or benchmark."""
+async def _other_owner(deployments: list[RunnerDeployment]) -> str | None:
+    """Which of these names the server has for another warehouse or benchmark, if any: they are never overwritten."""
     async with get_client() as client:
         for each in deployments:
             try:
@@ -140,11 +153,8 @@ async def _refuse_others(deployments: list[RunnerDeployment]) -> None:
                 continue
             theirs, ours = _served(found.parameters), _served(each.parameters)
             if theirs != ours:
-                delete = at_this_server(f"deployment delete {each.full_name}")
-                raise UsageError(
-                    f"the deployment {each.full_name} of this Prefect server is for {theirs}, not for {ours}; "
-                    f"choose another --name, or `{delete}` if it is not needed"
-                )
+                return f"the deployment {each.full_name} of this Prefect server is for {theirs}, not for {ours}"
+    return None
 
 
 def _served(parameters: dict[str, Any]) -> str:

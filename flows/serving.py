@@ -27,8 +27,8 @@ def serve(
     """Serve the deployments until interrupted; with a Prefect server of its own if none is configured.
 
     Runs that are in progress end in order first, then what starts them, and the server last, since all of them report
-    to it. `name` distinguishes the deployments of several warehouses on one Prefect server. With a `work_pool` they are
-    registered for its workers, and nothing is served from here.
+    to it. `name` is added to the names of the deployments, to tell those of several warehouses on one Prefect server
+    apart. With a `work_pool` they are registered for its workers, and nothing is served from here.
 
     Raises:
         UsageError: deployments of these names belong to another warehouse, or the port is taken.
@@ -36,31 +36,31 @@ def serve(
         PipelineError: no Prefect server answers, or it stopped answering.
     """
     prepare(is_verbose=is_verbose)
-    suffix = f"-{name}" if name else ""
     if work_pool is not None:
-        _register(job, arguments, suffix, work_pool)
+        _register(job, arguments, name, work_pool)
         return 0
-    with Warehouse(job.warehouse).only_one(f"serve{suffix}", wait=False), _server(job, port) as until_ready:
+    lock = f"serve-{name}" if name else "serve"
+    with Warehouse(job.warehouse).only_one(lock, wait=False), _server(job, port) as until_ready:
         try:
-            run_interruptibly(lambda: _run(job, arguments, suffix, until_ready))
+            run_interruptibly(lambda: _run(job, arguments, name, until_ready))
         except (asyncio.CancelledError, KeyboardInterrupt):
             notice("stopped; the schedules stay active")
     return 0
 
 
-def _register(job: Job, arguments: Arguments, suffix: str, work_pool: str) -> None:
+def _register(job: Job, arguments: Arguments, name: str | None, work_pool: str) -> None:
     if not named_server():
         raise UsageError("--work-pool: set PREFECT_API_URL to the Prefect server that has the work pool")
     from flows.registration import register
 
-    asyncio.run(register(job, arguments, suffix, work_pool))
+    asyncio.run(register(job, arguments, name, work_pool))
 
 
-async def _run(job: Job, arguments: Arguments, suffix: str, until_ready: Callable[[], Awaitable[None]]) -> None:
+async def _run(job: Job, arguments: Arguments, name: str | None, until_ready: Callable[[], Awaitable[None]]) -> None:
     await until_ready()
     from flows.registration import run_deployments
 
-    await run_deployments(job, arguments, suffix)
+    await run_deployments(job, arguments, name)
 
 
 @contextlib.contextmanager
