@@ -1,6 +1,7 @@
 """Building a report: figures, pages, and what they load, in an order that leaves open pages working."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from tasks.config import Job
 from tasks.report.benchmark_index import REVISION, benchmarks_of, write_benchmark_index
 from tasks.report.content.edition import Edition, open_edition
+from tasks.report.content.figures import Page
 from tasks.report.content.ranking import Ranking, rankings
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.pages import PAGES
@@ -57,11 +59,11 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         copy_assets(site)
         ranked = rankings(edition)
         common = _common(edition, ranked)
-        write_drilldown(edition, site, common, _earlier(edition))
-        for page in reversed(PAGES):
-            figures = figures_of(page, edition, site)
-            more = _overview(edition, ranked) if page is OVERVIEW else {}
-            html = render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
+        with ThreadPoolExecutor(1) as beside:
+            # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.
+            drawn = beside.submit(lambda: [_rendered(page, edition, site, common, ranked) for page in PAGES])
+            write_drilldown(edition, site, common, _earlier(edition))
+        for page, html in reversed([*zip(PAGES, drawn.result(), strict=True)]):
             site.write(f"{page.name}.html", html)
         compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
         site.write(f"{COMPARE.name}.html", compare)
@@ -69,6 +71,13 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         written = Written(site.folder / "index.html", site.finish())
         write_benchmark_index(folder, reader, name)
         return written
+
+
+def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any], ranked: Sequence[Ranking]) -> str:
+    """A page's HTML; what it loads is written."""
+    figures = figures_of(page, edition, site)
+    more = _overview(edition, ranked) if page is OVERVIEW else {}
+    return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
 
 
 def _earlier(edition: Edition) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Readers of the published database in one process: each has its own state, and lets go of it."""
 
 import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import duckdb
@@ -36,6 +37,16 @@ def test_readers_beside_each_other_see_the_state_in_which_they_were_opened(wareh
     for _ in range(3):
         with warehouse.reader() as reader:
             assert 4 == reader.value("select count(*) from runs")
+
+
+def test_several_threads_can_ask_one_reader_at_once(warehouse: Warehouse) -> None:
+    publish(warehouse, "r")
+    query = "select {0} + count(*) + 0 * count(x) from runs, range(20000) as numbers (x)"
+
+    with warehouse.reader() as reader, ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda number: reader.value(query.format(number)), range(40)))
+
+    assert [20_000 + number for number in range(40)] == found
 
 
 def test_a_reader_that_was_closed_holds_no_file_and_answers_nobody(warehouse: Warehouse) -> None:

@@ -26,7 +26,8 @@ class Reader:
     """A read-only view of the state that was published when it was opened.
 
     The file is attached to a database in memory of its own, so a reader in the same process as a publisher sees
-    what is published at the moment it is opened. Close it, or use it in a `with` block.
+    what is published at the moment it is opened. Several threads may ask it at once. Close it, or use it in a `with`
+    block.
     """
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +37,6 @@ class Reader:
         self._connection = self._base.cursor()
         try:
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
-            self._connection.execute("use published")
         except duckdb.Error as error:
             self._connection.close()
             self._base.close()
@@ -46,8 +46,7 @@ class Reader:
 
     def table(self, query: str, parameters: Parameters = None) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The columns and the rows of a query."""
-        with reporting_damage(self._path):
-            cursor = self._connection.execute(query, parameters)
+        with self._run(query, parameters) as cursor:
             return [column[0] for column in cursor.description or []], cursor.fetchall()
 
     def rows(self, query: str, parameters: Parameters = None) -> list[dict[str, Any]]:
@@ -57,19 +56,26 @@ class Reader:
 
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """The first value of a query's first row; None where there is no row."""
-        with reporting_damage(self._path):
-            row = self._connection.execute(query, parameters).fetchone()
+        with self._run(query, parameters) as cursor:
+            row = cursor.fetchone()
             return row[0] if row else None
 
     def arrays(self, query: str, parameters: Parameters = None) -> dict[str, Any]:
         """The columns of a query as NumPy arrays, by name."""
-        with reporting_damage(self._path):
-            return dict(self._connection.execute(query, parameters).fetchnumpy())
+        with self._run(query, parameters) as cursor:
+            return dict(cursor.fetchnumpy())
 
     def frame(self, query: str, parameters: Parameters = None) -> Any:
         """The rows of a query as a pandas frame."""
-        with reporting_damage(self._path):
-            return self._connection.execute(query, parameters).df()
+        with self._run(query, parameters) as cursor:
+            return cursor.df()
+
+    @contextlib.contextmanager
+    def _run(self, query: str, parameters: Parameters) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Run a query on a connection of its own, so that several threads can ask at once."""
+        with reporting_damage(self._path), self._connection.cursor() as cursor:
+            cursor.execute("use published")
+            yield cursor.execute(query, parameters)
 
     def close(self) -> None:
         """Close the file."""

@@ -15,7 +15,7 @@ select
 from shown_grounds
 where
     grading <> 'ternary_as_binary'
-    and list_contains($tasks::varchar[], task_id)
+    and task_id in (select unnest($tasks::varchar[]))
     and (asked is not null or chunks is not null)
 group by task_id, entry
 order by task_id, entry

@@ -16,6 +16,6 @@ select
         error: error
     } order by trial, judging, position, verdict_id)) as verdicts
 from shown_verdicts
-where list_contains($tasks::varchar[], task_id)
+where task_id in (select unnest($tasks::varchar[]))
 group by task_id, entry
 order by task_id, entry

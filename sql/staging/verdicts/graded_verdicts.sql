@@ -25,18 +25,22 @@ with mapped as (
             and verdicts.criterion_hash = variants.content_hash
 ),
 
+-- A join, not a union: a union would keep all verdicts in memory first.
 readings as (
-    select * from mapped
-    union all by name
     select
         mapped.* replace (
-            'ternary_as_binary' as grading,
-            case when status = 'partial' then 'unmet' else status end as status,
-            case when value = 0.5 then 0 else value end as value,
-            0 as cost_usd
+            coalesce(given.reading, mapped.grading) as grading,
+            if(is_binary and status = 'partial', 'unmet', status) as status,
+            if(is_binary and value = 0.5, 0, value) as value,
+            if(is_binary, 0, cost_usd) as cost_usd
         )
     from mapped
-    where grading = 'ternary'
+    left join (
+        values
+            ('ternary', 'ternary', false),
+            ('ternary', 'ternary_as_binary', true)
+    ) as given (grading, reading, is_binary)
+        on mapped.grading = given.grading
 )
 
 select

@@ -49,6 +49,8 @@ def as_html(text: str) -> str | None:
 
 def readable(text: str) -> str:
     """Bold and italic letters of mathematics as plain ones: few fonts have them, so browsers show boxes."""
+    if text.isascii():  # most texts are, and the search takes as long as parsing does
+        return text
     return _MATHEMATICAL.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
 
 

@@ -7,12 +7,14 @@ of plain JSON, and nothing in it that could end a string or begin an element.
 import base64
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 from isal import isal_zlib
 
 _OPEN, _CLOSE = "prbench.give(", ");\n"
+_BETWEEN, _AFTER = b",\n", b"\n});\n"
+"""What stands between sections, and after the last one."""
 _TIGHT = (",", ":")
 _GZIP = 31
 """The gzip format; without a time stamp, so that the same content gives the same bytes."""
@@ -35,12 +37,37 @@ def unpacked(text: str) -> bytes:
     return zlib.decompress(base64.b64decode(text, validate=True), _GZIP)
 
 
-def script(name: str, content: str | Mapping[str, Any]) -> str:
-    """The script that hands over packed content, or several by their names, one a line."""
-    if isinstance(content, str):
-        return f"{_OPEN}{json.dumps(name)},{json.dumps(content)}{_CLOSE}"
-    lines = ",\n".join(f"{json.dumps(name)}:{json.dumps(value, separators=_TIGHT)}" for name, value in content.items())
-    return f"{_OPEN}{json.dumps(name)},{{\n{lines}\n}}{_CLOSE}"
+def script(name: str, content: str) -> str:
+    """The script that hands over packed content."""
+    return f"{_OPEN}{json.dumps(name)},{json.dumps(content)}{_CLOSE}"
+
+
+def script_of(name: str, lines: Sequence[bytes]) -> bytes:
+    """The script that hands over sections, each of which is a `line`."""
+    return _before(name) + _BETWEEN.join(lines) + _AFTER
+
+
+def line(section: str, *values: bytes) -> bytes:
+    """A section as it stands in a script; neither its name nor its values hold anything that JSON would escape."""
+    return b'"%s":["%s"]' % (section.encode("ascii"), b'","'.join(values))
+
+
+def sections_of(name: str, content: bytes) -> dict[str, list[bytes]]:
+    """The values of each section of a script of this name, as far as it is one; nothing is decoded, only cut apart."""
+    before = _before(name)
+    if not (content.startswith(before) and content.endswith(_AFTER)):
+        return {}
+    cut = (each.split(b'"') for each in content[len(before) : -len(_AFTER)].split(_BETWEEN))
+    return {parts[1].decode("ascii", "replace"): parts[3::2] for parts in cut if parts[::2] == _around(len(parts))}
+
+
+def _before(name: str) -> bytes:
+    return f"{_OPEN}{json.dumps(name)},{{\n".encode()
+
+
+def _around(n_parts: int) -> list[bytes]:
+    """What stands around the names and values of a section of so many parts."""
+    return [b"", b":[", *[b","] * (n_parts // 2 - 2), b"]"]
 
 
 def handed_over(text: str) -> tuple[str, Any]:

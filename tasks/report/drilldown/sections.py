@@ -73,11 +73,11 @@ def _with_html(answer: str) -> str:
     return f'{answer[:-1]},"html":{json.dumps(html, ensure_ascii=False)}}}'
 
 
-def digest(*texts: str) -> str:
+def digest(*texts: str | bytes) -> str:
     """A hash of texts."""
     found = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for text in texts:
-        found.update(text.encode("utf-8", "surrogatepass"))
+        found.update(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 
 

@@ -1,25 +1,32 @@
 """A file for each task: the conversation, the criteria, and of every entry its answers with all verdicts on them.
 
-A file has a section for each entry, packed by itself. A section carries a stamp of the program and of a fingerprint of
-its rows, so that a later build reads and makes only the sections whose rows changed: a night's new answers of one model
-cost what one model costs. A page unpacks only the sections that it shows.
+A file has a section for each entry, packed by itself, on a line of its own. A section carries a stamp of the program
+and of a fingerprint of its rows, so that a later build reads and makes only the sections whose rows changed, and copies
+the lines of the others: a night's new answers of one model cost what one model costs. A page unpacks only the sections
+that it shows.
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
+from tempfile import TemporaryFile
 
 from tasks.report.content.addresses import task_key
-from tasks.report.drilldown.packing import handed_over, packed, script
+from tasks.report.drilldown.packing import line, packed, script_of, sections_of
 from tasks.report.drilldown.sections import Rows, Section, content_of, digest, read_sections, wanted_sections
+from tasks.report.drilldown.spool import Spool
 from tasks.report.drilldown.subjects import Subjects
 from tasks.report.rendering.site import Site
 
-_ANSWERS_IN_HAND = 6_000
-"""Answers, with their verdicts, that are read at once, whatever the report's size: twice as many took 300 MB more and a
-tenth less of the time, since each reading goes through all texts."""
+_ANSWERS_IN_HAND = 4_000
+"""Answers, with their verdicts, that are read at once, whatever the report's size: those of one entry, or of a few
+small ones. The database has them beside each other; to find the answers to some tasks it would unpack all texts."""
+_SLICES = 8
+"""So many pieces a batch is made in."""
+_VALUES = 3
+"""A section has its stamp, its seal and its body."""
 
 Wanted = Mapping[str, Mapping[str, Section]]
 """The sections of each task."""
@@ -45,18 +52,31 @@ def sections_to_make(subjects: Subjects, task_ids: Sequence[str], site: Site) ->
 
 
 def write_task_files(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site) -> Renewed:
-    """Write the files of the tasks in which something changed; while some are made, the rows of the next are read."""
-    n_files = n_made = 0
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        in_hand: list[Future[None]] = []
-        for batch in _batches(wanted, to_make):
-            rows = read_sections(subjects, batch)
-            _wait_for(in_hand)
-            in_hand = [pool.submit(_renew, site, each, wanted[each], rows.pop(each)) for each in batch]
-            n_files += len(batch)
-            n_made += sum(map(len, batch.values()))
+    """Make the sections, entry by entry; then write the files of the tasks in which something changed."""
+    with TemporaryFile(dir=site.folder) as file, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        made = Spool(file)
+        _make(subjects, wanted, to_make, made, pool)
+        _wait_for([pool.submit(_renew, site, task_id, wanted[task_id], made) for task_id in to_make])
+    return Renewed(len(to_make), sum(map(len, to_make.values())), sum(map(len, wanted.values())))
+
+
+def _make(subjects: Subjects, wanted: Wanted, to_make: Names, made: Spool, pool: ThreadPoolExecutor) -> None:
+    """Make sections; while some are made, the rows of the next are read."""
+    in_hand: list[Future[None]] = []
+    for batch in _batches(wanted, to_make):
+        rows = read_sections(subjects, batch)
         _wait_for(in_hand)
-    return Renewed(n_files, n_made, sum(map(len, wanted.values())))
+        task_ids = list(batch)
+        slices = [{each: rows.pop(each) for each in task_ids[start::_SLICES]} for start in range(_SLICES)]
+        in_hand = [pool.submit(_make_slice, wanted, each, made) for each in slices]
+    _wait_for(in_hand)
+
+
+def _make_slice(wanted: Wanted, rows: Mapping[str, Mapping[str, Rows]], made: Spool) -> None:
+    for task_id, sections in rows.items():
+        for name, of_section in sections.items():
+            stamp, body = wanted[task_id][name].stamp.encode(), packed(content_of(of_section)).encode()
+            made.add((task_id, name), line(name, stamp, _seal(stamp, body), body))
 
 
 def _wait_for(in_hand: Sequence[Future[None]]) -> None:
@@ -65,66 +85,70 @@ def _wait_for(in_hand: Sequence[Future[None]]) -> None:
 
 
 def _batches(wanted: Wanted, to_make: Names) -> Iterator[Names]:
-    """Tasks to read at once. What is read are all sections of a batch's tasks that one of the tasks needs."""
-    batch: Names = {}
-    entries: set[str] = set()
-    n_answers = 0
+    """Sections to read at once: those of entries that lack the same tasks; of a large entry only some tasks."""
+    lacking: dict[str, list[str]] = defaultdict(list)
     for task_id, names in to_make.items():
-        batch[task_id] = names
-        is_wider, entries = not names <= entries, entries | names
-        counted = batch if is_wider else [task_id]
-        n_answers = (0 if is_wider else n_answers) + sum(
-            section.n_answers for each in counted for name, section in wanted[each].items() if name in entries
-        )
-        if n_answers >= _ANSWERS_IN_HAND:
-            yield batch
-            batch, entries, n_answers = {}, set(), 0
-    if batch:
-        yield batch
+        for name in sorted(names):
+            lacking[name].append(task_id)
+    alike: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
+    for name, task_ids in lacking.items():
+        alike[tuple(task_ids)][name] = sum(wanted[task_id][name].n_answers for task_id in task_ids)
+    for tasks, sizes in alike.items():
+        for some in _fitting(sizes):
+            n_answers = sum(sizes[name] for name in some)
+            n_tasks = max(1, len(tasks) * _ANSWERS_IN_HAND // max(n_answers, _ANSWERS_IN_HAND))
+            for start in range(0, len(tasks), n_tasks):
+                yield {task_id: set(some) for task_id in tasks[start : start + n_tasks]}
+
+
+def _fitting(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Names one after the other, as many at once as fit in hand, but at least one."""
+    some: list[str] = []
+    for name, size in sizes.items():
+        if some and size + sum(sizes[each] for each in some) > _ANSWERS_IN_HAND:
+            yield some
+            some = []
+        some.append(name)
+    yield some
+
+
+def _name(task_id: str) -> str:
+    return f"task-{task_key(task_id)}"
 
 
 def _file(task_id: str) -> str:
-    return f"data/task-{task_key(task_id)}.js"
+    return f"data/{_name(task_id)}.js"
 
 
 def _to_make(site: Site, task_id: str, wanted: Mapping[str, Section]) -> set[str] | None:
     """The sections that a task's file lacks or has with other stamps; None where the file is as it should be."""
-    name = _file(task_id)
-    known = _known(site.folder / name)
-    lacking = {section for section in wanted if section not in known or known[section][0] != wanted[section].stamp}
-    if not lacking and known.keys() == wanted.keys():
-        site.keep(name)
+    known = {
+        section: stamp.decode(errors="replace")
+        for section, (stamp, seal, body) in _known(site, task_id).items()
+        if seal == _seal(stamp, body)
+    }
+    if known == {section: each.stamp for section, each in wanted.items()}:
+        site.keep(_file(task_id))
         return None
-    return lacking
+    return {section for section, each in wanted.items() if known.get(section) != each.stamp}
 
 
-def _renew(site: Site, task_id: str, wanted: Mapping[str, Section], rows: Mapping[str, Rows]) -> None:
-    """Write a task's file, with the sections that it has already where no rows are given."""
-    name = _file(task_id)
-    known = _known(site.folder / name)
-    made: dict[str, list[str]] = {}
-    for section, asked in sorted(wanted.items()):
-        if section in rows:
-            body = packed(content_of(rows[section]))
-            made[section] = [asked.stamp, _seal(asked.stamp, body), body]
-        else:
-            made[section] = known[section]
-    site.write(name, script(f"task-{task_key(task_id)}", made))
+def _renew(site: Site, task_id: str, wanted: Mapping[str, Section], made: Spool) -> None:
+    """Write a task's file, of the sections that were made, and as they are in it those that were not."""
+    known = _known(site, task_id)
+    lines = [made.get((task_id, section)) or line(section, *known[section]) for section in sorted(wanted)]
+    site.write(_file(task_id), script_of(_name(task_id), lines))
 
 
-def _known(path: Path) -> dict[str, list[str]]:
-    """The sections of a file that is there, as far as they are whole; none where it is no such file."""
+def _known(site: Site, task_id: str) -> dict[str, list[bytes]]:
+    """Stamp, seal and body of each section of a task's file; none where it is not there, or is no such file."""
     try:
-        _, sections = handed_over(path.read_text(encoding="ascii"))
-        return {
-            section: [stamp, seal, body]
-            for section, (stamp, seal, body) in sections.items()
-            if seal == _seal(stamp, body)
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
+        content = (site.folder / _file(task_id)).read_bytes()
+    except OSError:
         return {}
+    return {name: values for name, values in sections_of(_name(task_id), content).items() if len(values) == _VALUES}
 
 
-def _seal(stamp: str, body: str) -> str:
+def _seal(stamp: bytes, body: bytes) -> bytes:
     """Holds while neither a section nor its stamp was changed."""
-    return digest(stamp, body)
+    return digest(stamp, body).encode()

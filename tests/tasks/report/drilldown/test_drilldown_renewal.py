@@ -9,7 +9,7 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.report.content.addresses import criterion_key, entry_key, task_address, task_key
-from tasks.report.drilldown import sections
+from tasks.report.drilldown import sections, task_files
 from tasks.report.drilldown.task_files import Renewed
 from tests.tasks.report.drilldown.drilled import answered, data, drill, files, store, tiny_job
 
@@ -69,6 +69,16 @@ def test_a_night_of_one_model_makes_the_parts_of_that_model_alone(tmp_path: Path
     # The sampling before the night stays, to be compared with: of the first two tasks there is one part more.
     assert Renewed(n_files=2, n_made=2, n_sections=11) == renewed
     assert files(tmp_path / "afresh") == files(site)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_however_few_answers_are_read_at_once_the_files_are_the_same(
+    job: Job, built: tuple[Path, Renewed], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(task_files, "_ANSWERS_IN_HAND", most)
+
+    assert drill(job, tmp_path / "site") == built[1]
+    assert files(built[0]) == files(tmp_path / "site")
 
 
 def test_a_verdict_that_comes_later_renews_its_own_part_and_no_other(tmp_path: Path) -> None:
