@@ -4,15 +4,15 @@
 -- What became of each criterion over all models and trials under one judging,
 -- and how it goes with the rest of its task.
 --
--- depends on: staging.current_verdicts, staging.model_runs,
---     staging.response_points
+-- depends on: staging.graded_verdicts, staging.model_runs,
+--     staging.response_points, temp.labelled_criteria
 with complete_responses as (
     select
-        response_points.response_id,
+        hash(response_points.response_id) as response_key,
         response_points.points,
         model_runs.ranking_id,
         model_runs.judging_id,
-        model_runs.model
+        hash(model_runs.model) as model_key
     from staging.response_points
     inner join staging.model_runs using (model_run_id)
     where
@@ -20,30 +20,56 @@ with complete_responses as (
         and response_points.n_decided = response_points.n_wanted
 ),
 
+verdicts as (
+    select
+        hash(response_id) as response_key,
+        hash(
+            benchmark, dataset_revision, task_id, criterion_id, criterion_hash
+        ) as criterion_key,
+        judging_id,
+        value
+    from staging.graded_verdicts
+),
+
+weights as (
+    select criterion_key, weight
+    from temp.labelled_criteria
+    where breakdown = 'all'
+),
+
 cells as (
     select
         complete_responses.ranking_id,
-        complete_responses.model,
-        current_verdicts.benchmark,
-        current_verdicts.dataset_revision,
-        current_verdicts.task_id,
-        current_verdicts.criterion_id,
-        current_verdicts.weight,
-        current_verdicts.value,
+        complete_responses.model_key,
+        verdicts.criterion_key,
+        weights.weight,
+        verdicts.value,
         complete_responses.points - weight * value as rest_points
-    from staging.current_verdicts
-    inner join complete_responses using (response_id, judging_id)
+    from verdicts
+    inner join weights using (criterion_key)
+    inner join complete_responses using (response_key, judging_id)
 ),
 
-grouped as (
+by_model as (
+    select ranking_id, criterion_key, bool_or(value > 0) as is_met
+    from cells
+    group by ranking_id, criterion_key, model_key
+),
+
+models as (
     select
         ranking_id,
-        benchmark,
-        dataset_revision,
-        task_id,
-        criterion_id,
-        count(distinct model) as n_models,
-        count(distinct model) filter (where value > 0) as n_models_met,
+        criterion_key,
+        count(*) as n_models,
+        count(*) filter (is_met) as n_models_met
+    from by_model
+    group by ranking_id, criterion_key
+),
+
+responses as (
+    select
+        ranking_id,
+        criterion_key,
         count(*) as n_responses,
         avg(value) as met_share,
         -- The points that the criterion gives against the points of all others.
@@ -53,7 +79,25 @@ grouped as (
             null
         ) as rest_correlation
     from cells
-    group by ranking_id, benchmark, dataset_revision, task_id, criterion_id
+    group by ranking_id, criterion_key
+),
+
+grouped as (
+    select
+        models.ranking_id,
+        criteria.benchmark,
+        criteria.dataset_revision,
+        criteria.task_id,
+        criteria.criterion_id,
+        models.* exclude (ranking_id, criterion_key),
+        responses.* exclude (ranking_id, criterion_key)
+    from models
+    inner join responses using (ranking_id, criterion_key)
+    inner join (
+        select distinct
+            benchmark, dataset_revision, task_id, criterion_id, criterion_key
+        from temp.labelled_criteria
+    ) as criteria using (criterion_key)
 ),
 
 final as (

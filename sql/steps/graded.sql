@@ -6,10 +6,10 @@
 --
 -- depends on: staging.current_verdicts, temp.decided_points, graders
 with several as (
-    select response_id
+    select response_key
     from temp.decided_points
     where breakdown = 'all'
-    group by response_id
+    group by response_key
     having count(*) > 1
 ),
 
@@ -23,7 +23,7 @@ decided as (
         judging_id as grader_id,
         value
     from staging.current_verdicts
-    semi join several using (response_id)
+    semi join several on hash(response_id) = several.response_key
     where value is not null
 ),
 

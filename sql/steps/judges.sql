@@ -13,7 +13,8 @@ with deciding as (
             list(distinct hash(responses.benchmark, responses.dataset_revision))
         ) as revision_ids
     from temp.decided_points
-    inner join responses using (response_id)
+    inner join responses
+        on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
     group by decided_points.judging_id, responses.benchmark
 ),

@@ -16,6 +16,8 @@ _MOST_INDEXED = 6_000_000
 """Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
 _SMALL_BYTES = 16_000_000
 """Size up to which texts are stored without FSST: learning its symbols would take longer than writing all else."""
+_LARGE_ROWS = 100_000
+"""Rows from which on a model is committed before the next one is computed."""
 
 
 def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_copy: bool) -> dict[Kind, int]:
@@ -87,10 +89,18 @@ def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
 
 
 def _compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
-    """Compute the rows of models. A view needs nothing, and a table keeps its columns and what is said of them."""
+    """Compute the rows of models. A view needs nothing, and a table keeps its columns and what is said of them.
+
+    Large tables are committed at once: what is not committed stays in memory, and DuckDB plans later queries without
+    knowing how large it is.
+    """
     for model in models:
         if model.kind == "step":
             connection.execute(f"create temp table {model.name} as {model.query}")
         elif model.kind == "table":
             connection.execute(f"truncate {model.name}")
             connection.execute(f"insert into {model.name} by name {model.query}")
+            (n_rows,) = connection.fetchone() or (0,)
+            if n_rows >= _LARGE_ROWS:
+                connection.execute("commit")
+                connection.execute("begin")

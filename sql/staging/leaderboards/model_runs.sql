@@ -16,7 +16,8 @@ with judged_trials as (
         list_sort(list(distinct responses.trial)) as begun,
         min(responses.created_at) as first_answered_at
     from temp.decided_points
-    inner join responses using (response_id)
+    inner join responses
+        on decided_points.response_key = hash(responses.response_id)
     where decided_points.breakdown = 'all'
     group by all
 ),

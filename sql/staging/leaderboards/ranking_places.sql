@@ -8,108 +8,74 @@
 -- on.
 --
 -- built as: table
--- depends on: staging.breakdown_values, staging.ranking_members,
---     staging.task_set_members
-with task_values as (
+-- depends on: staging.breakdown_values, staging.mean_scores,
+--     staging.ranking_members, staging.task_set_members
+with ranked_runs as (
     select
-        task_set_members.task_set_id,
+        mean_scores.task_set_id,
         ranking_members.ranking_id,
         ranking_members.is_own,
         ranking_members.is_of_latest,
-        breakdown_values.model_run_id,
-        breakdown_values.breakdown,
-        breakdown_values.label,
-        breakdown_values.score_name,
-        breakdown_values.task_id,
-        breakdown_values.value
-    from staging.breakdown_values
-    inner join staging.ranking_members
-        on breakdown_values.model_run_id = ranking_members.model_run_id
-    inner join staging.task_set_members
-        using (benchmark, dataset_revision, task_id)
-    where breakdown_values.value is not null
-),
-
-counted as (
-    select
-        task_set_id,
-        ranking_id,
-        model_run_id,
-        breakdown,
-        label,
-        score_name,
-        count(*) as n_tasks
-    from task_values
-    group by all
-),
-
-ranked_runs as (
-    select
-        task_set_id,
-        ranking_id,
-        model_run_id,
-        breakdown,
-        label,
-        score_name
-    from counted
+        mean_scores.model_run_id,
+        mean_scores.breakdown,
+        mean_scores.label,
+        mean_scores.score_name,
+        hash(task_set_id, ranking_id, breakdown, label, score_name)
+            as compared_key
+    from staging.mean_scores
+    inner join staging.ranking_members using (model_run_id)
+    where n_tasks > 0
     qualify
-        2 * n_tasks
-        >= max(n_tasks) over (
-            partition by task_set_id, ranking_id, breakdown, label, score_name
-        )
+        2 * n_tasks >= max(n_tasks) over (partition by compared_key)
 ),
 
 ranking_sizes as (
-    select
-        task_set_id,
-        ranking_id,
-        breakdown,
-        label,
-        score_name,
-        count(*) as n_ranked
+    select compared_key, count(*) as n_ranked
     from ranked_runs
-    group by all
+    group by compared_key
+),
+
+task_values as (
+    select
+        ranked_runs.compared_key,
+        ranked_runs.model_run_id,
+        hash(breakdown_values.task_id) as task_key,
+        breakdown_values.value
+    from staging.breakdown_values
+    inner join staging.task_set_members
+        using (benchmark, dataset_revision, task_id)
+    inner join ranked_runs
+        using (task_set_id, model_run_id, breakdown, label, score_name)
+    where breakdown_values.value is not null
 ),
 
 shared_tasks as (
-    select
-        task_values.*,
-        ranking_sizes.n_ranked,
-        count(*) over (
-            partition by
-                task_set_id, ranking_id, breakdown, label, score_name, task_id
-        ) as n_complete
+    select compared_key, task_key
     from task_values
-    inner join ranked_runs
-        using (
-            task_set_id, ranking_id, model_run_id, breakdown, label, score_name
-        )
-    inner join ranking_sizes
-        using (task_set_id, ranking_id, breakdown, label, score_name)
+    inner join ranking_sizes using (compared_key)
+    group by compared_key, task_key
+    having count(*) = any_value(n_ranked)
 ),
 
 means as (
     select
-        task_set_id,
-        ranking_id,
-        is_own,
-        is_of_latest,
+        compared_key,
         model_run_id,
-        breakdown,
-        label,
-        score_name,
         count(*) as n_tasks_ranked,
         -- What is equal but for rounding is a tie.
         round(favg(value), 12) as mean_value
-    from shared_tasks
-    where n_complete = n_ranked
-    group by all
+    from task_values
+    semi join shared_tasks using (compared_key, task_key)
+    group by compared_key, model_run_id
 )
 
 select
-    *,
+    ranked_runs.* exclude (compared_key),
+    means.n_tasks_ranked,
+    means.mean_value,
     rank() over (
-        partition by task_set_id, ranking_id, breakdown, label, score_name
+        partition by compared_key
         order by mean_value desc
     ) as rank
-from means
+from ranked_runs
+inner join means using (compared_key, model_run_id)

@@ -34,10 +34,16 @@ with final as (
         using (benchmark, dataset_revision, task_id)
     left join temp.decided_points
         on
-            wanted.response_id = decided_points.response_id
+            hash(wanted.response_id) = decided_points.response_key
             and wanted.judging_id = decided_points.judging_id
-            and rubric_weights.breakdown = decided_points.breakdown
-            and rubric_weights.label = decided_points.label
+            and hash(
+                wanted.benchmark,
+                wanted.dataset_revision,
+                wanted.task_id,
+                rubric_weights.breakdown,
+                rubric_weights.label
+            )
+            = decided_points.label_key
 )
 
 select * from final

@@ -25,18 +25,24 @@ with over_trials as (
         sum(n_decided)::bigint as n_decided,
         sum(n_met) filter (n_decided = n_wanted) as n_met,
         (sum(n_wanted) filter (n_decided = n_wanted))::bigint as n_judged,
-        -- Sorted here, since an aggregate with an order takes twice as long.
-        list_sort(
-            list({trial: trial, points: points})
-            filter (n_decided = n_wanted)
-        ) as complete
+        list(trial) filter (n_decided = n_wanted) as trials,
+        list(points) filter (n_decided = n_wanted) as trial_points
     from staging.response_points
     group by model_run_id, task_id, breakdown, label
 ),
 
+in_order as (
+    -- Sorted here, since an aggregate with an order takes twice as long.
+    select
+        * exclude (trials, trial_points),
+        list_sort(trials) as complete_trials,
+        list_select(trial_points, list_grade_up(trials)) as complete_points
+    from over_trials
+),
+
 scored as (
     select
-        over_trials.*,
+        in_order.*,
         model_runs.ranking_id,
         model_runs.benchmark,
         model_runs.dataset_revision,
@@ -45,11 +51,10 @@ scored as (
         score_bounds.denominator,
         score_bounds.lowest,
         score_bounds.highest,
-        [each.trial for each in complete] as complete_trials,
         [
-            (each.points + offset_points) / denominator for each in complete
+            (points + offset_points) / denominator for points in complete_points
         ] as trial_values
-    from over_trials
+    from in_order
     inner join staging.model_runs using (model_run_id)
     inner join staging.score_bounds
         using (benchmark, dataset_revision, task_id, breakdown, label)

@@ -1,0 +1,48 @@
+-- One row: a criterion of an admitted task under one of its labels.
+--
+-- What a criterion counts for: its task's whole rubric (breakdown `all`), its
+-- category, its severity, and each further label that it carries. Keys are
+-- hashes, since joining and grouping millions of verdicts by several texts
+-- takes twice as long.
+--
+-- depends on: criteria, criterion_labels, tasks
+with admitted as (
+    select
+        criteria.benchmark,
+        criteria.dataset_revision,
+        criteria.task_id,
+        criteria.criterion_id,
+        criteria.content_hash,
+        coalesce(criteria.category, '(none)') as category,
+        coalesce(criteria.severity, '(none)') as severity,
+        criteria.weight
+    from criteria
+    inner join tasks using (benchmark, dataset_revision, task_id)
+    where tasks.is_admitted
+),
+
+labelled as (
+    select *, 'all' as breakdown, '' as label from admitted
+    union all
+    select *, 'category' as breakdown, category as label from admitted
+    union all
+    select *, 'severity' as breakdown, severity as label from admitted
+    union all
+    select admitted.*, kind as breakdown, criterion_labels.label
+    from admitted
+    inner join criterion_labels
+        using (benchmark, dataset_revision, task_id, criterion_id)
+)
+
+select
+    benchmark,
+    dataset_revision,
+    task_id,
+    criterion_id,
+    breakdown,
+    label,
+    weight,
+    hash(benchmark, dataset_revision, task_id, criterion_id, content_hash)
+        as criterion_key,
+    hash(benchmark, dataset_revision, task_id, breakdown, label) as label_key
+from labelled
