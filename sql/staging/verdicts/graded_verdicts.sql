@@ -30,9 +30,10 @@ readings as (
     select
         mapped.* replace (
             coalesce(given.reading, mapped.grading) as grading,
-            if(is_binary and status = 'partial', 'unmet', status) as status,
-            if(is_binary and value = 0.5, 0, value) as value,
-            if(is_binary, 0, cost_usd) as cost_usd
+            case when is_binary and status = 'partial' then 'unmet'
+                else status end as status,
+            case when is_binary and value = 0.5 then 0 else value end as value,
+            case when is_binary then 0 else cost_usd end as cost_usd
         )
     from mapped
     left join (
