@@ -19,6 +19,7 @@ from tasks.rules.statistics.intervals import (
     ratio_intervals,
     repeated_interval,
 )
+from tasks.rules.statistics.studentised import distinct_columns
 from warehouse import Reader
 
 Columns = dict[str, NDArray[Any]]
@@ -73,8 +74,8 @@ def _measured(reader: Reader, task_set: int, figures: list[Row], given: Row) -> 
         values[at], met[at], judged[at] = (columns[name][rows] for name in ("value", "n_met", "n_judged"))
         of_label = drawn if len(tasks) == drawn.shape[1] else drawn.T[tasks].T
         # Many figures have the same values: two scores that differ in nothing here, and the share of criteria met.
-        values, which_value = _distinct(values)
-        shares, which_share = _distinct(np.concatenate([met, judged]))
+        values, which_value = distinct_columns(values)
+        shares, which_share = distinct_columns(np.concatenate([met, judged]))
         met, judged = shares[: len(tasks)], shares[len(tasks) :]
         yield from _intervals(
             mean_intervals(values, drawn=of_label)[which_value],
@@ -82,13 +83,6 @@ def _measured(reader: Reader, task_set: int, figures: list[Row], given: Row) -> 
             ratio_intervals(met, judged, drawn=of_label)[which_share],
             few_to_rest_on(np.divide(met, judged, out=np.full(met.shape, np.nan), where=judged > 0))[which_share],
         )
-
-
-def _distinct(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:
-    """The columns without repetitions, and for each column its place among them."""
-    places: dict[bytes, int] = {}
-    which = [places.setdefault(column.tobytes(), len(places)) for column in columns.T]
-    return columns[:, np.unique(which, return_index=True)[1]], which
 
 
 def _intervals(

@@ -108,6 +108,13 @@ def studentised(
     )
 
 
+def distinct_columns(columns: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
+    """The columns without repetitions, and for each column its place among them."""
+    places: dict[bytes, int] = {}
+    which = [places.setdefault(column.tobytes(), len(places)) for column in columns.T]
+    return columns[:, np.unique(which, return_index=True)[1]], which
+
+
 def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     """How many of its own standard errors each resample lies off, shape (n_figures, n_resamples).
 
@@ -115,16 +122,18 @@ def _steps(excess: Singles, denominators: Singles, weights: Draws) -> Singles:
     the figure's tasks. A resample without spread lies off by very many.
     """
     summed = [excess, excess**2]
-    # All tasks count alike, or some do not count at all: then some of the sums are others.
-    are_ones = (denominators == 1.0).all()
-    is_mask = are_ones or ((denominators == 0.0) | (denominators == 1.0)).all()
+    # Most figures count the same tasks. All tasks count alike, or some do not count at all: then some sums are others.
+    counted, which = distinct_columns(denominators)
+    are_ones = (counted == 1.0).all()
+    is_mask = are_ones or ((counted == 0.0) | (counted == 1.0)).all()
     if not are_ones:
-        summed += [denominators] if is_mask else [denominators, excess * denominators, denominators**2]
+        summed += [counted] if is_mask else [counted, counted**2, excess * denominators]
     # One large product takes half the time of several small ones, each of which would go through all weights.
-    moved, squares, *others = np.split(np.concatenate(summed, axis=1).T @ weights.T, len(summed))
+    ends = np.cumsum([each.shape[1] for each in summed])[:-1]
+    moved, squares, *others = np.split(np.concatenate(summed, axis=1).T @ weights.T, ends)
     # A column of a larger task set's draws need not sum to the number of tasks.
-    total = others[0] if others else np.broadcast_to(weights.sum(axis=1), moved.shape)
-    crossed, squared = others[1:] if len(others) > 1 else (moved, total)
+    total = others[0][which] if others else np.broadcast_to(weights.sum(axis=1), moved.shape)
+    crossed, squared = (others[2], others[1][which]) if len(others) > 1 else (moved, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         off = moved / total  # NaN without any of the figure's tasks, and with it all that follows
         # The spread about the resample's own ratio, multiplied out.
