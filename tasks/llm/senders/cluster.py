@@ -1,5 +1,6 @@
 """Ray, imported and connected to when it is needed: nodes, and processes on them."""
 
+import logging
 import os
 import secrets
 import shutil
@@ -51,6 +52,7 @@ def ray() -> Any:
         os.environ.setdefault(name, value)
     import ray as library
 
+    logging.getLogger("ray").setLevel(logging.ERROR)
     return library
 
 

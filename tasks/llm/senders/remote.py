@@ -40,7 +40,8 @@ class RemoteSender:
         """Have it make an attempt; if it dies, that is the outcome."""
         self._numbers += 1
         number = self._numbers
-        made = self._in_hand[number] = asyncio.get_running_loop().create_future()
+        made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
+        self._in_hand[number] = made
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
