@@ -20,7 +20,7 @@ _LOOK_AT_NODES_EVERY_S = 10.0
 _START_S = 180.0
 """How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
 _MOST_DEATHS = 5
-"""So many senders may die without any reply in between."""
+"""After so many on a node, without any reply in between, no more are started there."""
 
 
 class SenderPool:
@@ -35,7 +35,7 @@ class SenderPool:
         self._n_on: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
         self._changed, self._is_short = asyncio.Event(), asyncio.Event()
-        self._deaths = 0
+        self._deaths_on: Counter[str] = Counter()
         self._error: PipelineError | None = None
         self.senders: list[RemoteSender] = []
 
@@ -101,7 +101,7 @@ class SenderPool:
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
-                raise UsageError("; ".join(sorted(set(self._refused.values()))))
+                raise PipelineError("; ".join(sorted(set(self._refused.values()))))
             for node, n_senders in wanted(usable, self._n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
@@ -117,15 +117,14 @@ class SenderPool:
             async with asyncio.timeout(_START_S):
                 equipment: Equipment = await process.get_ready.remote(self._targets)
             if others := differing(versions(), equipment.versions):
-                self._refused[node.node_id] = f"Ray's node {node.name} runs other versions: {'; '.join(others)}"
-                notice(self._refused[node.node_id])
+                self._refuse(node, f"it runs other versions: {'; '.join(others)}")
                 return
             sender = RemoteSender(process, node, equipment)
             self.senders.append(sender)
             self._changed.set()
-            await sender.receive(self._replied)
+            await sender.receive(lambda: self._deaths_on.pop(node.node_id, None))
         except Exception as error:  # noqa: BLE001 - whatever ends a sender, its attempts fail with that cause
-            self._died(node, sender, _cause(error))
+            self._died(node, sender, _cause(error, has_started=sender is not None))
         finally:
             if sender in self.senders:
                 self.senders.remove(sender)
@@ -134,16 +133,20 @@ class SenderPool:
             self._changed.set()
             self._is_short.set()
 
-    def _replied(self) -> None:
-        self._deaths = 0
-
     def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
-        notice(f"the sender on {node.name} is gone: {cause}")
-        self._deaths += 1
-        if self._deaths >= _MOST_DEATHS:
-            self._stop(PipelineError(f"{self._deaths} senders died without a reply in between, the last one: {cause}"))
+        self._deaths_on[node.node_id] += 1
+        if self._deaths_on[node.node_id] == 1:  # with a node, all its senders go
+            notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
+        if self._deaths_on[node.node_id] >= _MOST_DEATHS:
+            self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
         if sender is not None:
             sender.give_up(cause)
+
+    def _refuse(self, node: Node, why: str) -> None:
+        """Start no more senders on a node."""
+        if node.node_id not in self._refused:
+            self._refused[node.node_id] = f"Ray's node {node.name} is not used: {why}"
+            notice(self._refused[node.node_id])
 
 
 def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
@@ -154,7 +157,7 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     return dict(Counter(node for _, _, node in places[:n_senders]))
 
 
-def _cause(error: Exception) -> str:
+def _cause(error: Exception, *, has_started: bool) -> str:
     if isinstance(error, TimeoutError):
-        return "it gives no sign of life"
+        return "it gives no sign of life" if has_started else f"it did not start within {_START_S:g} s"
     return safe(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")

@@ -53,7 +53,7 @@ class RemoteSender:
         finally:
             self._in_hand.pop(number, None)
 
-    async def receive(self, on_reply: Callable[[], None]) -> None:
+    async def receive(self, on_reply: Callable[[], object]) -> None:
         """Take what it sends back, until it dies or falls silent.
 
         Raises:
