@@ -4,13 +4,13 @@ import logging
 import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 from tasks.rules.errors import UsageError
@@ -65,7 +65,7 @@ class Cluster:
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="ray-")) if address == LOCAL else None
+        self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
         options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
         try:
             ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
@@ -111,7 +111,8 @@ def _local_options(folder: Path, n_cores: int | None) -> Mapping[str, Any]:
     file = folder / "token"
     file.touch(0o600)
     file.write_text(_token(), encoding="ascii")
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(file)}
+    os.environ["RAY_AUTH_TOKEN_PATH"] = str(file)
+    os.environ.pop("RAY_AUTH_MODE", None)  # without it Ray turns authentication on, whatever was read before
     return {
         "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
         "_temp_dir": str(folder),

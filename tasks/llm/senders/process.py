@@ -1,9 +1,11 @@
 """A sender: a process of Ray that makes attempts, and nothing else. It keeps nothing, so its end costs only those."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tasks.llm.failures import Failure, failure_of
@@ -24,8 +26,9 @@ LIFE_SIGN_EVERY_S = 5.0
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a sender runs, and by endpoint which environment variables it lacks for calls to it."""
+    """A sender's process id, what it runs, and by endpoint which environment variables it lacks for calls to it."""
 
+    pid: int
     versions: Mapping[str, str]
     lacking: Mapping[str, Sequence[str]]
 
@@ -44,7 +47,7 @@ class SenderProcess:
         collect_seldom()
         await asyncio.to_thread(warm_up)
         lacking = {target.endpoint_name: missing_variables(target) for target in targets}
-        return Equipment(versions(), {name: missing for name, missing in lacking.items() if missing})
+        return Equipment(os.getpid(), versions(), {name: missing for name, missing in lacking.items() if missing})
 
     async def start(self, attempts: Sequence[Attempt], cancelled: Sequence[int]) -> None:
         """Begin these attempts, and end those that were cancelled."""
@@ -52,7 +55,8 @@ class SenderProcess:
             if (task := self._in_hand.get(number)) is not None:
                 task.cancel()
         for number, call, parameters in attempts:
-            self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
+            task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
+            task.add_done_callback(partial(self._ended, number))
 
     async def outcomes(self) -> list[Outcome]:
         """What has finished since the last time; after a while nothing, as a sign of life."""
@@ -69,7 +73,8 @@ class SenderProcess:
         except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
             failure = failure_of(error)
             reply = Reply(failure.status, error=failure.error)
-        finally:
-            del self._in_hand[number]
         self._finished.append((number, reply, failure))
         self._has_finished.set()
+
+    def _ended(self, number: int, _: asyncio.Task[None]) -> None:
+        del self._in_hand[number]

@@ -22,6 +22,7 @@ class RemoteSender:
 
     def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
         self.node = node
+        self.pid = equipment.pid
         self.lacking = equipment.lacking
         self.n_made = 0
         self._process = process

@@ -1,9 +1,9 @@
 """A cluster of Ray on this machine, with one sender that makes the calls of all tests."""
 
 import asyncio
-import importlib.util
 import threading
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ class OneSender:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Ray, started on this machine."""
-    if importlib.util.find_spec("ray") is None:
+    if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
         for name in PROVIDERS:
