@@ -36,7 +36,7 @@ ITSELF = ""
 
 LEVELS: dict[str, tuple[set[str], ...]] = {
     "tasks": (*TASKS_LEVELS, {ITSELF}),
-    "tasks.llm": ({"transport"}, {ITSELF}, {"ledger", "limits"}, {"batches", "live"}),
+    "tasks.llm": ({"transport"}, {ITSELF}, {"ledger", "limits"}, {"batches", "live"}, {"senders"}),
     "tasks.report": ({"content"}, {"drawing"}, {"pages", "rendering"}, {"drilldown"}, {ITSELF}),
 }
 """Part -> its folders, lowest first: each uses only lower ones."""
@@ -61,6 +61,7 @@ NEVER: dict[str, set[str]] = {
 
 ONLY_IN = {
     "litellm": "tasks.llm",
+    "ray": "tasks.llm.senders",
     "great_expectations": "expectations",
     "flows": "flows",
     "rich.console": "tasks.console.printing",

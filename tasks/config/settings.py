@@ -78,6 +78,24 @@ class Limits(Strict):
         return Rates(concurrency=own.concurrency or self.concurrency, rpm=own.rpm or self.rpm, tpm=own.tpm or self.tpm)
 
 
+class Calls(Strict):
+    """Where calls are made: in the run's own process, or by `senders` of Ray.
+
+    `address` is where Ray is: `local` starts it on this machine's cores, `auto` finds a cluster (`RAY_ADDRESS`, or one
+    that was started on this machine), `ray://...` names one. `senders` are so many in all; `auto`: one a core.
+    """
+
+    where: Literal["here", "ray"] = "here"
+    address: Annotated[str, Field(pattern=r"auto|local|ray://.+")] = "auto"
+    senders: Size | Literal["auto"] = "auto"
+
+    @model_validator(mode="after")
+    def _belong_to_ray(self) -> Self:
+        if self.where == "here" and (given := sorted(self.model_fields_set - {"where"})):
+            raise ValueError(f"`{given[0]}` belongs to `where: ray`")
+        return self
+
+
 class Quality(BaseModel):
     """Policies by check name, beside the task ids whose quarantine is known."""
 
@@ -140,6 +158,7 @@ class Settings(Strict):
     rubric_writer: Model | None = None
     trials: Size = 1
     limits: Limits = Limits()
+    calls: Calls = Calls()
     quality: Quality = Quality()
     coverage: Coverage = Coverage()
     hard_subset: HardSubset = HardSubset()

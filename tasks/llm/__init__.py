@@ -17,10 +17,13 @@ from tasks.llm.limits.budget import Budget, NotCalled
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.litellm_setup import collect_seldom, warm_up
 from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.live.sending import send
 from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, most_answer_tokens, prices_of
 from tasks.llm.redaction import filled_in, filled_in_secrets, guard_logs, redacted, safe
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
 from tasks.llm.request import Call, Prices, Target
+from tasks.llm.senders.cluster import refuse_without_ray
+from tasks.llm.senders.pool import SenderPool
 from tasks.llm.transport.watching import watched
 from tasks.llm.transport.wire import Exchange
 
@@ -51,6 +54,7 @@ __all__ = [
     "Prices",
     "Pruned",
     "Reply",
+    "SenderPool",
     "Target",
     "Totals",
     "Tries",
@@ -73,7 +77,9 @@ __all__ = [
     "prune",
     "read_all_files",
     "redacted",
+    "refuse_without_ray",
     "safe",
+    "send",
     "set_key",
     "spend_in",
     "total_usd",

@@ -27,6 +27,8 @@ class Kind(Enum):
     """This request is not taken; another may be."""
     DECLINED = "declined"
     """The model will not or cannot answer this: too long, or refused. Or its answer is too large to be read."""
+    LOST = "lost"
+    """What made the attempt is gone: that says nothing about the model or its endpoint, and it may pass."""
     FATAL = "fatal"
     """No request will be answered: wrong key, unknown model, exhausted quota, an address that redirects."""
 
@@ -45,7 +47,7 @@ class Failure:
     @property
     def passes(self) -> bool:
         """Whether the same request may be answered later."""
-        return self.kind in {Kind.DOWN, Kind.BUSY}
+        return self.kind in {Kind.DOWN, Kind.BUSY, Kind.LOST}
 
     @property
     def is_fatal(self) -> bool:

@@ -2,6 +2,7 @@
 
 from tasks.llm.environment import variable
 from tasks.llm.request import Target
+from tasks.rules.text.secrecy import REFERENCE, secrets_in
 
 KEYS = {
     "openai": ("OPENAI_API_KEY",),
@@ -31,3 +32,12 @@ def missing_key(target: Target) -> str | None:
     if target.is_embedded or has_own or provider not in KEYS or set_key(provider):
         return None
     return KEYS[provider][0]
+
+
+def missing_variables(target: Target) -> list[str]:
+    """The variables that have to be set where a model is called from and are not: its key, and what it refers to."""
+    secrets = secrets_in({**target.parameters, **target.fallback})
+    texts = [target.api_base or "", *target.headers.values(), *(str(secret) for _, secret in secrets)]
+    named = [name for text in texts for name in REFERENCE.findall(text)]
+    key = missing_key(target)
+    return sorted({name for name in named if variable(name) is None} | ({key} if key else set()))

@@ -11,11 +11,14 @@ from tasks.llm import (
     Gateway,
     Ledger,
     Limiter,
+    SenderPool,
     Totals,
     Tries,
     filled_in,
     most_answer_tokens,
     prices_of,
+    refuse_without_ray,
+    send,
     weights_path,
 )
 from tasks.rules.errors import UsageError
@@ -50,7 +53,11 @@ class RunContext:
         self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
-        self._gateways = {role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role) for role in ROLES}
+        self._senders = _senders(job)
+        self._gateways = {
+            role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self._senders or send)
+            for role in ROLES
+        }
         self._stop_at = job.stop_at
         self._noticed: set[str] = set()
 
@@ -84,9 +91,20 @@ class RunContext:
             stopped_at = self._stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
 
-    def close(self) -> None:
-        """Make everything durable and close the ledger."""
+    async def close(self) -> None:
+        """Make everything durable, close the ledger, and end the senders."""
         self.ledger.close()
+        if self._senders is not None:
+            await self._senders.close()
+
+
+def _senders(job: Job) -> SenderPool | None:
+    """What makes the attempts of a job, where that is not this process."""
+    calls = job.settings.calls
+    if calls.where == "here":
+        return None
+    n_senders = None if calls.senders == "auto" else calls.senders
+    return SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
 
 
 def _held_back(job: Job) -> set[tuple[str, str | None]]:
@@ -159,7 +177,7 @@ async def open_run_context(
         del _open[job.run_id]
         limiters = (context.limiters[role] for role in ("sample", "judge"))
         _used[job.run_id] = sum((limiter.totals for limiter in limiters), used_by(job))
-        context.close()
+        await context.close()
 
 
 async def _opened(job: Job) -> RunContext:
@@ -169,7 +187,7 @@ async def _opened(job: Job) -> RunContext:
         return await asyncio.shield(opening)
     except asyncio.CancelledError:
         # A thread cannot be cancelled, and what it opens must be closed.
-        (await opening).close()
+        await (await opening).close()
         raise
 
 
@@ -180,11 +198,20 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
             or there is a cap, and what a call may cost at most is not known for a model.
     """
+    calls = job.settings.calls
+    if calls.where == "ray":
+        refuse_without_ray()
+    if calls.where == "here" or calls.address == "local":  # the nodes of a cluster have their own environment
+        for callee in callees(job):
+            for text in (callee.target.api_base or "", *callee.target.headers.values()):
+                filled_in(text)
+        refuse_without_key(job, roles, retry_failed=retry_failed)
+    _refuse_unbounded(job)
+
+
+def _refuse_unbounded(job: Job) -> None:
+    """Refuse a cap that cannot be kept."""
     limits = job.settings.limits
-    for callee in callees(job):
-        for text in (callee.target.api_base or "", *callee.target.headers.values()):
-            filled_in(text)
-    refuse_without_key(job, roles, retry_failed=retry_failed)
     if limits.max_usd is None and limits.max_tokens is None:
         return
     for callee in callees(job):

@@ -92,7 +92,7 @@ class EndpointHealth:
             self._is_there(now_s)
         elif failure.kind is Kind.DOWN:
             self._is_silent(failure, now_s, latency_s)
-        else:
+        elif failure.kind is not Kind.LOST:
             self._is_there(now_s)
             self._bad_requests += failure.kind is Kind.BAD_REQUEST
             self._answers += failure.kind is not Kind.BAD_REQUEST

@@ -13,6 +13,7 @@ from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.live.sending import Sender, send
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call, Target
 from tests.faults.server import Answer, FaultServer
@@ -37,6 +38,7 @@ class Calling:
     max_tokens: int | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     patience_s: float = 60.0
+    sender: Sender = send
     limiter: Limiter = field(init=False)
 
     def inside(self, work: Callable[[Gateway, Ledger], Awaitable[Result]]) -> Result:
@@ -47,7 +49,8 @@ class Calling:
             try:
                 budget = Budget(self.max_usd, self.max_tokens)
                 self.limiter = Limiter(self.concurrency, budget, **self.limits)
-                gateway = Gateway(self.limiter, ledger, "a-run", Tries(self.attempts, self.deadline_s))
+                tries = Tries(self.attempts, self.deadline_s)
+                gateway = Gateway(self.limiter, ledger, "a-run", tries, sender=self.sender)
                 async with asyncio.timeout(self.patience_s):
                     return await work(gateway, ledger)
             finally:

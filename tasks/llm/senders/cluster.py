@@ -1,0 +1,125 @@
+"""Ray, imported and connected to when it is needed: nodes, and processes on them."""
+
+import logging
+import os
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from tasks.rules.errors import UsageError
+
+LOCAL = "local"
+_LOCAL_STORE_BYTES = 128 << 20
+"""For messages above 100 kB; Ray would take a third of the memory."""
+_SETTINGS = {
+    # Ray would start each process through `uv run`, and upload the folder it is called in.
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A machine of the cluster: Ray's id of it, its name, and how many processor cores it offers."""
+
+    node_id: str
+    name: str
+    n_cores: int
+
+
+def refuse_without_ray() -> None:
+    """Refuse what needs Ray where it is not installed.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if find_spec("ray") is None:
+        raise UsageError("`calls.where: ray` needs Ray: install the extra, `prbench-pipeline[ray]`")
+
+
+@cache
+def ray() -> Any:
+    """The module `ray`; its import takes a second."""
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    import ray as library
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    return library
+
+
+class Cluster:
+    """A connection to Ray: to a cluster, or to one of this machine's cores that ends with it."""
+
+    def __init__(self, address: str, n_cores: int | None = None) -> None:
+        """Connect; one of this machine is to have so many cores (None: those that there are).
+
+        Raises:
+            UsageError: there is no such cluster, or it runs other versions.
+        """
+        self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
+        options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
+        try:
+            ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+        except Exception as error:
+            self._clear()
+            first = " ".join(str(error).split())
+            raise UsageError(f"calls.address: {address}: Ray is not there ({type(error).__name__}: {first})") from error
+
+    def nodes(self) -> list[Node]:
+        """The nodes that are alive and have cores to offer."""
+        return [
+            Node(node["NodeID"], node["NodeName"] or node["NodeManagerHostname"], int(node["Resources"]["CPU"]))
+            for node in ray().nodes()
+            if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
+        ]
+
+    def started(self, process: type, node: Node) -> Any:
+        """A process on a node, which Ray neither starts again nor asks again by itself."""
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        placed = NodeAffinitySchedulingStrategy(node.node_id, soft=False)
+        options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": placed}
+        return ray().remote(**options)(process).remote()
+
+    def end(self, started: Any) -> None:
+        """End a process at once, if it is still there."""
+        with suppress(Exception):
+            ray().kill(started, no_restart=True)
+
+    def close(self) -> None:
+        """End all processes that were started here, and the connection."""
+        ray().shutdown()
+        self._clear()
+
+    def _clear(self) -> None:
+        if self._folder is not None:
+            os.environ.pop("RAY_AUTH_TOKEN_PATH", None)
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _local_options(folder: Path, n_cores: int | None) -> Mapping[str, Any]:
+    # Ray's own token would stay in the home folder, where everybody may read it.
+    file = folder / "token"
+    file.touch(0o600)
+    file.write_text(_token(), encoding="ascii")
+    os.environ["RAY_AUTH_TOKEN_PATH"] = str(file)
+    os.environ.pop("RAY_AUTH_MODE", None)  # without it Ray turns authentication on, whatever was read before
+    return {
+        "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
+        "_temp_dir": str(folder),
+    }  # fmt: skip
+
+
+@cache
+def _token() -> str:
+    """The secret of the clusters that this process starts: Ray reads it once."""
+    return secrets.token_hex(32)

@@ -1,0 +1,163 @@
+"""All senders of a run: started on the nodes that are there, replaced when they die, given attempts in turn."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from tasks.console import notice
+from tasks.llm.live.sending import send
+from tasks.llm.redaction import safe
+from tasks.llm.request import Call, Target
+from tasks.llm.senders.cluster import Cluster, Node
+from tasks.llm.senders.process import Equipment, SenderProcess
+from tasks.llm.senders.remote import Made, RemoteSender
+from tasks.llm.senders.versions import differing, versions
+from tasks.rules.errors import PipelineError, UsageError
+
+_LOOK_AT_NODES_EVERY_S = 10.0
+_START_S = 180.0
+"""How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
+_MOST_DEATHS = 5
+"""After so many on a node, without any reply in between, no more are started there."""
+
+
+class SenderPool:
+    """Makes attempts on senders; it connects to Ray at the first one."""
+
+    def __init__(self, address: str, n_senders: int | None, targets: Sequence[Target]) -> None:
+        """Arguments: where Ray is, how many senders (None: one a core), and all models that may be called."""
+        self._address, self._n_senders, self._targets = address, n_senders, targets
+        self._cluster: Cluster | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._n_on: Counter[str] = Counter()
+        self._refused: dict[str, str] = {}
+        self._changed, self._is_short = asyncio.Event(), asyncio.Event()
+        self._deaths_on: Counter[str] = Counter()
+        self._error: PipelineError | None = None
+        self.senders: list[RemoteSender] = []
+
+    async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Made:
+        """Make one attempt on the sender that has the least in hand; the embedded model is called here.
+
+        Raises:
+            PipelineError: there are no senders, and there will be none.
+        """
+        if call.target.is_embedded:
+            return await send(call, parameters)
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        await asyncio.shield(self._opening)
+        sender = await self._free_for(call.target)
+        return await sender.make(call, parameters)
+
+    async def close(self) -> None:
+        """End all senders, and what was started of Ray."""
+        tasks = [*self._tasks, *([self._opening] if self._opening else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self._cluster is not None:
+            await asyncio.to_thread(self._cluster.close)
+
+    async def _open(self) -> None:
+        self._cluster = await asyncio.to_thread(Cluster, self._address, self._n_senders)
+        self._run(self._keep_senders(self._cluster))
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._stop(error if isinstance(error, PipelineError) else PipelineError(f"Ray: {safe(str(error))}"))
+
+    def _stop(self, error: PipelineError) -> None:
+        self._error = self._error or error
+        self._changed.set()
+
+    async def _free_for(self, target: Target) -> RemoteSender:
+        """The sender with the least in hand of those that have the key; if none is there yet, it is waited for."""
+        while True:
+            able = [sender for sender in self.senders if target.endpoint_name not in sender.lacking]
+            if able:
+                return min(able, key=lambda sender: sender.n_in_hand)
+            if self._error is not None:
+                raise self._error
+            if len(self.senders) == self._n_on.total() > 0:
+                names = ", ".join(self.senders[0].lacking[target.endpoint_name])
+                raise UsageError(f"{target.endpoint_name}: {names} is set on no node of Ray")
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _keep_senders(self, cluster: Cluster) -> None:
+        """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
+        while True:
+            self._is_short.clear()
+            nodes = await asyncio.to_thread(cluster.nodes)
+            usable = [node for node in nodes if node.node_id not in self._refused]
+            if nodes and not usable:
+                raise PipelineError("; ".join(sorted(set(self._refused.values()))))
+            for node, n_senders in wanted(usable, self._n_senders).items():
+                for _ in range(n_senders - self._n_on[node.node_id]):
+                    self._n_on[node.node_id] += 1
+                    self._run(self._have_sender(cluster, node))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_AT_NODES_EVERY_S):
+                    await self._is_short.wait()
+
+    async def _have_sender(self, cluster: Cluster, node: Node) -> None:
+        """Start a sender, and let it make attempts until it is gone."""
+        process, sender = cluster.started(SenderProcess, node), None
+        try:
+            async with asyncio.timeout(_START_S):
+                equipment: Equipment = await process.get_ready.remote(self._targets)
+            if others := differing(versions(), equipment.versions):
+                self._refuse(node, f"it runs other versions: {'; '.join(others)}")
+                return
+            sender = RemoteSender(process, node, equipment)
+            self.senders.append(sender)
+            self._changed.set()
+            await sender.receive(lambda: self._deaths_on.pop(node.node_id, None))
+        except Exception as error:  # noqa: BLE001 - whatever ends a sender, its attempts fail with that cause
+            self._died(node, sender, _cause(error, has_started=sender is not None))
+        finally:
+            if sender in self.senders:
+                self.senders.remove(sender)
+            cluster.end(process)
+            self._n_on[node.node_id] -= 1
+            self._changed.set()
+            self._is_short.set()
+
+    def _died(self, node: Node, sender: RemoteSender | None, cause: str) -> None:
+        self._deaths_on[node.node_id] += 1
+        if self._deaths_on[node.node_id] == 1:  # with a node, all its senders go
+            notice(f"a sender on {node.name} is gone: {cause}; its calls in flight are made again")
+        if self._deaths_on[node.node_id] >= _MOST_DEATHS:
+            self._refuse(node, f"{_MOST_DEATHS} senders died there without a reply in between, the last one: {cause}")
+        if sender is not None:
+            sender.give_up(cause)
+
+    def _refuse(self, node: Node, why: str) -> None:
+        """Start no more senders on a node."""
+        if node.node_id not in self._refused:
+            self._refused[node.node_id] = f"Ray's node {node.name} is not used: {why}"
+            notice(self._refused[node.node_id])
+
+
+def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
+    """How many senders each node is to have: one a core, or so many in all, spread evenly over the nodes."""
+    if n_senders is None:
+        return {node: node.n_cores for node in nodes}
+    places = sorted((place, node.node_id, node) for node in nodes for place in range(node.n_cores))
+    return dict(Counter(node for _, _, node in places[:n_senders]))
+
+
+def _cause(error: Exception, *, has_started: bool) -> str:
+    if isinstance(error, TimeoutError):
+        return "it gives no sign of life" if has_started else f"it did not start within {_START_S:g} s"
+    return safe(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")

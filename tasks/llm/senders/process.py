@@ -1,0 +1,80 @@
+"""A sender: a process of Ray that makes attempts, and nothing else. It keeps nothing, so its end costs only those."""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tasks.llm.failures import Failure, failure_of
+from tasks.llm.keys import missing_variables
+from tasks.llm.litellm_setup import collect_seldom, warm_up
+from tasks.llm.live.sending import send
+from tasks.llm.redaction import guard_logs
+from tasks.llm.replies import Reply
+from tasks.llm.request import Call, Target
+from tasks.llm.senders.versions import versions
+
+Attempt = tuple[int, Call, Mapping[str, Any]]
+"""A number that the driver gave it, the call, and the parameters that are sent."""
+Outcome = tuple[int, Reply, Failure | None]
+"""The attempt's number, and what came of it."""
+LIFE_SIGN_EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """A sender's process id, what it runs, and by endpoint which environment variables it lacks for calls to it."""
+
+    pid: int
+    versions: Mapping[str, str]
+    lacking: Mapping[str, Sequence[str]]
+
+
+class SenderProcess:
+    """What runs in the process. Its methods are called from the driver, through Ray."""
+
+    def __init__(self) -> None:
+        self._in_hand: dict[int, asyncio.Task[None]] = {}
+        self._finished: list[Outcome] = []
+        self._has_finished = asyncio.Event()
+
+    async def get_ready(self, targets: Sequence[Target]) -> Equipment:
+        """Import what attempts need, and say what is there."""
+        guard_logs()
+        collect_seldom()
+        await asyncio.to_thread(warm_up)
+        lacking = {target.endpoint_name: missing_variables(target) for target in targets}
+        return Equipment(os.getpid(), versions(), {name: missing for name, missing in lacking.items() if missing})
+
+    async def start(self, attempts: Sequence[Attempt], cancelled: Sequence[int]) -> None:
+        """Begin these attempts, and end those that were cancelled."""
+        for number in cancelled:
+            if (task := self._in_hand.get(number)) is not None:
+                task.cancel()
+        for number, call, parameters in attempts:
+            task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
+            task.add_done_callback(partial(self._ended, number))
+
+    async def outcomes(self) -> list[Outcome]:
+        """What has finished since the last time; after a while nothing, as a sign of life."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LIFE_SIGN_EVERY_S):
+                await self._has_finished.wait()
+        self._has_finished.clear()
+        finished, self._finished = self._finished, []
+        return finished
+
+    async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
+        try:
+            reply, failure = await send(call, parameters)
+        except Exception as error:  # noqa: BLE001 - it is the driver that has to know of it
+            failure = failure_of(error)
+            reply = Reply(failure.status, error=failure.error)
+        self._finished.append((number, reply, failure))
+        self._has_finished.set()
+
+    def _ended(self, number: int, _: asyncio.Task[None]) -> None:
+        del self._in_hand[number]

@@ -1,0 +1,90 @@
+"""A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tasks.llm.failures import Failure, Kind
+from tasks.llm.replies import PROVIDER_ERROR, Reply
+from tasks.llm.request import Call
+from tasks.llm.senders.cluster import Node
+from tasks.llm.senders.process import LIFE_SIGN_EVERY_S, Attempt, Equipment
+
+_SILENCE_S = 6 * LIFE_SIGN_EVERY_S
+"""After so long without a sign of life a sender is given up: Ray needs a minute to notice that a node is gone."""
+_MESSAGE_AFTER_S = 0.002
+"""So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
+Made = tuple[Reply, Failure | None]
+
+
+class RemoteSender:
+    """A process that makes attempts, on a node."""
+
+    def __init__(self, process: Any, node: Node, equipment: Equipment) -> None:
+        self.node = node
+        self.pid = equipment.pid
+        self.lacking = equipment.lacking
+        self.n_made = 0
+        self._process = process
+        self._in_hand: dict[int, asyncio.Future[Made]] = {}
+        self._numbers = 0
+        self._attempts: list[Attempt] = []
+        self._cancelled: list[int] = []
+        self._is_message_due = False
+
+    @property
+    def n_in_hand(self) -> int:
+        """How many attempts it is making."""
+        return len(self._in_hand)
+
+    async def make(self, call: Call, parameters: Mapping[str, Any]) -> Made:
+        """Have it make an attempt; if it dies, that is the outcome."""
+        self._numbers += 1
+        number = self._numbers
+        made: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
+        self._in_hand[number] = made
+        self._attempts.append((number, call, parameters))
+        self._send_soon()
+        try:
+            return await made
+        except asyncio.CancelledError:
+            self._cancelled.append(number)
+            self._send_soon()
+            raise
+        finally:
+            self._in_hand.pop(number, None)
+
+    async def receive(self, on_reply: Callable[[], object]) -> None:
+        """Take what it sends back, until it dies or falls silent.
+
+        Raises:
+            Exception: why it is gone.
+        """
+        while True:
+            async with asyncio.timeout(_SILENCE_S):
+                outcomes = await self._process.outcomes.remote()
+            for number, reply, failure in outcomes:
+                made = self._in_hand.get(number)
+                if made is not None and not made.done():
+                    made.set_result((reply, failure))
+            if outcomes:
+                self.n_made += len(outcomes)
+                on_reply()
+
+    def give_up(self, why: str) -> None:
+        """Fail the attempts that it has in hand: nobody knows what became of them."""
+        for made in list(self._in_hand.values()):
+            if not made.done():
+                failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
+                made.set_result((Reply(failure.status, error=failure.error), failure))
+
+    def _send_soon(self) -> None:
+        if not self._is_message_due:
+            self._is_message_due = True
+            asyncio.get_running_loop().call_later(_MESSAGE_AFTER_S, self._send)
+
+    def _send(self) -> None:
+        attempts, cancelled = self._attempts, self._cancelled
+        self._attempts, self._cancelled, self._is_message_due = [], [], False
+        # What becomes of the message is seen in `receive`, which fails if the process is gone.
+        self._process.start.remote(attempts, cancelled)

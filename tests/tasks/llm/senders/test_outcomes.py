@@ -1,0 +1,19 @@
+"""Outcomes of calls that a sender of Ray makes: the tests of those made here, once more."""
+# ruff: noqa: F403 - each test of these modules is one of this module too
+
+import pytest
+
+from tests.tasks.llm.limits.test_stops import *
+from tests.tasks.llm.test_fallback import *
+from tests.tasks.llm.test_retries import *
+from tests.tasks.llm.test_states import *
+from tests.tasks.llm.transport.test_broken_replies import *
+from tests.tasks.llm.transport.test_large_replies import *
+from tests.tasks.llm.transport.test_odd_figures import *
+from tests.tasks.llm.transport.test_parameters import *
+from tests.tasks.llm.transport.test_redirects import *
+from tests.tasks.llm.transport.test_verdict_replies import *
+
+pytestmark = pytest.mark.slow
+# They look into the process that makes the calls, which is another one here.
+del test_litellm_puts_nothing_together_for_loggers_that_nobody_has  # noqa: F821

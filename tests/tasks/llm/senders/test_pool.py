@@ -1,0 +1,239 @@
+"""Senders on Ray: killed, dying, of other versions, without keys; and what is left of them."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.limits.budget import Budget
+from tasks.llm.limits.limiter import Limiter
+from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.replies import Reply
+from tasks.llm.request import Target
+from tasks.llm.senders import cluster as ray_cluster
+from tasks.llm.senders import pool as pools
+from tasks.llm.senders.cluster import LOCAL, Node, refuse_without_ray
+from tasks.llm.senders.pool import SenderPool, wanted
+from tasks.llm.senders.process import SenderProcess
+from tasks.llm.senders.versions import differing, versions
+from tasks.rules.errors import PipelineError, UsageError
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import call_to
+
+PROJECT = Path(__file__).parents[4]
+needs_ray = pytest.mark.usefixtures("_ray_is_installed")
+SECRET = "sk-planted-0123456789abcdef"
+N_CALLS, AT_ONCE = 60, 12
+
+
+@pytest.fixture
+def _ray_is_installed() -> None:
+    if find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+
+
+def with_pool(folder: Path, target: Target, work: Callable[[Gateway, SenderPool], Awaitable[Any]]) -> Any:
+    """What is done with a gateway whose calls two senders on this machine make."""
+
+    async def run() -> Any:
+        ledger, pool = Ledger(folder / "ledger"), SenderPool(LOCAL, 2, [target])
+        try:
+            gateway = Gateway(Limiter(AT_ONCE, Budget(None, None)), ledger, "a-run", Tries(3), "judge", pool)
+            return await work(gateway, pool)
+        finally:
+            ledger.close()
+            await pool.close()
+
+    return asyncio.run(run())
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    while not is_so():  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0.01)
+
+
+def processes(mark: str) -> list[int]:
+    """The processes whose command line holds a text."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if mark in (folder / "cmdline").read_text(errors="replace") and int(folder.name) != os.getpid():
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.slow
+@needs_ray
+def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    folders: list[Path] = []
+    monkeypatch.setattr(ray_cluster, "mkdtemp", lambda **_: _made(folders, tmp_path))
+
+    async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], dict[Path, str]]:
+        await gateway.complete(call_to(server, "first"))
+        await until(lambda: len(pool.senders) == 2)
+        first = [sender.pid for sender in pool.senders]
+        calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
+        await until(lambda: all(sender.n_in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
+        os.kill(first[0], signal.SIGKILL)
+        replies = await asyncio.gather(*calls)
+        await until(lambda: len({sender.pid for sender in pool.senders} - {first[0]}) == 2)
+        return replies, {path: text for folder in folders for path, text in written_in(folder)}
+
+    with FaultServer(lambda _request, _number: Answer("yes", delay_s=0.2)) as server:
+        replies, written = with_pool(tmp_path, call_to(server).target, work)
+    assert {reply.status for reply in replies} == {"ok"}
+    again = [reply for reply in replies if reply.attempts > 1]
+    assert 0 < len(again) <= AT_ONCE
+    assert written
+    assert [] == [path for path, text in written.items() if SECRET in text]
+    assert not any(folder.exists() for folder in folders)
+    assert [processes(folder.name) for folder in folders] == [[]]
+
+
+def _made(folders: list[Path], tmp_path: Path) -> str:
+    folder = Path(f"/tmp/ray-of-{tmp_path.parent.name}-{os.getpid()}-{len(folders)}")
+    folder.mkdir(mode=0o700)
+    folders.append(folder)
+    return str(folder)
+
+
+def written_in(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files below a folder, with what is in them."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            yield path, path.read_bytes().decode("latin-1")
+
+
+class DiesAtStart:
+    """A sender that is gone before it is ready."""
+
+    async def get_ready(self, _targets: Any) -> None:
+        os._exit(1)
+
+
+@pytest.mark.slow
+@needs_ray
+def test_where_no_sender_survives_its_start_the_run_ends_with_one_line_that_names_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pools, "SenderProcess", DiesAtStart)
+
+    async def work(gateway: Gateway, _: SenderPool) -> Reply:
+        return await gateway.complete(call_to("http://127.0.0.1:9/v1"))
+
+    with pytest.raises(PipelineError, match=r"Ray's node .+ is not used: 5 senders died there without a reply") as said:
+        with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
+    assert "\n" not in str(said.value)
+    assert capsys.readouterr().err.count("is gone") == 1
+
+
+@pytest.mark.slow
+@needs_ray
+def test_a_node_that_runs_other_versions_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pools, "versions", lambda: {**versions(), "litellm": "0.1"})
+
+    async def work(gateway: Gateway, _: SenderPool) -> Reply:
+        return await gateway.complete(call_to("http://127.0.0.1:9/v1"))
+
+    with pytest.raises(PipelineError, match=r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here"):
+        with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
+
+
+@pytest.mark.slow
+@needs_ray
+def test_a_key_that_is_set_on_no_node_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    call = replace(call_to("http://127.0.0.1:9/v1"), target=Target("mistral/mistral-small-latest"))
+
+    async def work(gateway: Gateway, _: SenderPool) -> Reply:
+        return await gateway.complete(call)
+
+    with pytest.raises(UsageError, match="mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray"):
+        with_pool(tmp_path, call.target, work)
+
+
+def test_what_differs_between_driver_and_sender_is_named() -> None:
+    own = {"Python": "3.11.7", "litellm": "1.106.0", "prbench": "ab12"}
+    assert differing(own, own) == []
+    assert differing(own, {"Python": "3.11.7", "litellm": "1.107.0"}) == [
+        "litellm 1.107.0 there, 1.106.0 here",
+        "prbench missing there, ab12 here",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("n_senders", "expected"), [(None, [4, 1, 2]), (1, [1, 0, 0]), (3, [1, 1, 1]), (5, [2, 1, 2]), (99, [4, 1, 2])]
+)
+def test_senders_are_spread_evenly_over_the_cores_of_the_nodes(n_senders: int | None, expected: list[int]) -> None:
+    nodes = [Node("a", "first", 4), Node("b", "second", 1), Node("c", "third", 2)]
+    found = wanted(nodes, n_senders)
+    assert [found.get(node, 0) for node in nodes] == expected
+
+
+def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda _name: None)
+    with pytest.raises(UsageError, match=r"needs Ray: install the extra, `prbench-pipeline\[ray\]`"):
+        refuse_without_ray()
+
+
+def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
+    async def work() -> None:
+        process = SenderProcess()
+        with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
+            await process.start([(1, call_to(server), {})], [])
+            (attempt,) = process._in_hand.values()
+            await process.start([], [1])
+            await asyncio.wait([attempt])
+            assert attempt.cancelled()
+            assert process._in_hand == {}
+
+    asyncio.run(work())
+
+
+_DRIVER = """
+import asyncio, sys
+from tasks.llm.request import Call, Target
+from tasks.llm.senders import cluster
+from tasks.llm.senders.pool import SenderPool
+from pathlib import Path
+
+folder, api_base = sys.argv[1:]
+Path(folder).mkdir()
+cluster.mkdtemp = lambda **_: folder
+target = Target("hosted_vllm/candidate", api_base)
+pool = SenderPool("local", 1, [target])
+asyncio.run(pool(Call(target, [{"role": "user", "content": "hello"}], "cell"), {}))
+"""
+
+
+@pytest.mark.slow
+@needs_ray
+def test_a_driver_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+    folder = f"/tmp/ray-of-killed-{os.getpid()}"
+    with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
+        driver = subprocess.Popen([sys.executable, "-c", _DRIVER, folder, server.api_base], cwd=PROJECT)
+        try:
+            while not server.book:
+                assert driver.poll() is None
+                time.sleep(0.1)
+        finally:
+            driver.kill()
+            driver.wait()
+    while processes(folder):
+        time.sleep(0.1)
+    shutil.rmtree(folder)
