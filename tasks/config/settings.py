@@ -91,8 +91,9 @@ class Calls(Strict):
 
     @model_validator(mode="after")
     def _belong_to_ray(self) -> Self:
-        if self.where == "here" and (given := sorted(self.model_fields_set - {"where"})):
-            raise ValueError(f"`{given[0]}` belongs to `where: ray`")
+        for name in ("address", "senders"):
+            if self.where == "here" and getattr(self, name) != "auto":
+                raise ValueError(f"`{name}` belongs to `where: ray`")
         return self
 
 
