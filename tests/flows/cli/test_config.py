@@ -52,7 +52,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         ),
         ("limits: {max_usd: 0}", "limits.max_usd: "),
         ("calls: {where: there}", "calls.where: "),
-        ("calls: {senders: 4}", "`senders` belongs to `where: ray`"),
+        ("calls: {senders: 4}", "calls: `senders` belongs to `where: ray`"),
         ("calls: {where: ray, address: 'somewhere'}", "calls.address: "),
         ("limits: {rpm: -1}", "limits.rpm: "),
         ("limits: {judge: {rps: 1}}", "limits.judge.rps: there is no such key"),
