@@ -37,7 +37,8 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
     None instead of settings: nothing can be made of the rest.
     """
     try:
-        return Settings.model_validate(document), []
+        settings = Settings.model_validate(document)
+        return settings, _contradictions(settings)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
     # An unknown key first: a mistyped one is why another is missing. Of the branches of a union, one is enough.
@@ -45,9 +46,24 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
     by_key = {_path(problem["loc"]): problem for problem in reversed(found)}
     problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in found)]
     try:
-        return Settings.model_validate(_without(document, found)), problems
+        rest = Settings.model_validate(_without(document, found))
+        return rest, [*problems, *_contradictions(rest)]
     except ValidationError:
         return None, problems
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    """What does not go together in settings each of which is possible."""
+    problems: list[str] = []
+    for kind, endpoints in (("models", settings.models), ("judges", settings.judges)):
+        labels = [endpoint.label for endpoint in endpoints]
+        for label in sorted({label for label in labels if labels.count(label) > 1}):
+            problems.append(f"{kind}: label {label!r} is used twice; give each its own `label`")
+    asking = [judge.label for judge in settings.judges if judge.rubric == AUGMENTED]
+    if asking and settings.rubric_writer is None:
+        writes = f"judge {asking[0]} has `rubric: {AUGMENTED}`"
+        problems.append(f"rubric_writer: {writes}, so it has to name the model that writes it")
+    return problems
 
 
 def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[str, Any]:
@@ -118,7 +134,6 @@ def impossible(job: Job) -> list[str]:
         lambda: policies_of(job, expectations_of(benchmark)),
         *(partial(template_of, judge, benchmark) for judge in job.settings.judges),
         lambda: _refuse_unknown_fields(job, benchmark),
-        lambda: _refuse_unwritten_rubrics(job.settings),
     ]
     return list(dict.fromkeys(filter(None, map(_refusal, looks))))
 
@@ -138,11 +153,3 @@ def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
     if unknown:
         keys = " and ".join(f"hard_subset.share.{field}" for field in unknown)
         raise UsageError(f"{keys}: {benchmark.name} has the fields {', '.join(fields)}")
-
-
-def _refuse_unwritten_rubrics(settings: Settings) -> None:
-    asking = [judge.label for judge in settings.judges if judge.rubric == AUGMENTED]
-    if asking and settings.rubric_writer is None:
-        raise UsageError(
-            f"rubric_writer: judge {asking[0]} has `rubric: {AUGMENTED}`, so it has to name the model that writes it"
-        )

@@ -6,9 +6,9 @@ under LiteLLM's own names.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.config.models import Endpoint, Judge, Model, Size, Strict
+from tasks.config.models import Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.text.near import did_you_mean
 
@@ -151,12 +151,3 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
-
-    @field_validator("models", "judges")
-    @classmethod
-    def _labels_are_unique(cls, endpoints: tuple[Endpoint, ...]) -> tuple[Endpoint, ...]:
-        labels = [endpoint.label for endpoint in endpoints]
-        twice = sorted({label for label in labels if labels.count(label) > 1})
-        if twice:
-            raise ValueError(f"label {' and '.join(map(repr, twice))} is used twice; give each its own `label`")
-        return endpoints
