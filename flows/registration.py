@@ -24,6 +24,7 @@ from prefect.schedules import Cron
 from prefect.settings import get_current_settings
 from prefect.states import Crashed
 from prefect.types.entrypoint import EntrypointType
+from prefect.utilities.callables import ParameterSchema
 
 from flows import deployments as of
 from flows.recorded.names import warehouse_name
@@ -135,12 +136,26 @@ async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) ->
         "tags": [job.settings.benchmark, warehouse_name(job.warehouse)],
         "entrypoint_type": EntrypointType.MODULE_PATH,
     }
-    return [
+    deployments = [
         await of.nightly.ato_deployment(f"nightly{suffix}", schedule=schedule, parameters=of_one, **options),
         await of.backfill.ato_deployment(f"backfill{suffix}", parameters=of_one, **options),
         await of.check.ato_deployment(f"check{suffix}", parameters=of_one, **options),
         await of.compact.ato_deployment(f"compact{suffix}", parameters=where, **options),
     ]
+    for each in deployments:
+        # Prefect has no option for it.
+        known = each._parameter_openapi_schema.model_dump()
+        each._parameter_openapi_schema = _KnownParameters(**known, additionalProperties=False)
+    return deployments
+
+
+class _KnownParameters(ParameterSchema):
+    """The parameters of a flow, and no others.
+
+    A server that knows this refuses an unknown one when a run is asked for; the run would crash before it begins.
+    """
+
+    additionalProperties: bool  # noqa: N815 - the name is JSON Schema's
 
 
 async def _other_owner(deployments: list[RunnerDeployment]) -> str | None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from flows.run.arguments import Arguments
-from flows.run.document import config_file, of_benchmark, read_document
+from flows.run.document import config_file, of_benchmark, read_document, without_own
 from flows.run.nightly_schedule import stop_time
-from flows.run.validation import refuse_impossible, settings_from
+from flows.run.validation import ConfigurationError, impossible, sound_settings
 from flows.run.warehouse_folder import warehouse_folder
 from tasks.config import Endpoint, Job, Report, Settings
 from tasks.dataset import with_revision
@@ -23,16 +23,37 @@ def load_job(arguments: Arguments) -> Job:
     """The job of one run.
 
     Raises:
-        UsageError: the configuration is missing, broken or impossible, or names what it does not have.
+        UsageError: the configuration is missing, or names what it does not have.
+        ConfigurationError: it is broken or impossible; all that can be known of it is said at once.
     """
     if arguments.night is not None and not _is_night(arguments.night):
         raise UsageError(f"--night {arguments.night}: is not a date; write 2026-11-22")
     file = config_file(arguments.config)
     document, where = read_document(file)
-    document = of_benchmark(document, where, arguments.benchmark)
+    problems: list[str] = []
+    try:
+        document = of_benchmark(document, where, arguments.benchmark)
+    except ConfigurationError as error:
+        document, problems = without_own(document), [*error.problems]
     _refuse_other_split(document, arguments.splits)
-    document = _narrowed(document, arguments)
-    settings = _of_command(settings_from(document, where), arguments, file)
+    settings, found = sound_settings(_narrowed(document, arguments))
+    problems += found
+    job = None
+    try:
+        job = _job(settings, arguments, file) if settings else None
+    except UsageError as error:
+        if not problems:
+            raise
+        problems.append(str(error))
+    problems += impossible(job) if job else []
+    if job is None or problems:
+        raise ConfigurationError(where, list(dict.fromkeys(problems)), job)
+    return job
+
+
+def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
+    """The job of settings, narrowed by arguments."""
+    settings = _of_command(settings, arguments, file)
     warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
     now = datetime.now(UTC)
     job = Job(
@@ -50,7 +71,6 @@ def load_job(arguments: Arguments) -> Job:
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
         is_quiet=arguments.is_quiet,
     )
-    refuse_impossible(job, where)
     return with_revision(job)
 
 

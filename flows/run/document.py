@@ -5,13 +5,14 @@ from typing import Any
 
 import yaml
 
-from flows.run.validation import ConfigurationError, settings_from
+from flows.run.validation import ConfigurationError, sound_settings
 from flows.run.yaml_problems import yaml_problem
 from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.config import Settings
 from tasks.rules.errors import UsageError
 from tasks.rules.paths import from_home
 from tasks.rules.text.json_text import refuse_deep
+from tasks.rules.text.near import did_you_mean
 
 _OWN = "benchmarks"
 """The key of settings that benchmarks have of their own."""
@@ -74,7 +75,7 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     """
     if wanted is not None:
         load_benchmark(wanted)  # a name that is mistyped is the mistake, and not what is missing of it
-    common = {key: value for key, value in document.items() if key != _OWN}
+    common = without_own(document)
     own = _own_settings(document, common, where)
     configured = str(common.get("benchmark", Settings.model_fields["benchmark"].default))
     dataset = common.get("dataset")
@@ -90,6 +91,11 @@ def of_benchmark(document: dict[str, Any], where: str, wanted: str | None) -> di
     return {**common, **own.get(chosen, {}), **named}
 
 
+def without_own(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without what benchmarks have of their own."""
+    return {key: value for key, value in document.items() if key != _OWN}
+
+
 def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) -> dict[str, dict[str, Any]]:
     """What benchmarks have of their own; looked at for all of them, so that a mistake is not found at night."""
     own = document.get(_OWN) or {}
@@ -99,7 +105,8 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
     problems: list[str] = []
     for name, settings in own.items():
         if name not in known:
-            problems.append(f"{_OWN}.{name}: there is no such benchmark; known: {', '.join(known)}")
+            near = did_you_mean(str(name), known) or f"; known: {', '.join(known)}"
+            problems.append(f"{_OWN}.{name}: there is no such benchmark{near}")
         elif "benchmark" in settings:
             problems.append(f"{_OWN}.{name}.benchmark: there is no such key")
         else:
@@ -112,9 +119,6 @@ def _own_settings(document: dict[str, Any], common: dict[str, Any], where: str) 
 
 def _problems_of(document: dict[str, Any], common: dict[str, Any]) -> list[str]:
     """The problems of settings, without those that what all benchmarks have has already."""
-    try:
-        settings_from(document, "")
-    except ConfigurationError as error:
-        known = _problems_of(common, {}) if common else []
-        return [problem for problem in error.problems if problem not in known]
-    return []
+    _, problems = sound_settings(document)
+    known = _problems_of(common, {}) if problems and common else []
+    return [problem for problem in problems if problem not in known]

@@ -1,17 +1,18 @@
 """What is wrong with settings, in one line with the paths of the keys."""
 
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
 from tasks.config import Job, Settings, expectations_of, policies_of
 from tasks.rules.errors import UsageError
+from tasks.rules.text.near import did_you_mean
+from tasks.rules.variants import AUGMENTED
 from tasks.run import template_of
 
 _UNKNOWN_KEY = "extra_forbidden"
@@ -20,38 +21,96 @@ _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 
 
 class ConfigurationError(UsageError):
-    """What is wrong with a configuration, all of it: `problems` are those of the file that `where` names."""
+    """What is wrong with a configuration, all of it: `problems` are those of the file that `where` names.
 
-    def __init__(self, where: str, problems: Sequence[str]) -> None:
+    `job` is that of everything else in it; None: nothing can be made of that.
+    """
+
+    def __init__(self, where: str, problems: Sequence[str], job: Job | None = None) -> None:
         super().__init__(f"{where}: {'; '.join(problems)}")
-        self.where, self.problems = where, tuple(problems)
+        self.where, self.problems, self.job = where, tuple(problems), job
 
 
-def settings_from(document: dict[str, Any], where: str) -> Settings:
-    """The settings of a document; `where` is what messages call it.
+def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]]:
+    """The settings of a document without what is broken in it, and its problems, each with the path of its key.
 
-    Raises:
-        ConfigurationError: they are broken; every problem has the path of its key.
+    None instead of settings: nothing can be made of the rest.
     """
     try:
-        return Settings.model_validate(document)
+        settings = Settings.model_validate(document)
+        return settings, _contradictions(settings)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
-        # An unknown key first: a mistyped one is why another is missing. Of the branches of a union, one is enough.
-        found.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
-        by_key = {_path(problem["loc"]): problem for problem in reversed(found)}
-        problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in found)]
-        raise ConfigurationError(where, problems) from error
+    # An unknown key first: a mistyped one is why another is missing. Of the branches of a union, one is enough.
+    found.sort(key=lambda problem: problem["type"] != _UNKNOWN_KEY)
+    by_key = {_path(problem["loc"]): problem for problem in reversed(found)}
+    problems = [_in_words(key, by_key[key]) for key in dict.fromkeys(_path(problem["loc"]) for problem in found)]
+    try:
+        rest = Settings.model_validate(_without(document, found))
+        return rest, [*problems, *_contradictions(rest)]
+    except ValidationError:
+        return None, problems
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    """What does not go together in settings each of which is possible."""
+    problems: list[str] = []
+    for kind, endpoints in (("models", settings.models), ("judges", settings.judges)):
+        labels = [endpoint.label for endpoint in endpoints]
+        for label in sorted({label for label in labels if labels.count(label) > 1}):
+            problems.append(f"{kind}: label {label!r} is used twice; give each its own `label`")
+    asking = [judge.label for judge in settings.judges if judge.rubric == AUGMENTED]
+    if asking and settings.rubric_writer is None:
+        writes = f"judge {asking[0]} has `rubric: {AUGMENTED}`"
+        problems.append(f"rubric_writer: {writes}, so it has to name the model that writes it")
+    return problems
+
+
+def _without(document: dict[str, Any], found: Sequence[ErrorDetails]) -> dict[str, Any]:
+    """A document without broken elements of lists, unknown keys, and other keys of the first level that are broken."""
+    broken = {_broken(problem["loc"], problem["type"] == _UNKNOWN_KEY) for problem in found}
+    # The data set is the only key that has to be there.
+    sound: dict[str, Any] = {"dataset": {"source": "sample"}}
+    for key, value in document.items():
+        if (key,) in broken:
+            continue
+        sound[key] = value
+        if isinstance(value, list):
+            sound[key] = [each for place, each in enumerate(value) if (key, place) not in broken]
+        elif isinstance(value, dict):
+            sound[key] = {inner: each for inner, each in value.items() if (key, inner) not in broken}
+    return sound
+
+
+def _broken(location: Sequence[int | str], is_unknown: bool) -> tuple[int | str, ...]:
+    is_element = len(location) > 1 and isinstance(location[1], int)
+    return tuple(location[: 2 if is_unknown or is_element else 1])
 
 
 def _in_words(key: str, problem: ErrorDetails) -> str:
     reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(problem["type"], problem["msg"])
     reason = reason.replace("valid tuple", "list").replace("valid dictionary", "mapping").removeprefix("Value error, ")
     reason = reason.replace("Input should be", "must be")
-    if problem["type"] == _UNKNOWN_KEY and len(problem["loc"]) == 1:
-        near = get_close_matches(key, Settings.model_fields, n=1)
-        reason += f" (did you mean `{near[0]}`?)" if near else ""
+    if problem["type"] == _UNKNOWN_KEY:
+        *parents, last = problem["loc"]
+        reason += did_you_mean(str(last), _known_keys(parents))
     return f"{key + ': ' if key else ''}{reason}"
+
+
+def _known_keys(location: Sequence[int | str]) -> Iterable[str]:
+    """The keys that there are at a place in the settings."""
+    model: type[BaseModel] = Settings
+    for part in location:
+        if isinstance(part, str) and part in model.model_fields:
+            model = _model_in(model.model_fields[part].annotation) or model
+    return model.model_fields
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The settings that a type is made of: `Model` of `tuple[Model, ...]` and of `Model | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
 def _path(location: Sequence[int | str]) -> str:
@@ -65,24 +124,18 @@ def _path(location: Sequence[int | str]) -> str:
     return path
 
 
-def refuse_impossible(job: Job, where: str) -> None:
-    """Refuse what is wrong for this benchmark.
-
-    Raises:
-        ConfigurationError: a benchmark, check or field is unknown, or a template is not there.
-    """
+def impossible(job: Job) -> list[str]:
+    """What is wrong for this benchmark: it, a check or a field is unknown, or a template is not there."""
     try:
         benchmark = load_benchmark(job.settings.benchmark)
     except UsageError as error:
-        raise ConfigurationError(where, [str(error)]) from error
+        return [str(error)]
     looks: list[Callable[[], object]] = [
         lambda: policies_of(job, expectations_of(benchmark)),
         *(partial(template_of, judge, benchmark) for judge in job.settings.judges),
         lambda: _refuse_unknown_fields(job, benchmark),
     ]
-    problems = list(dict.fromkeys(filter(None, map(_refusal, looks))))
-    if problems:
-        raise ConfigurationError(where, problems)
+    return list(dict.fromkeys(filter(None, map(_refusal, looks))))
 
 
 def _refusal(look: Callable[[], object]) -> str:
@@ -98,4 +151,5 @@ def _refuse_unknown_fields(job: Job, benchmark: Benchmark) -> None:
     fields = [field for field in benchmark.vocabularies if field != ANY_FIELD]
     unknown = sorted(set(share) - set(fields)) if isinstance(share, dict) and fields else []
     if unknown:
-        raise UsageError(f"hard_subset.share.{unknown[0]}: {benchmark.name} has the fields {', '.join(fields)}")
+        keys = " and ".join(f"hard_subset.share.{field}" for field in unknown)
+        raise UsageError(f"{keys}: {benchmark.name} has the fields {', '.join(fields)}")

@@ -6,6 +6,7 @@ from expectations import Expectation, all_expectations
 from tasks.benchmarks.base import Benchmark
 from tasks.config.job import Job
 from tasks.rules.errors import UsageError
+from tasks.rules.text.near import did_you_mean
 
 _DEFAULT_POLICIES = {
     ("ingest", "critical"): "quarantine", ("sample", "critical"): "fail", ("judge", "critical"): "fail",
@@ -36,11 +37,15 @@ def policies_of(job: Job, expectations: Iterable[Expectation]) -> dict[str, str]
     """
     configured = job.settings.quality.policies
     suites = {each.check: each.suite for each in expectations}
+    problems: list[str] = []
     for name, policy in configured.items():
         if name not in suites:
-            raise UsageError(f"quality.{name}: there is no such check; known are {', '.join(sorted(suites))}")
-        if policy == "quarantine" and suites[name] != "ingest":
-            raise UsageError(f"quality.{name}: looks at results, not at tasks; its policy is warn or fail")
+            near = did_you_mean(name, suites) or f"; known are {', '.join(sorted(suites))}"
+            problems.append(f"quality.{name}: there is no such check{near}")
+        elif policy == "quarantine" and suites[name] != "ingest":
+            problems.append(f"quality.{name}: looks at results, not at tasks; its policy is warn or fail")
+    if problems:
+        raise UsageError("; ".join(problems))
     return {each.check: configured.get(each.check, default_policy(each)) for each in expectations}
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.config.models import Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
-from tasks.rules.variants import AUGMENTED
+from tasks.rules.text.near import did_you_mean
 
 Policy = Literal["quarantine", "warn", "fail"]
 
@@ -134,10 +134,12 @@ class HardSubset(Strict):
     @model_validator(mode="before")
     @classmethod
     def _numbers_stand_under_share(cls, data: Any) -> Any:
-        unknown = [key for key in data if key not in cls.model_fields] if isinstance(data, dict) else []
-        if unknown:
+        unknown = set(data) - set(cls.model_fields) if isinstance(data, dict) else set()
+        # One that is near to a known key is a mistyped key, as everywhere.
+        fields = sorted(key for key in map(str, unknown) if not did_you_mean(key, cls.model_fields))
+        if fields:
             raise ValueError(
-                f"there is no key {unknown[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field belong under "
+                f"there is no key {fields[0]!r}; it has {', '.join(cls.model_fields)} (numbers by field belong under "
                 "`share`, such as `share: {Finance: 300, Legal: 250}`)"
             )
         return data
@@ -169,20 +171,3 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
-
-    @model_validator(mode="after")
-    def _rubrics_can_be_made(self) -> Self:
-        if self.rubric_writer is None and any(judge.rubric == AUGMENTED for judge in self.judges):
-            raise ValueError(
-                f"a judge has `rubric: {AUGMENTED}`, so `rubric_writer` has to name the model that writes it"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _labels_are_unique(self) -> Self:
-        for kind, endpoints in (("models", self.models), ("judges", self.judges)):
-            labels = [endpoint.label for endpoint in endpoints]
-            twice = sorted({label for label in labels if labels.count(label) > 1})
-            if twice:
-                raise ValueError(f"{kind}: label {twice[0]!r} is used twice; give each its own `label`")
-        return self

@@ -76,4 +76,7 @@ def template_of(judge: Judge, benchmark: Benchmark) -> str:
     if grading not in benchmark.gradings:
         known = " or ".join(benchmark.gradings)
         raise UsageError(f"judge {judge.label}: {benchmark.name} is graded {known}, not {grading}")
-    return load_template(judge.template, benchmark.gradings[grading])
+    try:
+        return load_template(judge.template, benchmark.gradings[grading])
+    except UsageError as error:
+        raise UsageError(f"judge {judge.label}: {error}") from error

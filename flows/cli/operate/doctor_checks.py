@@ -12,19 +12,23 @@ def examine(job: Job) -> list[Finding]:
     """Check the configuration, the data set, the models, Prefect's server, the warehouse and the versions."""
     return [
         *check_configuration(job),
-        *check_data_set(job),
-        *check_models(job),
-        *check_nights(job),
+        *_of_job(job),
         Finding("Prefect server", *check_server()),
-        *check_warehouse(job),
         *check_versions(),
     ]
 
 
+def _of_job(job: Job) -> list[Finding]:
+    return [*check_data_set(job), *check_models(job), *check_nights(job), *check_warehouse(job)]
+
+
 def examine_broken(error: ConfigurationError) -> list[Finding]:
-    """All problems of a configuration that describes no job, and what can be checked without one."""
+    """All problems of a configuration that is broken, and those that can be found of the rest of it."""
+    # What the rest seems to have in order may be a default in the place of what is broken.
+    rest = [] if error.job is None else [each for each in _of_job(error.job) if each.is_ok is False]
     return [
         *(Finding(f"configuration {error.where}", False, problem) for problem in error.problems),
+        *(each for each in rest if each.detail not in error.problems),
         Finding("Prefect server", *check_server()),
         *check_versions(),
     ]

@@ -8,29 +8,20 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 
 from flows.cli.operate.findings import Finding, answers, host_and_port
-from tasks.benchmarks import load_benchmark
-from tasks.config import Endpoint, Job, Receiver, expectations_of, policies_of
+from tasks.config import Endpoint, Job, Receiver
 from tasks.llm import KEYS, filled_in, filled_in_secrets, is_embedded, set_key, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.secrecy import is_reference
-from tasks.run import template_of
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
 
 
 def check_configuration(job: Job) -> Iterator[Finding]:
-    """Whether checks and templates that the configuration names exist."""
+    """What the configuration is about; whatever is wrong in it is refused before."""
     settings = job.settings
-    benchmark = load_benchmark(settings.benchmark)
     numbers = f"{_count(settings.models, 'model')}, {_count(settings.judges, 'judge')}, trials {settings.trials}"
     yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
-    try:
-        policies_of(job, expectations_of(benchmark))
-        for judge in settings.judges:
-            template_of(judge, benchmark)
-    except PipelineError as error:
-        yield Finding("configuration", False, str(error))
 
 
 def check_data_set(job: Job) -> Iterator[Finding]:

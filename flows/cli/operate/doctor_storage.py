@@ -3,7 +3,9 @@
 import importlib.metadata
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 
@@ -21,10 +23,14 @@ def check_warehouse(job: Job) -> Iterator[Finding]:
     """Whether the warehouse can be written to, and everything in it is whole."""
     warehouse = Warehouse(job.warehouse)
     subject = f"warehouse {warehouse.root}"
-    yield Finding("data folder", True, f"{warehouse.root} ({job.warehouse_source})")
+    folder = f"{warehouse.root} ({job.warehouse_source})"
     existing = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
-    if not os.access(existing, os.W_OK):
-        yield Finding(subject, False, f"{existing} cannot be written to; choose another --warehouse")
+    if obstacle := _obstacle(warehouse.root, existing):
+        yield Finding("data folder", False, f"{folder}: {obstacle}; choose another --warehouse")
+        if existing != warehouse.root:
+            return
+    else:
+        yield Finding("data folder", True, folder)
     free = shutil.disk_usage(existing).free
     yield Finding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
     try:
@@ -38,6 +44,20 @@ def check_warehouse(job: Job) -> Iterator[Finding]:
         yield from _database(warehouse, subject, is_damaged=bool(damage))
     elif not damage:
         yield Finding(subject, True, "empty; `prbench run` fills it")
+
+
+def _obstacle(folder: Path, existing: Path) -> str:
+    """Why a folder cannot be written to, or cannot be made in the nearest one that exists; empty: nothing."""
+    if not os.access(existing, os.W_OK):
+        return f"{existing} cannot be written to"
+    if folder == existing:
+        return ""
+    try:
+        # Permissions do not tell of file systems that let nobody make a folder, such as /proc.
+        with tempfile.TemporaryDirectory(dir=existing):
+            return ""
+    except OSError as error:
+        return f"no folder can be made in {existing} ({error.strerror})"
 
 
 def _database(warehouse: Warehouse, subject: str, *, is_damaged: bool) -> Iterator[Finding]:

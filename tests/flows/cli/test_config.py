@@ -64,7 +64,7 @@ def test_a_benchmark_that_is_mistyped_is_the_mistake_that_is_told(tmp_path: Path
         (MODEL % ", api_base: 'http://host/v1?key=abc'", "models[0]: `api_base`: `key` is a secret"),
         (MODEL % ", price: {input_usd_per_mtok: 1}", "models[0].price.output_usd_per_mtok: is missing"),
         ("judges: [{name: anthropic/a, mode: batch}]", "judges[0]: `mode: batch` is for chat names that begin with"),
-        ("judges: [{name: a, template: nowhere.txt}]", "template: nowhere.txt is neither"),
+        ("judges: [{name: a, template: nowhere.txt}]", "judge a: template: nowhere.txt is neither"),
         ("coverage: {min: 2}", "coverage.min: "),
         (MODEL % ", params: {api_key: sk-1}", "models[0]: `api_key` is a secret"),
         (MODEL % ", params: {a: {Authorization: Bearer x}}", "models[0]: `Authorization` is a secret"),
@@ -262,7 +262,7 @@ def test_the_form_of_a_deployment_takes_paths_in_the_home_folder(
         ("", {"config": Path("~nobody-at-all/x")}, "--config"),
         ("warehouse: ~nobody-at-all/x", {}, "`warehouse` in sub/night.yaml"),
         ("report: {folder: ~nobody-at-all/x}", {}, "report.folder"),
-        ("judges: [{name: openai/x, template: ~nobody-at-all/x}]", {}, "sub/night.yaml: template"),
+        ("judges: [{name: openai/x, template: ~nobody-at-all/x}]", {}, "sub/night.yaml: judge openai/x: template"),
     ],
 )
 def test_the_home_folder_of_nobody_is_refused_in_one_line(
@@ -362,7 +362,8 @@ def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_bef
 ) -> None:
     text = "datset: {source: sample}\nmodels: [{nme: x}]\ntrials: 0\n"
     assert _refusal(tmp_path, text) == (
-        "models[0].nme: there is no such key; datset: there is no such key (did you mean `dataset`?); "
+        "models[0].nme: there is no such key (did you mean `name`?); "
+        "datset: there is no such key (did you mean `dataset`?); "
         "dataset: is missing; models[0].name: is missing; trials: must be greater than or equal to 1"
     )
     told = _refusal(
@@ -370,7 +371,7 @@ def test_all_problems_of_a_configuration_are_told_at_once_and_an_unknown_key_bef
         "dataset: {source: sample}\nquality: {nope: warn}\njudges: [{name: a, template: no.txt}]\n"
         "hard_subset: {share: {Tax: 3}}",
     )
-    for part in ("quality.nope: there is no such check", "template: no.txt is neither", "hard_subset.share.Tax: "):
+    for part in ("quality.nope: there is no such check", "judge a: template: no.txt is", "hard_subset.share.Tax: "):
         assert part in told
 
 

@@ -1,0 +1,135 @@
+"""What is wrong with a setup is listed together, and a mistyped key names the one that was meant."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flows.cli.main import main
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from tasks.rules.errors import UsageError
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path / "night.yaml"
+
+
+def problems(file: Path, capsys: pytest.CaptureFixture[str], *options: str, code: int = 2) -> list[tuple[str, str]]:
+    """What `prbench doctor` calls a problem: of what, and the beginning of its detail."""
+    assert main(["doctor", "--json", "--config", str(file), *options]) == code
+    found = json.loads(capsys.readouterr().out)
+    return [(each["what"], each["detail"]) for each in found if each["state"] == "PROBLEM"]
+
+
+def refusal(arguments: Arguments) -> str:
+    with pytest.raises(UsageError) as refused:
+        load_job(arguments)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        ("judges: [{name: openai/y, template: no.txt}]", "judge openai/y: template: no.txt is neither a file"),
+        (
+            "judges: [{name: openai/y, label: j}, {name: openai/z, label: j, template: no.txt}]",
+            "judges: label 'j' is used twice",
+        ),
+        ("judges: [{name: openai/y}, {name: openai/z, tials: 1}]", "judges[1].tials: there is no such key (did you"),
+        ("judges: [{name: openai/y}]\nquality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check"),
+        ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
+        (
+            "judges: [{name: openai/y}]\nbenchmarks: {prbnech: {}}",
+            "benchmarks.prbnech: there is no such benchmark (did",
+        ),
+    ],
+)
+def test_a_broken_configuration_hides_neither_a_missing_data_file_nor_a_missing_key(
+    file: Path, capsys: pytest.CaptureFixture[str], broken: str, told: str
+) -> None:
+    file.write_text(f"dataset: {{source: nowhere.jsonl}}\n{broken}")
+    (_, first), *others = problems(file, capsys)
+    assert first.startswith(told)
+    assert ("data set", "nowhere.jsonl") in [(what, detail.partition(" is ")[0]) for what, detail in others]
+    assert [detail for what, detail in others if what.endswith("openai/y")] == ["OPENAI_API_KEY is not set; export it"]
+
+
+def test_what_is_in_order_only_by_default_is_not_told_of_a_broken_configuration(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text("datset: {source: nowhere.jsonl}\nmodels: [{nme: x}]\nnightly: {cron: x}\n")
+    assert main(["doctor", "--json", "--config", str(file)]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert not {"data set", "models", "nights"} & {each["what"] for each in found}
+
+
+def test_a_label_used_twice_an_unwritten_rubric_checks_and_a_wrong_folder_are_told_with_the_rest(file: Path) -> None:
+    file.write_text(
+        "dataset: {source: sample}\nmodels: [{name: a, label: x}, {name: b, label: x}]\ntrials: 0\n"
+        "judges: [{name: a, rubric: augmented, template: no.txt}, {name: a}, {name: b, tials: 1}]\n"
+        "quality: {nope: warn, verdict_value: quarantine}\n"
+    )
+    broken = ("models: label 'x' is used twice", "trials: must be greater")
+    for part in (
+        *broken, "rubric_writer: judge a has `rubric: augmented`", "judges: label 'a' is used twice",
+        "judge a: template: no.txt is neither", "judges[2].tials: there is no such key (did you mean `trials`?)",
+        "quality.nope: there is no such check; known are", "quality.verdict_value: looks at",
+    ):  # fmt: skip
+        assert part in refusal(Arguments(config=file))
+    (file.parent / "taken").touch()
+    for part in (*broken, "taken is a file; choose a folder"):
+        assert part in refusal(Arguments(config=file, warehouse=file.parent / "taken"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("benchmrak: prbench", "benchmrak: there is no such key (did you mean `benchmark`?)"),
+        ("coverage: {mn: 1}", "coverage.mn: there is no such key (did you mean `min`?)"),
+        ("models: [{name: a, tiemout_s: 1}]", "models[0].tiemout_s: there is no such key (did you mean `timeout_s`?)"),
+        ("judges: [{name: a, gradng: binary}]", "judges[0].gradng: there is no such key (did you mean `grading`?)"),
+        ("judges: [{name: a, temperatur: 1}]", "judges[0].temperatur: there is no such key (did you mean `temperatur"),
+        ("limits: {judge: {rmp: 1}}", "limits.judge.rmp: there is no such key (did you mean `rpm`?)"),
+        ("rubric_writer: {name: a, sed: 1}", "rubric_writer.sed: there is no such key (did you mean `seed`?)"),
+        ("alerts: {to: [{web_hook: x}]}", "alerts.to[0].web_hook: there is no such key (did you mean `webhook`?)"),
+        ("hard_subset: {shre: 0.5}", "hard_subset.shre: there is no such key (did you mean `share`?)"),
+        (
+            "quality: {weight_rnage: warn}",
+            "quality.weight_rnage: there is no such check (did you mean `weight_ra",
+        ),
+        (
+            "benchmarks: {prbench: {limits: {rmp: 1}}}",
+            "benchmarks.prbench: limits.rmp: there is no such key (did",
+        ),
+        ("models: [{name: a, zzzzz: 1}]", "models[0].zzzzz: there is no such key"),
+    ],
+)
+def test_a_mistyped_key_names_the_one_that_was_meant_wherever_it_stands(file: Path, text: str, told: str) -> None:
+    file.write_text(f"dataset: {{source: sample}}\n{text}")
+    said = refusal(Arguments(config=file))
+    assert said.startswith(f"{file}: {told}")
+    assert ("did you mean" in said) == ("(did" in told)
+
+
+def test_a_mistyped_key_of_the_data_set_does_not_keep_its_file_from_being_looked_for(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text("dataset: {source: nowhere.jsonl, splitz: [a]}\n")
+    found = problems(file, capsys)
+    assert [detail.partition(" is ")[0] for _, detail in found] == [
+        "dataset.splitz: there", "nowhere.jsonl",
+    ]  # fmt: skip
+    assert "(did you mean `splits`?)" in found[0][1]
+
+
+def test_a_data_folder_that_cannot_be_made_is_one_problem(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text("dataset: {source: sample}\nmodels: []\njudges: []\n")
+    ((what, detail),) = problems(file, capsys, "--warehouse", "/proc/nowhere/x", code=1)
+    assert what == "data folder"
+    assert detail.startswith("/proc/nowhere/x (--warehouse): no folder can be made in /proc (")
+    assert problems(file, capsys, "--warehouse", str(file.parent / "new" / "x"), code=0) == []
+    assert not (file.parent / "new").exists()
