@@ -112,12 +112,13 @@ async def register(job: Job, arguments: Arguments, name: str | None, work_pool: 
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
-    """The deployments: with a name, else without; where those belong to another warehouse, with that of this one.
+    """The deployments: with a name, else without; where those belong to others, with the name of what these are for.
 
     Raises:
         UsageError: these belong to another warehouse or benchmark too.
     """
-    own = re.sub(r"[^A-Za-z0-9._-]+", "-", warehouse_name(job.warehouse))
+    served = [warehouse_name(job.warehouse), *([arguments.benchmark] if arguments.benchmark else [])]
+    own = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(served))
     for suffix in [f"-{name}"] if name else ["", f"-{own}"]:
         deployments = await _named(job, arguments, suffix, **options)
         if (other := await _other_owner(deployments)) is None:

@@ -22,7 +22,8 @@ def _name_checked(_context: click.Context, _option: click.Parameter, name: str |
 @click.option("--port", type=click.IntRange(min=1, max=65535), default=4200, show_default=True, metavar="PORT",
               help="Port of the Prefect server that is started if PREFECT_API_URL is not set.")  # fmt: skip
 @click.option("--name", metavar="NAME", callback=_name_checked,
-              help="Add -NAME to the names of deployments, so that several warehouses can share a server.")  # fmt: skip
+              help="Add -NAME to the names of deployments. By default, the name of the warehouse is added where the "
+                   "plain names belong to another one on the same server.")  # fmt: skip
 @click.option("--work-pool", metavar="NAME",
               help="Register the deployments in this work pool and exit; the pool's workers run them.")  # fmt: skip
 @shared_options(output=("verbose",))

@@ -283,17 +283,16 @@ def test_another_warehouse_takes_a_name_of_its_own_and_a_killed_serve_ends_its_n
     served: Served, world: NightWorld
 ) -> None:
     first = served.api.deployment("nightly")
-    refused = world.command("serve", "--warehouse", "other", code=2).stderr.splitlines()[-1]
-    theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("data", "other"))
-    assert f"{theirs}, not for {mine}; choose another --name" in refused
-
-    with serving(world.command.folder, "--warehouse", "other", "--name", "other") as (process, _):
+    with serving(world.command.folder, "--warehouse", "other") as (process, _):
         until(lambda: _is_there(served.api, "compact-other") or process.poll() is not None)
         served.api.pause("nightly-other")
         mine = served.api.deployment("nightly-other")["parameters"]
         assert mine["warehouse"] == str(world.command.folder / "other")
         again = served.api.deployment("nightly")
         assert (again["parameters"], again["updated"]) == (first["parameters"], first["updated"])
+        refused = world.command("serve", "--warehouse", "elsewhere/other", code=2).stderr.splitlines()[-1]
+        theirs, mine = (f"the warehouse {world.command.folder / name}" for name in ("other", "elsewhere/other"))
+        assert f"nightly-other of this Prefect server is for {theirs}, not for {mine}; choose another --name" in refused
         told = len(world.told.calls)
         run_id = under_way(served.api, world, "nightly-other", night="2026-11-20")
         process.kill()
