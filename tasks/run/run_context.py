@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC
 
 from tasks.config import Job
@@ -23,6 +23,7 @@ from tasks.llm import (
 )
 from tasks.rules.errors import UsageError
 from tasks.run.keys import CALLED_ROLES, callees, refuse_without_key
+from tasks.run.sender_states import states_written
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
@@ -53,9 +54,9 @@ class RunContext:
         self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
-        self._senders = _senders(job)
+        self.senders = _senders(job)
         self._gateways = {
-            role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self._senders or send)
+            role: Gateway(self.limiters[role], self.ledger, job.run_id, tries, role, self.senders or send)
             for role in ROLES
         }
         self._stop_at = job.stop_at
@@ -86,6 +87,8 @@ class RunContext:
             lines.append(f"stopped at the budget: {self.budget.line}; finished work is kept")
         report.warnings += [line for line in lines if line not in self._noticed]
         self._noticed.update(report.warnings)
+        if self.senders is not None and (line := self.senders.line):
+            report.notes.append(line)
         if limiter.too_late and self._stop_at is not None:
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
@@ -94,8 +97,8 @@ class RunContext:
     async def close(self) -> None:
         """Make everything durable, close the ledger, and end the senders."""
         self.ledger.close()
-        if self._senders is not None:
-            await self._senders.close()
+        if self.senders is not None:
+            await self.senders.close()
 
 
 def _senders(job: Job) -> SenderPool | None:
@@ -172,7 +175,8 @@ async def open_run_context(
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
     context = register(job, await _opened(job))
     try:
-        yield context
+        async with states_written(job, context.senders) if context.senders else nullcontext():
+            yield context
     finally:
         del _open[job.run_id]
         limiters = (context.limiters[role] for role in ("sample", "judge"))

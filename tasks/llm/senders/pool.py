@@ -12,7 +12,7 @@ from tasks.llm.redaction import safe
 from tasks.llm.request import Call, Target
 from tasks.llm.senders.cluster import Cluster, Node
 from tasks.llm.senders.process import Equipment, SenderProcess
-from tasks.llm.senders.remote import Made, RemoteSender
+from tasks.llm.senders.remote import Made, RemoteSender, SenderState
 from tasks.llm.senders.versions import differing, versions
 from tasks.rules.errors import PipelineError, UsageError
 
@@ -52,6 +52,24 @@ class SenderPool:
         await asyncio.shield(self._opening)
         sender = await self._free_for(call.target)
         return await sender.make(call, parameters)
+
+    @property
+    def states(self) -> list[SenderState]:
+        """How each sender is doing, by node."""
+        return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
+
+    @property
+    def line(self) -> str:
+        """The senders of each node in one line; empty where there are none."""
+        by_node: dict[str, list[SenderState]] = {}
+        for state in self.states:
+            by_node.setdefault(state.node, []).append(state)
+        nodes = (
+            f"{len(states)} on {node} ({sum(each.n_made for each in states):,} calls, "
+            f"{sum(each.calls_per_s for each in states):.1f}/s)"
+            for node, states in by_node.items()
+        )
+        return f"senders: {', '.join(nodes)}" if by_node else ""
 
     async def close(self) -> None:
         """End all senders, and what was started of Ray."""

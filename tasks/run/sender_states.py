@@ -1,0 +1,53 @@
+"""What the senders of a run are doing, in a file that other processes read while the run is in progress."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tasks.config import Job
+from tasks.llm import SenderPool
+from warehouse import Warehouse, write_atomically
+
+_EVERY_S = 5.0
+_FOLDER = "living"
+
+
+@asynccontextmanager
+async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
+    """Write the file now and then, while the block runs."""
+    file = _file(job.warehouse, job.run_id)
+    writing = asyncio.create_task(_written(file, pool))
+    try:
+        yield
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        file.unlink(missing_ok=True)
+
+
+async def _written(file: Path, pool: SenderPool) -> None:
+    while True:
+        content = json.dumps([asdict(state) for state in pool.states]).encode()
+        await asyncio.to_thread(write_atomically, file, content)
+        await asyncio.sleep(_EVERY_S)
+
+
+def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:
+    """The senders of all runs in progress: `run_id`, and what `SenderState` has."""
+    found = []
+    for run_id in warehouse.living_runs():
+        try:
+            states = json.loads(_file(warehouse.root, run_id).read_text(encoding="utf-8"))
+        except FileNotFoundError:  # a run without senders, or one that ends at this instant
+            continue
+        found += [{"run_id": run_id, **state} for state in states]
+    return found
+
+
+def _file(folder: Path, run_id: str) -> Path:
+    return folder / _FOLDER / f"{quote(run_id, safe='')}.senders.json"
