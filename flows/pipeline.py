@@ -20,6 +20,7 @@ from flows.stages import (
 )
 from tasks.config import Job
 from tasks.console import notice
+from tasks.rules.text.numbers import coverage_text
 from tasks.run import StageReport, coverage, imported_models, open_run_context, wanted_rubrics, wanted_tasks
 from warehouse import Warehouse
 
@@ -127,7 +128,7 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
             report.is_below_bar = True
             report.warnings.append(
                 f"{by} {covered.model_name}, trial {covered.trial}: {covered.done} of {covered.due} are done "
-                f"({covered.due_share:.1%}, the bar is {job.settings.coverage.min:.1%}); "
+                f"({coverage_text(covered.due_share)}, the bar is {job.settings.coverage.min:.1%}); "
                 f"{causes or 'the rest is missing'}"
             )
     if not job.is_quiet:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,6 +36,7 @@ from flows.server.prefect_environment import follow_no_redirects
 from tasks.config import Job
 from tasks.console import notice
 from tasks.rules.errors import PipelineError, UsageError
+from warehouse import Warehouse
 
 _IN_PROGRESS = FlowRunFilterState(
     type=FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
@@ -70,10 +72,16 @@ async def run_deployments(job: Job, arguments: Arguments, name: str | None) -> N
 
     Raises:
         UsageError: deployments of these names belong to another warehouse or benchmark.
+        WarehouseBusy: these deployments are served already.
         PipelineError: the server stopped answering.
     """
     follow_no_redirects()
     deployments = await _deployments(job, arguments, name)
+    with Warehouse(job.warehouse).only_one(f"serve-{deployments[0].name}", wait=False):
+        await _run(job, deployments)
+
+
+async def _run(job: Job, deployments: list[RunnerDeployment]) -> None:
     # A schedule that a restart pauses would stay paused if the next start fails.
     runner = _Runner(pause_on_shutdown=False)
     ids = [await runner.aadd_deployment(each) for each in deployments]
@@ -112,18 +120,30 @@ async def register(job: Job, arguments: Arguments, name: str | None, work_pool: 
 
 
 async def _deployments(job: Job, arguments: Arguments, name: str | None, **options: Any) -> list[RunnerDeployment]:
-    """The deployments: with a name, else without; where those belong to others, with the name of what these are for.
+    """The deployments under the names that they have already, else under plain ones, else under those of the warehouse.
 
     Raises:
-        UsageError: these belong to another warehouse or benchmark too.
+        UsageError: these belong to another warehouse or benchmark.
     """
     served = [warehouse_name(job.warehouse), *([arguments.benchmark] if arguments.benchmark else [])]
     own = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(served))
-    for suffix in [f"-{name}"] if name else ["", f"-{own}"]:
-        deployments = await _named(job, arguments, suffix, **options)
-        if (other := await _other_owner(deployments)) is None:
-            return deployments
-    raise UsageError(f"{other}; choose another --name")
+    suffixes = [f"-{name}"] if name else ["", f"-{own}"]
+    found = [await _named(job, arguments, suffix, **options) for suffix in suffixes]
+    owners = [await _owner(deployments) for deployments in found]
+    ours = _served(found[0][0].parameters)
+    for wanted in (ours, None):
+        if wanted in owners:
+            place = owners.index(wanted)
+            if place > 0 and wanted is None:
+                notice(f"{_taken(found[0], owners[0])}; these get the name {own}")
+            return found[place]
+    raise UsageError(f"{_taken(found[-1], owners[-1])}; choose another --name")
+
+
+def _taken(deployments: list[RunnerDeployment], owner: str | None) -> str:
+    name, ours = deployments[0].full_name, _served(deployments[0].parameters)
+    delete = at_this_server(f"deployment delete {name}")
+    return f"the deployment {name} of this Prefect server is for {owner}, not for {ours} (`{delete}` if not needed)"
 
 
 async def _named(job: Job, arguments: Arguments, suffix: str, **options: Any) -> list[RunnerDeployment]:
@@ -159,18 +179,17 @@ class _KnownParameters(ParameterSchema):
     additionalProperties: bool  # noqa: N815 - the name is JSON Schema's
 
 
-async def _other_owner(deployments: list[RunnerDeployment]) -> str | None:
-    """Which of these names the server has for another warehouse or benchmark, if any: they are never overwritten."""
+async def _owner(deployments: list[RunnerDeployment]) -> str | None:
+    """What the server's deployments of these names are for, first what is not ours; None: there are none."""
+    owner = None
     async with get_client() as client:
         for each in deployments:
-            try:
-                found = await client.read_deployment_by_name(each.full_name)
-            except ObjectNotFound:
-                continue
-            theirs, ours = _served(found.parameters), _served(each.parameters)
-            if theirs != ours:
-                return f"the deployment {each.full_name} of this Prefect server is for {theirs}, not for {ours}"
-    return None
+            with suppress(ObjectNotFound):
+                known = await client.read_deployment_by_name(each.full_name)
+                if (theirs := _served(known.parameters)) != _served(each.parameters):
+                    return theirs
+                owner = _served(deployments[0].parameters)
+    return owner
 
 
 def _served(parameters: dict[str, Any]) -> str:

@@ -12,7 +12,6 @@ from flows.server.prefect_environment import prepare
 from tasks.config import Job
 from tasks.console import notice
 from tasks.rules.errors import UsageError
-from warehouse import Warehouse
 
 
 def serve(
@@ -39,8 +38,7 @@ def serve(
     if work_pool is not None:
         _register(job, arguments, name, work_pool)
         return 0
-    lock = f"serve-{name}" if name else "serve"
-    with Warehouse(job.warehouse).only_one(lock, wait=False), _server(job, port) as until_ready:
+    with _server(job, port) as until_ready:
         try:
             run_interruptibly(lambda: _run(job, arguments, name, until_ready))
         except (asyncio.CancelledError, KeyboardInterrupt):

@@ -14,6 +14,7 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job, Settings
 from tasks.rules.hardness import HardSubsetError
+from tasks.rules.text.numbers import coverage_text
 from tasks.run import judgings
 from warehouse import Reader
 
@@ -125,7 +126,7 @@ def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings
     if coverage < bar:
         raise HardSubsetError(
             f"{len(complete)} of {len(task_ids)} tasks are complete for all {len(models)} models "
-            f"({coverage:.1%}, {name} is {bar:.1%})"
+            f"({coverage_text(coverage)}, {name} is {bar:.1%})"
         )
     scores = {task: tuple(panel[model][task].value for model in models) for task in complete}
     return Universe(field, models, scores, _trials(panel, models, complete))

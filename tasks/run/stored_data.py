@@ -44,7 +44,7 @@ def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tupl
     try:
         configured = job.data
         if _is_stored(reader, benchmark, configured.revision):
-            return _on_answered_revision(job, reader, splits)
+            return (job, "") if splits else _on_answered_revision(job, reader)
         sought = f"{configured.name} (revision {configured.revision[:_SHOWN]})"
     except PipelineError as error:
         wrong, sought = error, f"the configured data set ({error})"
@@ -67,12 +67,12 @@ def _on_stored_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tupl
     return job, ""
 
 
-def _on_answered_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tuple[Job, str]:
-    """The job; a sample that nothing has responded to, as after `prbench plan`, does not hide the only data that has.
+def _on_answered_revision(job: Job, reader: Reader) -> tuple[Job, str]:
+    """The job; a sample that has no responses, as after `prbench plan`, does not hide the only data that has some.
 
-    The sample is what is configured where nobody chose a data set.
+    The sample is what is configured where nobody chose a data set. While a run is in progress, it may be on its way.
     """
-    if job.settings.dataset.source != "sample":
+    if job.settings.dataset.source != "sample" or Warehouse(job.warehouse).living_runs():
         return job, ""
     benchmark = job.settings.benchmark
     stored = reader.rows(sql.read("questions/run/stored_revisions"))
@@ -81,7 +81,7 @@ def _on_answered_revision(job: Job, reader: Reader, splits: Sequence[str]) -> tu
         return job, ""
     lacking = f"{job.warehouse} has no response to {job.data.name}"
     shown = f"showing the only revision of {benchmark} with responses there, {_in_words(answered[0])}"
-    return _on(job, answered[0], tuple(splits)), f"{lacking}; {shown}"
+    return _on(job, answered[0], ()), f"{lacking}; {shown}"
 
 
 def _is_stored(reader: Reader, benchmark: str, revision: str) -> bool:

@@ -81,8 +81,10 @@ class Reader:
         """Close the file."""
         if self._is_open:
             self._is_open = False
-            self._connection.close()
-            _give_back(self._base)
+            try:
+                self._connection.close()
+            finally:
+                _give_back(self._base)
 
     def __enter__(self) -> Self:
         return self

@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["text", "count", "number", "score", "signed", "share", "usd", "price", "p", "time", "yes", "task"]
-"""How a column's values are written: a score with three decimals, a share in percent, `yes` for what is true.
+Kind = Literal[
+    "text", "count", "number", "score", "signed", "share", "coverage", "usd", "price", "p", "time", "yes", "task"
+]  # fmt: skip
+"""How a column's values are written: a score with three decimals, a share in percent, a coverage rounded down, `yes`
+for what is true.
 
 `usd` is a sum, `price` what a single thing costs, with more decimals; `task` is a task's id, which leads to its page,
 or to the row's `address`, where it has one.
@@ -115,19 +118,23 @@ _BY_KIND: Mapping[Kind, Mapping[str, str]] = {
     },
     "share": {
         "agreement": "Share", "agreement_ci_high": "to", "agreement_ci_low": "from", "cached_share": "Tokens: Cached",
-        "centre": "Expected", "coverage": "Coverage", "critical_coverage": "Critical criteria: Coverage",
-        "expert_share": "Experts", "failure_rate": "Failure rate", "failure_share": "Share of all failures",
+        "centre": "Expected", "expert_share": "Experts",
+        "failure_rate": "Failure rate", "failure_share": "Share of all failures",
         "first_met_share": "Called met: at first", "inclusion_probability": "Selected by panels",
         "lower_limit": "Limit", "mean_inclusion": "Mean share of panels", "met_ci_high": "95 % interval: to",
         "met_ci_low": "95 % interval: from", "met_share": "Criteria met", "met_share_a": "Called met: by grader",
         "met_share_b": "Called met: by other grader", "min_agreement": "Minimum",
         "missed_ci_high": "Critical criteria: to", "missed_ci_low": "Critical criteria: from",
         "missed_share": "Critical criteria: Missed", "mistake_ci_high": "Critical mistakes: to",
-        "mistake_ci_low": "Critical mistakes: from", "mistake_coverage": "Critical mistakes: Coverage",
+        "mistake_ci_low": "Critical mistakes: from",
         "mistake_share": "Critical mistakes: Made", "multi_turn_share": "Multi-turn",
         "others_met_share": "Called met: by the others",
         "responses_with_mistake_share": "Responses that could make one: With a mistake", "selected_share": "Selected",
         "share": "Share", "shared_share": "Shared", "unanimous_share": "Unanimous", "with_negative_share": "Negative",
+    },
+    "coverage": {
+        "coverage": "Coverage", "critical_coverage": "Critical criteria: Coverage",
+        "mistake_coverage": "Critical mistakes: Coverage",
     },
     "usd": {"all_answers_usd": "All responses", "answers_usd": "Cost: responses", "cost_usd": "Cost"},
     "price": {

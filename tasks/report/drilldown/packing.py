@@ -53,12 +53,14 @@ def line(section: str, *values: bytes) -> bytes:
 
 
 def sections_of(name: str, content: bytes) -> dict[str, list[bytes]]:
-    """The values of each section of a script of this name, as far as it is one; nothing is decoded, only cut apart."""
+    """The values of each section of a script of this name, cut apart and not decoded; none if it is no such script."""
     before = _before(name)
     if not (content.startswith(before) and content.endswith(_AFTER)):
         return {}
-    cut = (each.split(b'"') for each in content[len(before) : -len(_AFTER)].split(_BETWEEN))
-    return {parts[1].decode("ascii", "replace"): parts[3::2] for parts in cut if parts[::2] == _around(len(parts))}
+    cut = [each.split(b'"') for each in content[len(before) : -len(_AFTER)].split(_BETWEEN)]
+    found = {parts[1].decode("ascii", "replace"): parts[3::2] for parts in cut if parts[::2] == _around(len(parts))}
+    # Anything else in it, or a section twice, would keep the page from reading it.
+    return found if len(found) == len(cut) else {}
 
 
 def _before(name: str) -> bytes:

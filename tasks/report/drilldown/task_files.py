@@ -10,6 +10,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
 
@@ -53,11 +54,21 @@ def sections_to_make(subjects: Subjects, task_ids: Sequence[str], site: Site) ->
 
 def write_task_files(subjects: Subjects, wanted: Wanted, to_make: Names, site: Site) -> Renewed:
     """Make the sections, entry by entry; then write the files of the tasks in which something changed."""
-    with TemporaryFile(dir=site.folder) as file, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with TemporaryFile(dir=site.folder) as file, _pool() as pool:
         made = Spool(file)
         _make(subjects, wanted, to_make, made, pool)
         _wait_for([pool.submit(_renew, site, task_id, wanted[task_id], made) for task_id in to_make])
     return Renewed(len(to_make), sum(map(len, to_make.values())), sum(map(len, wanted.values())))
+
+
+@contextmanager
+def _pool() -> Iterator[ThreadPoolExecutor]:
+    """A thread for each core; what has not begun when the block fails, as on Ctrl-C, is not done any more."""
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _make(subjects: Subjects, wanted: Wanted, to_make: Names, made: Spool, pool: ThreadPoolExecutor) -> None:

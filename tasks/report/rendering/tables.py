@@ -10,10 +10,10 @@ from markupsafe import Markup, escape
 from tasks.report.content.addresses import task_address
 from tasks.report.content.columns import Column
 from tasks.report.content.figures import Row, Rows
-from tasks.rules.text.numbers import number
+from tasks.rules.text.numbers import coverage_text, number
 
 _MISSING = "–"
-_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1}
+_DECIMALS = {"score": 3, "signed": 3, "number": 2, "p": 4, "usd": 2, "price": 4, "count": 0, "share": 1, "coverage": 1}
 
 
 def table(name: str, columns: Sequence[Column], rows: Rows) -> Markup:
@@ -97,6 +97,8 @@ def _shown(column: Column, row: Row) -> str:
 
 
 def _figure(kind: str, value: float) -> str:
+    if kind == "coverage":
+        return coverage_text(value)
     if kind == "share":
         return _number(100 * value, _DECIMALS[kind]) + "%"
     digits = _number(value, _DECIMALS[kind])

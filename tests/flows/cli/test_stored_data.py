@@ -112,6 +112,9 @@ def test_a_sample_that_was_only_loaded_does_not_hide_the_only_revision_with_resp
     said = capsys.readouterr()
     assert "a-model" in said.out
     assert "showing the only revision of prbench with responses there, another-revi" in said.err
+    # Who names its split has chosen it.
+    assert main(["status", "--warehouse", str(tmp_path / "data"), "--split", "finance_hard"]) == 0
+    assert "another-revi" not in capsys.readouterr().err
 
 
 REFUSED = [

@@ -114,6 +114,15 @@ def test_a_file_that_is_broken_is_made_again(job: Job, site: Path, harm: str) ->
     assert path.read_bytes() == whole
 
 
+def test_a_file_with_a_line_too_many_is_made_again(job: Job, site: Path) -> None:
+    path = site / f"data/task-{task_key('t1')}.js"
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"\n", b"\n<<<<<<< mine,\n", 1))
+
+    assert drill(job, site).n_made == 3
+    assert path.read_bytes() == whole
+
+
 def test_a_part_that_somebody_changed_is_not_believed(job: Job, site: Path) -> None:
     path, other = (site / f"data/task-{task_key(each)}.js" for each in ("t1", "t2"))
     whole = path.read_bytes()
