@@ -11,7 +11,6 @@ from flows.stage_log import log_stage, progress_recorded
 from tasks.check import check
 from tasks.config import Job
 from tasks.console import progress
-from tasks.llm import warm_up
 from tasks.run import CALLED_BY, MissingVerdicts, StageReport, open_run_context
 from warehouse import Warehouse
 
@@ -38,7 +37,7 @@ async def run_batches(
         opening = open_run_context(job, CALLED_BY[stage], retry_failed=retry_failed)
         async with cancellable(), opening as context, progress_recorded(stage, tallies):
             if any(totals.values()):
-                await asyncio.to_thread(warm_up)
+                await context.ready()
             for batch in first:
                 report.adopt(await batch())
             await _run_all(job, batches, report)

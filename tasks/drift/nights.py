@@ -13,7 +13,7 @@ from tasks.drift.findings import drifted
 from tasks.drift.limits import changed_limits
 from tasks.drift.sets import control_sets
 from tasks.judge import CriterionJudge, verdict_columns, verdict_id_of, writing_verdicts
-from tasks.llm import Reply, warm_up
+from tasks.llm import Reply
 from tasks.run import (
     PASSING,
     Conversation,
@@ -59,9 +59,9 @@ async def judge_control_set(job: Job) -> StageReport:
     wanted, missing, conversations = await asyncio.to_thread(_plan, job, job.night)
     totals = Counter(member["model"] for each in missing for member in each.members)
     if totals:
-        await asyncio.to_thread(warm_up)
         with progress(report.stage, totals, is_quiet=job.is_quiet):
             async with open_run_context(job) as context:
+                await context.ready()
                 async with asyncio.TaskGroup() as group:
                     for each in missing:
                         group.create_task(_judge(job, wanted, context, each, conversations, report))

@@ -8,7 +8,7 @@ from typing import Any
 
 from tasks.config import Job
 from tasks.console import advance, progress
-from tasks.llm import OK, Call, NotCalled, Reply, warm_up
+from tasks.llm import OK, Call, NotCalled, Reply
 from tasks.prompts import load_template
 from tasks.rules.identity import criterion_hash, template_hash
 from tasks.rules.quoting import prompt_on
@@ -55,9 +55,9 @@ async def derive(job: Job, *, retry_failed: bool = False) -> StageReport:
         warehouse.write("criterion_variants", rows)
         report.rows += len(rows)
     if missing.get(AUGMENTED):
-        await asyncio.to_thread(warm_up)
         with progress(report.stage, {AUGMENTED: len(missing[AUGMENTED])}, is_quiet=job.is_quiet):
             async with open_run_context(job, CALLED_BY[report.stage], retry_failed=retry_failed) as context:
+                await context.ready()
                 await _augment(job, wanted, context, missing[AUGMENTED], conversations, report)
                 context.add_notices(report)
     if report.rows:

@@ -19,6 +19,7 @@ from tasks.llm import (
     prices_of,
     refuse_without_ray,
     send,
+    warm_up,
     weights_path,
 )
 from tasks.rules.errors import UsageError
@@ -93,6 +94,10 @@ class RunContext:
             report.is_at_stop_time = True
             stopped_at = self._stop_at.astimezone(UTC)
             report.warnings.append(f"stopped at {stopped_at:%H:%M} UTC, the stop time; finished work is kept")
+
+    async def ready(self) -> None:
+        """Have everything loaded and started that the first calls would wait for."""
+        await asyncio.gather(asyncio.to_thread(warm_up), *([self.senders.ready()] if self.senders else []))
 
     async def close(self) -> None:
         """Make everything durable, close the ledger, and end the senders."""

@@ -1,6 +1,7 @@
 """All senders of a run: started on the nodes that are there, replaced when they die, given attempts in turn."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from tasks.rules.errors import PipelineError, UsageError
 _LOOK_AT_NODES_EVERY_S = 10.0
 _START_S = 180.0
 """How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
+_WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
 """After so many on a node, without any reply in between, no more are started there."""
 
@@ -47,11 +49,28 @@ class SenderPool:
         """
         if call.target.is_embedded:
             return await send(call, parameters)
+        await self._connect()
+        sender = await self._free_for(call.target)
+        return await sender.make(call, parameters)
+
+    async def ready(self) -> None:
+        """Wait until there is a sender, so that no call that may start has to wait for one.
+
+        Raises:
+            PipelineError: there are no senders, and there will be none.
+        """
+        await self._connect()
+        while not self.senders:
+            if self._error is not None:
+                raise self._error
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _connect(self) -> None:
+        """Connect to Ray and have senders started, once."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         await asyncio.shield(self._opening)
-        sender = await self._free_for(call.target)
-        return await sender.make(call, parameters)
 
     @property
     def states(self) -> list[SenderState]:
@@ -73,7 +92,9 @@ class SenderPool:
 
     async def close(self) -> None:
         """End all senders, and what was started of Ray."""
-        tasks = [*self._tasks, *([self._opening] if self._opening else [])]
+        if self._opening is not None:  # a thread connects, which cannot be cancelled
+            await asyncio.gather(self._opening, return_exceptions=True)
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -114,12 +135,17 @@ class SenderPool:
 
     async def _keep_senders(self, cluster: Cluster) -> None:
         """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
+        had_nodes_s = time.monotonic()
         while True:
             self._is_short.clear()
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
                 raise PipelineError("; ".join(sorted(set(self._refused.values()))))
+            if nodes:
+                had_nodes_s = time.monotonic()
+            elif time.monotonic() - had_nodes_s > _WITHOUT_NODES_S:
+                raise PipelineError(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
             for node, n_senders in wanted(usable, self._n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
