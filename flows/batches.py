@@ -35,7 +35,7 @@ async def run_batches(
     report = StageReport(stage)
     with progress(stage, totals, is_quiet=job.is_quiet) as tallies:
         opening = open_run_context(job, CALLED_BY[stage], retry_failed=retry_failed)
-        async with cancellable(), opening as context, progress_recorded(stage, tallies):
+        async with cancellable(), opening as context, progress_recorded(job, stage, tallies, context.senders):
             if any(totals.values()):
                 await context.ready()
             for batch in first:

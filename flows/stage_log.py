@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from flows.run.recording import is_recorded
 from tasks.config import Job
 from tasks.console import Tally, notice
+from tasks.llm import SenderPool
 from tasks.run import StageReport
 
 
@@ -32,12 +33,15 @@ def _line(job: Job, report: StageReport) -> str:
 
 
 @asynccontextmanager
-async def progress_recorded(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
-    """Show in Prefect's UI how far a stage with calls to make is, now and then, while the block runs."""
+async def progress_recorded(
+    job: Job, stage: str, tallies: Sequence[Tally], senders: SenderPool | None
+) -> AsyncIterator[None]:
+    """Show in Prefect's UI how far a stage with calls to make is, and its senders, while the block runs."""
     if not is_recorded() or not any(tally.total for tally in tallies):
         yield
         return
     from flows.recorded.artifacts import progress_shown
+    from flows.recorded.sender_table import senders_shown
 
-    async with progress_shown(stage, tallies):
+    async with progress_shown(stage, tallies), senders_shown(job, lambda: senders.states if senders else []):
         yield

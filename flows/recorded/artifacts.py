@@ -26,7 +26,7 @@ from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
 from warehouse import WarehouseError
 
-_PROGRESS_EVERY_S = 5.0
+RENEWED_EVERY_S = 5.0
 Result = TypeVar("Result")
 
 _top_run_id: ContextVar[str | None] = ContextVar("top_run_id", default=None)
@@ -42,12 +42,13 @@ def shown_on(run_id: str | None) -> Iterator[None]:
         _top_run_id.reset(token)
 
 
-def _top_run() -> UUID | None:
+def top_run() -> UUID | None:
+    """The id of the flow run that everything is shown on."""
     run_id = _top_run_id.get()
     return UUID(run_id) if run_id else None
 
 
-async def _sent(request: Awaitable[Result]) -> Result | None:
+async def sent(request: Awaitable[Result]) -> Result | None:
     """What the server gives for a request; None if it fails, which changes nothing about the run."""
     try:
         return await request
@@ -67,26 +68,26 @@ async def stage_recorded(job: Job, report: StageReport, line: str) -> None:
         key=artifact_key(job, report.stage),
         markdown="\n".join([line, *(f"- {warning}" for warning in report.warnings)]),
         description=f"{report.stage}, run {job.run_id}",
-        flow_run_id=_top_run(),
+        flow_run_id=top_run(),
     )
-    await _sent(artifact.acreate())
+    await sent(artifact.acreate())
 
 
 async def link_shown(job: Job, link: str) -> None:
     """Link to the report of a run."""
     artifact = LinkArtifact(
         key=artifact_key(job, "report-link"), link=link, link_text="The report", description=f"Run {job.run_id}",
-        flow_run_id=_top_run(),
+        flow_run_id=top_run(),
     )  # fmt: skip
-    await _sent(artifact.acreate())
+    await sent(artifact.acreate())
 
 
 @asynccontextmanager
 async def progress_shown(stage: str, tallies: Sequence[Tally]) -> AsyncIterator[None]:
     """Show in the UI how far the stage is, now and then, while the block runs."""
     total = sum(tally.total for tally in tallies)
-    first = ProgressArtifact(progress=0.0, description=f"{stage}: 0 of {total}", flow_run_id=_top_run())
-    artifact = await _sent(first.acreate())
+    first = ProgressArtifact(progress=0.0, description=f"{stage}: 0 of {total}", flow_run_id=top_run())
+    artifact = await sent(first.acreate())
     if artifact is None:
         yield
         return
@@ -103,7 +104,7 @@ async def _renewed(stage: str, artifact: UUID, tallies: Sequence[Tally], total: 
     be_patient()
     is_shown = True
     while is_shown:
-        await asyncio.sleep(_PROGRESS_EVERY_S)
+        await asyncio.sleep(RENEWED_EVERY_S)
         is_shown = await _renew(stage, artifact, tallies, total)
 
 
@@ -112,7 +113,7 @@ async def _renew(stage: str, artifact: UUID, tallies: Sequence[Tally], total: in
     done, failed = sum(tally.done for tally in tallies), sum(tally.failed for tally in tallies)
     text = f"{stage}: {done} of {total}" + (f", {failed} failed" if failed else "")
     request = aupdate_progress_artifact(artifact, progress=100.0 * done / total, description=text)
-    return await _sent(request) is not None
+    return await sent(request) is not None
 
 
 async def table_shown(job: Job, what: str, description: str, rows: Iterable[dict[str, Any]]) -> None:
@@ -120,8 +121,8 @@ async def table_shown(job: Job, what: str, description: str, rows: Iterable[dict
     cells = [{name: "" if value is None else value for name, value in row.items()} for row in rows]
     if cells:
         key = artifact_key(job, what)
-        artifact = TableArtifact(key=key, table=cells, description=description, flow_run_id=_top_run())
-        await _sent(artifact.acreate())
+        artifact = TableArtifact(key=key, table=cells, description=description, flow_run_id=top_run())
+        await sent(artifact.acreate())
 
 
 _SAY_ALL = (PipelineError, WarehouseError, ParameterTypeError, SignatureMismatchError)

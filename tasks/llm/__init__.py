@@ -23,7 +23,9 @@ from tasks.llm.redaction import filled_in, filled_in_secrets, guard_logs, redact
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.senders.cluster import refuse_without_ray
+from tasks.llm.senders.inspection import inspect as inspect_nodes
 from tasks.llm.senders.pool import SenderPool
+from tasks.llm.senders.remote import SenderState
 from tasks.llm.transport.watching import watched
 from tasks.llm.transport.wire import Exchange
 
@@ -55,6 +57,7 @@ __all__ = [
     "Pruned",
     "Reply",
     "SenderPool",
+    "SenderState",
     "Target",
     "Totals",
     "Tries",
@@ -68,6 +71,7 @@ __all__ = [
     "filled_in_secrets",
     "forget",
     "guard_logs",
+    "inspect_nodes",
     "is_embedded",
     "kept_replies",
     "mend",

@@ -3,7 +3,7 @@
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
-from tasks.run.keys import CALLED_BY, CALLED_ROLES
+from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
 from tasks.run.missing_work import (
     PASSING,
     MissingVerdicts,
@@ -27,6 +27,7 @@ from tasks.run.run_context import (
     run_context_of,
     used_by,
 )
+from tasks.run.sender_states import sender_states
 from tasks.run.stage_report import StageReport
 from tasks.run.stored_data import nothing_of_vintage, on_stored_data, stored_in_words
 
@@ -44,6 +45,7 @@ __all__ = [
     "RunContext",
     "StageReport",
     "WantedTasks",
+    "callees",
     "conversations_of",
     "coverage",
     "hash_of_template",
@@ -60,6 +62,7 @@ __all__ = [
     "refuse_uninstalled",
     "refuse_unready",
     "run_context_of",
+    "sender_states",
     "stored_in_words",
     "target_of",
     "template_of",

@@ -1,7 +1,7 @@
 """The command `status`: coverage, spend, runs, and the disk space in use."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +122,8 @@ def _matrix(context: Context) -> int:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))
         click.echo(_spend_line(job))
+        for line in _sender_lines(job):
+            click.echo(line)
     return 0
 
 
@@ -151,6 +153,19 @@ def _runs(job: "Job", since: datetime | None) -> list[dict[str, Any]]:
         {**row, **{name: row[name] and f"{row[name].astimezone(UTC):%Y-%m-%d %H:%M:%S}" for name in _MOMENTS}}
         for row in latest_runs(job, since)
     ]
+
+
+def _sender_lines(job: "Job") -> Iterator[str]:
+    """The senders of runs in progress, by node."""
+    from tasks.run import sender_states
+    from warehouse import Warehouse
+
+    states = sender_states(Warehouse(job.warehouse))
+    for node in sorted({state["node"] for state in states}):
+        of_node = [state for state in states if state["node"] == node]
+        in_hand, rate = (sum(state[name] for state in of_node) for name in ("n_in_hand", "calls_per_s"))
+        each = ", ".join(f"{state['calls_per_s']:.1f}" for state in of_node)
+        yield f"Senders on {node}: {len(of_node)}, {rate:.1f} calls/s ({each}), {in_hand} calls in flight"
 
 
 def _disk(job: "Job") -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """All checks of `prbench doctor`. No key is ever shown, and nothing heavy is imported."""
 
 from flows.cli.operate.doctor_configuration import check_configuration, check_data_set, check_models, check_nights
+from flows.cli.operate.doctor_senders import check_senders
 from flows.cli.operate.doctor_storage import check_versions, check_warehouse
 from flows.cli.operate.findings import Finding
 from flows.run.validation import ConfigurationError
@@ -19,7 +20,7 @@ def examine(job: Job) -> list[Finding]:
 
 
 def _of_job(job: Job) -> list[Finding]:
-    return [*check_data_set(job), *check_models(job), *check_nights(job), *check_warehouse(job)]
+    return [*check_data_set(job), *check_models(job), *check_senders(job), *check_nights(job), *check_warehouse(job)]
 
 
 def examine_broken(error: ConfigurationError) -> list[Finding]:

@@ -18,7 +18,7 @@ from tasks.llm.senders.versions import differing, versions
 from tasks.rules.errors import PipelineError, UsageError
 
 _LOOK_AT_NODES_EVERY_S = 10.0
-_START_S = 180.0
+START_S = 180.0
 """How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
 _WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
@@ -158,7 +158,7 @@ class SenderPool:
         """Start a sender, and let it make attempts until it is gone."""
         process, sender = cluster.started(SenderProcess, node), None
         try:
-            async with asyncio.timeout(_START_S):
+            async with asyncio.timeout(START_S):
                 equipment: Equipment = await process.get_ready.remote(self._targets)
             if others := differing(versions(), equipment.versions):
                 self._refuse(node, f"it runs other versions: {'; '.join(others)}")
@@ -168,7 +168,7 @@ class SenderPool:
             self._changed.set()
             await sender.receive(lambda: self._deaths_on.pop(node.node_id, None))
         except Exception as error:  # noqa: BLE001 - whatever ends a sender, its attempts fail with that cause
-            self._died(node, sender, _cause(error, has_started=sender is not None))
+            self._died(node, sender, cause_of(error, has_started=sender is not None))
         finally:
             if sender in self.senders:
                 self.senders.remove(sender)
@@ -201,7 +201,8 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     return dict(Counter(node for _, _, node in places[:n_senders]))
 
 
-def _cause(error: Exception, *, has_started: bool) -> str:
+def cause_of(error: Exception, *, has_started: bool) -> str:
+    """Why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
-        return "it gives no sign of life" if has_started else f"it did not start within {_START_S:g} s"
+        return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
     return safe(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
