@@ -25,6 +25,8 @@ _SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
+_OF_TOKEN = ("RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
+
 
 @dataclass(frozen=True)
 class Node:
@@ -65,6 +67,7 @@ class Cluster:
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
         """
+        self._environment = {name: os.environ.get(name) for name in _OF_TOKEN}
         self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
         options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
         try:
@@ -102,7 +105,10 @@ class Cluster:
 
     def _clear(self) -> None:
         if self._folder is not None:
-            os.environ.pop("RAY_AUTH_TOKEN_PATH", None)
+            for name, value in self._environment.items():
+                os.environ.pop(name, None)
+                if value is not None:
+                    os.environ[name] = value
             shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -1,6 +1,7 @@
 """All senders of a run: started on the nodes that are there, replaced when they die, given attempts in turn."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -12,13 +13,14 @@ from tasks.llm.redaction import safe
 from tasks.llm.request import Call, Target
 from tasks.llm.senders.cluster import Cluster, Node
 from tasks.llm.senders.process import Equipment, SenderProcess
-from tasks.llm.senders.remote import Made, RemoteSender
+from tasks.llm.senders.remote import Made, RemoteSender, SenderState
 from tasks.llm.senders.versions import differing, versions
 from tasks.rules.errors import PipelineError, UsageError
 
 _LOOK_AT_NODES_EVERY_S = 10.0
-_START_S = 180.0
+START_S = 180.0
 """How long a sender may take to start: it imports LiteLLM, which takes a busy node a minute."""
+_WITHOUT_NODES_S = 120.0
 _MOST_DEATHS = 5
 """After so many on a node, without any reply in between, no more are started there."""
 
@@ -47,15 +49,52 @@ class SenderPool:
         """
         if call.target.is_embedded:
             return await send(call, parameters)
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
-        await asyncio.shield(self._opening)
+        await self._connect()
         sender = await self._free_for(call.target)
         return await sender.make(call, parameters)
 
+    async def ready(self) -> None:
+        """Wait until there is a sender, so that no call that may start has to wait for one.
+
+        Raises:
+            PipelineError: there are no senders, and there will be none.
+        """
+        await self._connect()
+        while not self.senders:
+            if self._error is not None:
+                raise self._error
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _connect(self) -> None:
+        """Connect to Ray and have senders started, once."""
+        if self._opening is None:
+            self._opening = asyncio.create_task(self._open())
+        await asyncio.shield(self._opening)
+
+    @property
+    def states(self) -> list[SenderState]:
+        """How each sender is doing, by node."""
+        return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
+
+    @property
+    def line(self) -> str:
+        """The senders of each node in one line; empty where there are none."""
+        by_node: dict[str, list[SenderState]] = {}
+        for state in self.states:
+            by_node.setdefault(state.node, []).append(state)
+        nodes = (
+            f"{len(states)} on {node} ({sum(each.n_made for each in states):,} calls, "
+            f"{sum(each.calls_per_s for each in states):.1f}/s)"
+            for node, states in by_node.items()
+        )
+        return f"senders: {', '.join(nodes)}" if by_node else ""
+
     async def close(self) -> None:
         """End all senders, and what was started of Ray."""
-        tasks = [*self._tasks, *([self._opening] if self._opening else [])]
+        if self._opening is not None:  # a thread connects, which cannot be cancelled
+            await asyncio.gather(self._opening, return_exceptions=True)
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -96,12 +135,17 @@ class SenderPool:
 
     async def _keep_senders(self, cluster: Cluster) -> None:
         """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
+        had_nodes_s = time.monotonic()
         while True:
             self._is_short.clear()
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
                 raise PipelineError("; ".join(sorted(set(self._refused.values()))))
+            if nodes:
+                had_nodes_s = time.monotonic()
+            elif time.monotonic() - had_nodes_s > _WITHOUT_NODES_S:
+                raise PipelineError(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
             for node, n_senders in wanted(usable, self._n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
@@ -114,7 +158,7 @@ class SenderPool:
         """Start a sender, and let it make attempts until it is gone."""
         process, sender = cluster.started(SenderProcess, node), None
         try:
-            async with asyncio.timeout(_START_S):
+            async with asyncio.timeout(START_S):
                 equipment: Equipment = await process.get_ready.remote(self._targets)
             if others := differing(versions(), equipment.versions):
                 self._refuse(node, f"it runs other versions: {'; '.join(others)}")
@@ -124,7 +168,7 @@ class SenderPool:
             self._changed.set()
             await sender.receive(lambda: self._deaths_on.pop(node.node_id, None))
         except Exception as error:  # noqa: BLE001 - whatever ends a sender, its attempts fail with that cause
-            self._died(node, sender, _cause(error, has_started=sender is not None))
+            self._died(node, sender, cause_of(error, has_started=sender is not None))
         finally:
             if sender in self.senders:
                 self.senders.remove(sender)
@@ -157,7 +201,8 @@ def wanted(nodes: Sequence[Node], n_senders: int | None) -> dict[Node, int]:
     return dict(Counter(node for _, _, node in places[:n_senders]))
 
 
-def _cause(error: Exception, *, has_started: bool) -> str:
+def cause_of(error: Exception, *, has_started: bool) -> str:
+    """Why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
-        return "it gives no sign of life" if has_started else f"it did not start within {_START_S:g} s"
+        return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
     return safe(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")

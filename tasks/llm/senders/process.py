@@ -46,8 +46,11 @@ class SenderProcess:
         guard_logs()
         collect_seldom()
         await asyncio.to_thread(warm_up)
-        lacking = {target.endpoint_name: missing_variables(target) for target in targets}
-        return Equipment(os.getpid(), versions(), {name: missing for name, missing in lacking.items() if missing})
+        lacking: dict[str, list[str]] = {}
+        for target in targets:
+            if missing := missing_variables(target):
+                lacking.setdefault(target.endpoint_name, []).extend(missing)
+        return Equipment(os.getpid(), versions(), lacking)
 
     async def start(self, attempts: Sequence[Attempt], cancelled: Sequence[int]) -> None:
         """Begin these attempts, and end those that were cancelled."""

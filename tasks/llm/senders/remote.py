@@ -1,20 +1,33 @@
 """A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tasks.llm.failures import Failure, Kind
 from tasks.llm.replies import PROVIDER_ERROR, Reply
 from tasks.llm.request import Call
 from tasks.llm.senders.cluster import Node
-from tasks.llm.senders.process import LIFE_SIGN_EVERY_S, Attempt, Equipment
+from tasks.llm.senders.process import LIFE_SIGN_EVERY_S, Attempt, Equipment, Outcome
 
 _SILENCE_S = 6 * LIFE_SIGN_EVERY_S
 """After so long without a sign of life a sender is given up: Ray needs a minute to notice that a node is gone."""
 _MESSAGE_AFTER_S = 0.002
 """So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
 Made = tuple[Reply, Failure | None]
+
+
+@dataclass(frozen=True)
+class SenderState:
+    """A sender as people see it: where it is, what it has made since it was ready, and what it is making."""
+
+    node: str
+    pid: int
+    n_made: int
+    n_in_hand: int
+    calls_per_s: float
 
 
 class RemoteSender:
@@ -25,6 +38,7 @@ class RemoteSender:
         self.pid = equipment.pid
         self.lacking = equipment.lacking
         self.n_made = 0
+        self._ready_s = time.monotonic()
         self._process = process
         self._in_hand: dict[int, asyncio.Future[Made]] = {}
         self._numbers = 0
@@ -37,6 +51,12 @@ class RemoteSender:
         """How many attempts it is making."""
         return len(self._in_hand)
 
+    @property
+    def state(self) -> SenderState:
+        """How it is doing."""
+        calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
+        return SenderState(self.node.name, self.pid, self.n_made, self.n_in_hand, calls_per_s)
+
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Made:
         """Have it make an attempt; if it dies, that is the outcome."""
         self._numbers += 1
@@ -46,13 +66,24 @@ class RemoteSender:
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
-            return await made
+            async with asyncio.timeout(call.target.timeout_s + _SILENCE_S):
+                return await made
+        except TimeoutError:
+            self._cancel(number)
+            return self._lost("it does not answer")
         except asyncio.CancelledError:
-            self._cancelled.append(number)
-            self._send_soon()
+            self._cancel(number)
             raise
         finally:
             self._in_hand.pop(number, None)
+
+    def _cancel(self, number: int) -> None:
+        """Have an attempt ended, or not begun where it has not been sent."""
+        waiting = [attempt for attempt in self._attempts if attempt[0] != number]
+        if len(waiting) == len(self._attempts):
+            self._cancelled.append(number)
+            self._send_soon()
+        self._attempts = waiting
 
     async def receive(self, on_reply: Callable[[], object]) -> None:
         """Take what it sends back, until it dies or falls silent.
@@ -61,8 +92,7 @@ class RemoteSender:
             Exception: why it is gone.
         """
         while True:
-            async with asyncio.timeout(_SILENCE_S):
-                outcomes = await self._process.outcomes.remote()
+            outcomes = await self._outcomes()
             for number, reply, failure in outcomes:
                 made = self._in_hand.get(number)
                 if made is not None and not made.done():
@@ -71,12 +101,24 @@ class RemoteSender:
                 self.n_made += len(outcomes)
                 on_reply()
 
+    async def _outcomes(self) -> list[Outcome]:
+        """What it sends next. It is waited for twice: the first wait may have passed while this process was stopped."""
+        answer: asyncio.Future[list[Outcome]] = asyncio.ensure_future(self._process.outcomes.remote())
+        for _ in range(2):
+            if (await asyncio.wait([answer], timeout=_SILENCE_S / 2))[0]:
+                return await answer
+        answer.cancel()
+        raise TimeoutError
+
     def give_up(self, why: str) -> None:
         """Fail the attempts that it has in hand: nobody knows what became of them."""
         for made in list(self._in_hand.values()):
             if not made.done():
-                failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
-                made.set_result((Reply(failure.status, error=failure.error), failure))
+                made.set_result(self._lost(why))
+
+    def _lost(self, why: str) -> Made:
+        failure = Failure(PROVIDER_ERROR, Kind.LOST, f"the sender on {self.node.name} is gone: {why}")
+        return Reply(failure.status, error=failure.error), failure
 
     def _send_soon(self) -> None:
         if not self._is_message_due:
@@ -86,5 +128,6 @@ class RemoteSender:
     def _send(self) -> None:
         attempts, cancelled = self._attempts, self._cancelled
         self._attempts, self._cancelled, self._is_message_due = [], [], False
-        # What becomes of the message is seen in `receive`, which fails if the process is gone.
-        self._process.start.remote(attempts, cancelled)
+        # If it is lost on its way, `receive` fails; if it cannot be read there, its attempts end at their time limit.
+        if attempts or cancelled:
+            self._process.start.remote(attempts, cancelled)
