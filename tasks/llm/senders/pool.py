@@ -13,7 +13,7 @@ from tasks.llm.redaction import safe
 from tasks.llm.request import Call, Target
 from tasks.llm.senders.cluster import Cluster, Node
 from tasks.llm.senders.process import Equipment, SenderProcess
-from tasks.llm.senders.remote import Made, RemoteSender, SenderState
+from tasks.llm.senders.remote import Made, RemoteSender
 from tasks.llm.senders.versions import differing, versions
 from tasks.rules.errors import PipelineError, UsageError
 
@@ -53,42 +53,11 @@ class SenderPool:
         sender = await self._free_for(call.target)
         return await sender.make(call, parameters)
 
-    async def ready(self) -> None:
-        """Wait until there is a sender, so that no call that may start has to wait for one.
-
-        Raises:
-            PipelineError: there are no senders, and there will be none.
-        """
-        await self._connect()
-        while not self.senders:
-            if self._error is not None:
-                raise self._error
-            self._changed.clear()
-            await self._changed.wait()
-
     async def _connect(self) -> None:
         """Connect to Ray and have senders started, once."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
         await asyncio.shield(self._opening)
-
-    @property
-    def states(self) -> list[SenderState]:
-        """How each sender is doing, by node."""
-        return sorted((sender.state for sender in self.senders), key=lambda state: (state.node, state.pid))
-
-    @property
-    def line(self) -> str:
-        """The senders of each node in one line; empty where there are none."""
-        by_node: dict[str, list[SenderState]] = {}
-        for state in self.states:
-            by_node.setdefault(state.node, []).append(state)
-        nodes = (
-            f"{len(states)} on {node} ({sum(each.n_made for each in states):,} calls, "
-            f"{sum(each.calls_per_s for each in states):.1f}/s)"
-            for node, states in by_node.items()
-        )
-        return f"senders: {', '.join(nodes)}" if by_node else ""
 
     async def close(self) -> None:
         """End all senders, and what was started of Ray."""

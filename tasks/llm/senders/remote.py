@@ -1,9 +1,7 @@
 """A sender as the driver sees it: the attempts that it has in hand, and what it sends back."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tasks.llm.failures import Failure, Kind
@@ -19,17 +17,6 @@ _MESSAGE_AFTER_S = 0.002
 Made = tuple[Reply, Failure | None]
 
 
-@dataclass(frozen=True)
-class SenderState:
-    """A sender as people see it: where it is, what it has made since it was ready, and what it is making."""
-
-    node: str
-    pid: int
-    n_made: int
-    n_in_hand: int
-    calls_per_s: float
-
-
 class RemoteSender:
     """A process that makes attempts, on a node."""
 
@@ -37,8 +24,6 @@ class RemoteSender:
         self.node = node
         self.pid = equipment.pid
         self.lacking = equipment.lacking
-        self.n_made = 0
-        self._ready_s = time.monotonic()
         self._process = process
         self._in_hand: dict[int, asyncio.Future[Made]] = {}
         self._numbers = 0
@@ -50,12 +35,6 @@ class RemoteSender:
     def n_in_hand(self) -> int:
         """How many attempts it is making."""
         return len(self._in_hand)
-
-    @property
-    def state(self) -> SenderState:
-        """How it is doing."""
-        calls_per_s = self.n_made / max(time.monotonic() - self._ready_s, 1e-9)
-        return SenderState(self.node.name, self.pid, self.n_made, self.n_in_hand, calls_per_s)
 
     async def make(self, call: Call, parameters: Mapping[str, Any]) -> Made:
         """Have it make an attempt; if it dies, that is the outcome."""
@@ -98,7 +77,6 @@ class RemoteSender:
                 if made is not None and not made.done():
                     made.set_result((reply, failure))
             if outcomes:
-                self.n_made += len(outcomes)
                 on_reply()
 
     async def _outcomes(self) -> list[Outcome]:
