@@ -22,6 +22,7 @@ _SETTINGS = {
     # Ray would start each process through `uv run`, and upload the folder it is called in.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Each process would warn about what a later Ray will do with accelerators.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 

@@ -98,7 +98,6 @@ class RemoteSender:
                 if made is not None and not made.done():
                     made.set_result((reply, failure))
             if outcomes:
-                self.n_made += len(outcomes)
                 on_reply()
 
     async def _outcomes(self) -> list[Outcome]:
