@@ -32,6 +32,7 @@ class Callee(NamedTuple):
     role: str
     label: str
     target: Target
+    is_batched: bool = False
 
     def __str__(self) -> str:
         return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
@@ -42,14 +43,21 @@ def callees(job: Job) -> Iterator[Callee]:
     for model in job.settings.models:
         yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
-        yield Callee(JUDGE, judge.label, judge_target(judge))
+        yield Callee(JUDGE, judge.label, judge_target(judge), judge.mode == "batch")
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
 
 
+def callees_here(job: Job) -> Iterator[Callee]:
+    """Those that are called from this machine; what a cluster calls finds its keys there, but batches start here."""
+    calls = job.settings.calls
+    is_here = calls.where == "here" or calls.address == "local"
+    return (callee for callee in callees(job) if is_here or callee.is_batched)
+
+
 def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
-    """Refuse a job that is to call something, in one of some roles, whose key is not set.
+    """Refuse a job that is to call something from here, in one of some roles, whose key is not set.
 
     A database that cannot be read yet says nothing about what is to be called; the run makes it readable first, and
     asks again.
@@ -57,7 +65,7 @@ def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry
     Raises:
         UsageError: there is one.
     """
-    lacking = [(each, key) for each in callees(job) if each.role in roles and (key := missing_key(each.target))]
+    lacking = [(each, key) for each in callees_here(job) if each.role in roles and (key := missing_key(each.target))]
     if not lacking:
         return
     try:

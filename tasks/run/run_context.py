@@ -23,7 +23,7 @@ from tasks.llm import (
     weights_path,
 )
 from tasks.rules.errors import UsageError
-from tasks.run.keys import CALLED_ROLES, callees, refuse_without_key
+from tasks.run.keys import CALLED_ROLES, callees, callees_here, refuse_without_key
 from tasks.run.sender_states import states_written
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
@@ -207,14 +207,12 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
         UsageError: a variable that the configuration refers to is not set, or the key of a model that is to be called;
             or there is a cap, and what a call may cost at most is not known for a model.
     """
-    calls = job.settings.calls
-    if calls.where == "ray":
+    if job.settings.calls.where == "ray":
         refuse_without_ray()
-    if calls.where == "here" or calls.address == "local":  # the nodes of a cluster have their own environment
-        for callee in callees(job):
-            for text in (callee.target.api_base or "", *callee.target.headers.values()):
-                filled_in(text)
-        refuse_without_key(job, roles, retry_failed=retry_failed)
+    for callee in callees_here(job):
+        for text in (callee.target.api_base or "", *callee.target.headers.values()):
+            filled_in(text)
+    refuse_without_key(job, roles, retry_failed=retry_failed)
     _refuse_unbounded(job)
 
 

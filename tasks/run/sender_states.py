@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from tasks.config import Job
+from tasks.console import notice
 from tasks.llm import SenderPool
 from warehouse import Warehouse, write_atomically
 
@@ -20,21 +21,27 @@ _FOLDER = "living"
 @asynccontextmanager
 async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
     """Write the file now and then, while the block runs."""
-    file = _file(job.warehouse, job.run_id)
-    writing = asyncio.create_task(_written(file, pool))
+    file, is_over = _file(job.warehouse, job.run_id), asyncio.Event()
+    writing = asyncio.create_task(_write(file, pool, is_over))
     try:
         yield
     finally:
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
+        is_over.set()
+        await writing
         file.unlink(missing_ok=True)
 
 
-async def _written(file: Path, pool: SenderPool) -> None:
-    while True:
+async def _write(file: Path, pool: SenderPool, is_over: asyncio.Event) -> None:
+    while not is_over.is_set():
         content = json.dumps([asdict(state) for state in pool.states]).encode()
-        await asyncio.to_thread(write_atomically, file, content)
-        await asyncio.sleep(_EVERY_S)
+        try:
+            await asyncio.to_thread(write_atomically, file, content)
+        except OSError as error:
+            notice(f"`prbench status` does not show the senders of this run: {error}")
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EVERY_S):
+                await is_over.wait()
 
 
 def sender_states(warehouse: Warehouse) -> list[dict[str, Any]]:

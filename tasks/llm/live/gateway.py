@@ -14,7 +14,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.admission import AdmissionRequest, Outcome
 from tasks.llm.limits.budget import NotCalled
 from tasks.llm.limits.limiter import Limiter
-from tasks.llm.live.sending import Sender, send
+from tasks.llm.live.sending import NoSender, Sender, send
 from tasks.llm.prices import most_of, most_prompt_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
@@ -159,6 +159,9 @@ class Gateway:
                 outcome = Outcome(is_lost=True)  # unless it comes back
                 outcome = Outcome(*(made := await self._made(call, parameters, key, history.next_attempt)))
                 return made
+        except NoSender:
+            outcome = Outcome()
+            raise
         finally:
             self._limiter.release(admission, outcome)
 

@@ -15,11 +15,17 @@ from tasks.llm.redaction import filled_in
 from tasks.llm.replies import Reply, from_chat, from_response
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.transport.watching import watched
+from tasks.rules.errors import PipelineError
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
 """Makes one attempt of a call with these parameters, and returns its outcome; it keeps no state and never raises for a
-call that failed. `send` does so in this process; limits, budget, ledger and retries stay with the gateway.
+call that failed, only `NoSender`. `send` makes it in this process; limits, budget, ledger and retries stay with the
+gateway.
 """
+
+
+class NoSender(PipelineError):
+    """Nothing is there that could make an attempt, so nothing was sent."""
 
 
 async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failure | None]:

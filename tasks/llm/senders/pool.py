@@ -8,14 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from tasks.console import notice
-from tasks.llm.live.sending import send
+from tasks.llm.live.sending import NoSender, send
 from tasks.llm.redaction import safe
 from tasks.llm.request import Call, Target
 from tasks.llm.senders.cluster import Cluster, Node
 from tasks.llm.senders.process import Equipment, SenderProcess
 from tasks.llm.senders.remote import Made, RemoteSender, SenderState
 from tasks.llm.senders.versions import differing, versions
-from tasks.rules.errors import PipelineError, UsageError
 
 _LOOK_AT_NODES_EVERY_S = 10.0
 START_S = 180.0
@@ -38,14 +37,14 @@ class SenderPool:
         self._refused: dict[str, str] = {}
         self._changed, self._is_short = asyncio.Event(), asyncio.Event()
         self._deaths_on: Counter[str] = Counter()
-        self._error: PipelineError | None = None
+        self._error: NoSender | None = None
         self.senders: list[RemoteSender] = []
 
     async def __call__(self, call: Call, parameters: Mapping[str, Any]) -> Made:
         """Make one attempt on the sender that has the least in hand; the embedded model is called here.
 
         Raises:
-            PipelineError: there are no senders, and there will be none.
+            NoSender: there are no senders, and there will be none.
         """
         if call.target.is_embedded:
             return await send(call, parameters)
@@ -57,8 +56,11 @@ class SenderPool:
         """Wait until there is a sender, so that no call that may start has to wait for one.
 
         Raises:
-            PipelineError: there are no senders, and there will be none.
+            NoSender: there are no senders, and there will be none.
+            UsageError: Ray is not there.
         """
+        if all(target.is_embedded for target in self._targets):
+            return
         await self._connect()
         while not self.senders:
             if self._error is not None:
@@ -113,11 +115,8 @@ class SenderPool:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._stop(error if isinstance(error, PipelineError) else PipelineError(f"Ray: {safe(str(error))}"))
-
-    def _stop(self, error: PipelineError) -> None:
-        self._error = self._error or error
-        self._changed.set()
+            self._error = error if isinstance(error, NoSender) else NoSender(f"Ray: {safe(str(error))}")
+            self._changed.set()
 
     async def _free_for(self, target: Target) -> RemoteSender:
         """The sender with the least in hand of those that have the key; if none is there yet, it is waited for."""
@@ -129,7 +128,7 @@ class SenderPool:
                 raise self._error
             if len(self.senders) == self._n_on.total() > 0:
                 names = ", ".join(self.senders[0].lacking[target.endpoint_name])
-                raise UsageError(f"{target.endpoint_name}: {names} is set on no node of Ray")
+                raise NoSender(f"{target.endpoint_name}: {names} is set on no node of Ray")
             self._changed.clear()
             await self._changed.wait()
 
@@ -141,11 +140,11 @@ class SenderPool:
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
-                raise PipelineError("; ".join(sorted(set(self._refused.values()))))
+                raise NoSender("; ".join(sorted(set(self._refused.values()))))
             if nodes:
                 had_nodes_s = time.monotonic()
             elif time.monotonic() - had_nodes_s > _WITHOUT_NODES_S:
-                raise PipelineError(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
+                raise NoSender(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
             for node, n_senders in wanted(usable, self._n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1

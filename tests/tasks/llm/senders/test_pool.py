@@ -20,6 +20,7 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.live.sending import NoSender
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target
 from tasks.llm.senders import cluster as ray_cluster
@@ -28,7 +29,7 @@ from tasks.llm.senders.cluster import LOCAL, Node, refuse_without_ray
 from tasks.llm.senders.pool import SenderPool, wanted
 from tasks.llm.senders.process import SenderProcess
 from tasks.llm.senders.versions import differing, versions
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
 
@@ -136,7 +137,7 @@ def test_where_no_sender_survives_its_start_the_run_ends_with_one_line_that_name
     async def work(gateway: Gateway, _: SenderPool) -> Reply:
         return await gateway.complete(call_to("http://127.0.0.1:9/v1"))
 
-    with pytest.raises(PipelineError, match=r"Ray's node .+ is not used: 5 senders died there without a reply") as said:
+    with pytest.raises(NoSender, match=r"Ray's node .+ is not used: 5 senders died there without a reply") as said:
         with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
     assert "\n" not in str(said.value)
     assert capsys.readouterr().err.count("is gone") == 1
@@ -150,7 +151,7 @@ def test_a_node_that_runs_other_versions_is_refused(tmp_path: Path, monkeypatch:
     async def work(gateway: Gateway, _: SenderPool) -> Reply:
         return await gateway.complete(call_to("http://127.0.0.1:9/v1"))
 
-    with pytest.raises(PipelineError, match=r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here"):
+    with pytest.raises(NoSender, match=r"is not used: it runs other versions: litellm 1\..+ there, 0\.1 here"):
         with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
 
 
@@ -163,7 +164,7 @@ def test_a_key_that_is_set_on_no_node_is_named(tmp_path: Path, monkeypatch: pyte
     async def work(gateway: Gateway, _: SenderPool) -> Reply:
         return await gateway.complete(call)
 
-    with pytest.raises(UsageError, match="mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray"):
+    with pytest.raises(NoSender, match="mistral-small-latest: MISTRAL_API_KEY is set on no node of Ray"):
         with_pool(tmp_path, call.target, work)
 
 
