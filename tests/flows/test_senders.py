@@ -26,7 +26,7 @@ CALLS = {"where": "ray", "address": "local", "senders": 2}
 ROWS = {
     "responses": "select model, trial, task_id, status, text, prompt_tokens, completion_tokens from responses",
     "verdicts": "select response_id, criterion_id, status, explanation, prompt_tokens from verdicts",
-    "scores": "select * exclude (run_id) from task_scores",
+    "scores": "select * from task_scores",
 }
 
 
