@@ -122,6 +122,8 @@ def _matrix(context: Context) -> int:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))
         click.echo(_spend_line(job))
+        if line := _elsewhere_line(job):
+            click.echo(line)
     return 0
 
 
@@ -164,6 +166,13 @@ def _disk_line(job: "Job") -> str:
     in_all, n_files = (sum(row[name] for row in used) for name in ("n_bytes", "n_files"))
     most = ", ".join(f"{row['what']} {row['n_bytes'] / 1e6:.1f}" for row in used[:3])
     return f"Disk: {in_all / 1e6:.1f} MB in {n_files} files ({most}); --disk shows all"
+
+
+def _elsewhere_line(job: "Job") -> str:
+    from warehouse import Warehouse
+
+    host = Warehouse(job.warehouse).elsewhere()
+    return f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing" if host else ""
 
 
 def _spend_line(job: "Job") -> str:
