@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 from warehouse.files.errors import WarehouseBusy
@@ -23,7 +24,7 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     Raises:
         WarehouseBusy: another machine writes; see `Heartbeat.begin` for `tell`.
     """
-    place = root.resolve()
+    place = _place(root)
     with _lock:
         if place not in _kept:
             heartbeat = Heartbeat(root)
@@ -42,9 +43,11 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
 
 def why_lost(path: Path) -> str | None:
     """Why nothing more may be written below this path, in one line: another machine took over; None where it may."""
-    place = path.resolve()
-    here = [heartbeat for root, heartbeat in list(_kept.items()) if place.is_relative_to(root)]
-    return next((why for heartbeat in here if (why := heartbeat.why_lost()) is not None), None)
+    place = _place(path)
+    for root, heartbeat in list(_kept.items()):
+        if (place == root or root in place.parents) and (why := heartbeat.why_lost()) is not None:
+            return why
+    return None
 
 
 def refuse_if_lost(path: Path) -> None:
@@ -55,3 +58,9 @@ def refuse_if_lost(path: Path) -> None:
     """
     if (why := why_lost(path)) is not None:
         raise WarehouseBusy(why)
+
+
+@lru_cache(256)
+def _place(path: Path) -> Path:
+    """A folder under the one name that all its names lead to; it is asked for with every call that is made."""
+    return path.resolve()

@@ -1,0 +1,119 @@
+"""Two machines and one warehouse, with the command as a process of one of them."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.server import Answer, FaultServer, well_behaved
+from tests.flows.conftest import PROJECT, Command
+from warehouse.files import one_machine
+from warehouse.files.heartbeat import Heartbeat, Pace
+from warehouse.files.machine import Machine
+
+pytestmark = pytest.mark.slow
+EVERY_S = 0.3
+FAST = Pace(every_s=EVERY_S)
+NODE7 = Machine("kernel of node7", "node7", "node7", 0.0)
+FASTER = f"""
+import sys
+from functools import partial
+from pathlib import Path
+from warehouse.files import one_machine
+from warehouse.files.heartbeat import Heartbeat, Pace
+from warehouse.files.machine import Machine
+
+one_machine.Heartbeat = Heartbeat = partial(Heartbeat, pace=Pace(every_s={EVERY_S}))
+"""
+ON_NODE7 = f"{FASTER}\nHeartbeat(Path(sys.argv[1]), {NODE7!r}).begin()\nprint('writes', flush=True)\nsys.stdin.read()"
+COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
+
+
+@contextmanager
+def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A piece of Python as a process, which is killed with the block."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=folder, text=True, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_machine, "Heartbeat", lambda root: Heartbeat(root, pace=FAST))
+
+
+def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that_was_killed(command: Command) -> None:
+    data = command.folder / "data"
+    data.mkdir()
+    command.configure(dataset={"source": "sample"}, models=[], judges=[])
+    with started(ON_NODE7, str(data), folder=PROJECT) as node7:
+        assert node7.stdout is not None
+        assert node7.stdout.readline() == "writes\n"
+        refused = command("run", "--warehouse", "data", code=1).stderr.splitlines()
+        assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
+        assert refused[1:] == [
+            f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; wait for it, run this "
+            "command there, or use another --warehouse"
+        ]
+        found = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
+        assert found["another machine"] == "unknown"
+    taken = command("run", "--warehouse", "data").stderr
+
+    assert f"{data}: node7 no longer writes here; this machine takes over" in taken
+    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    assert not (data / "machine.lock").exists()
+
+
+def test_status_shows_another_machine_and_reads_what_it_published(command: Command) -> None:
+    command.configure(dataset={"source": "sample"}, models=[], judges=[])
+    command("run", "--warehouse", "data")
+    Heartbeat(command.folder / "data", NODE7).begin()
+
+    assert "Writes here: node7, or did so until it failed" in command("status", "--warehouse", "data").stdout
+    assert command.json("status", "--runs", "--warehouse", "data")["runs"][0]["outcome"] == "done"
+    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+
+
+def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line_and_writes_nothing(
+    command: Command,
+) -> None:
+    data = command.folder / "data"
+    with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
+        at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
+        command.configure(dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4})
+        with started(COMMAND, "run", "--warehouse", "data", folder=command.folder) as run:
+            until(lambda: len(server.book) > 12)
+            run.send_signal(signal.SIGSTOP)
+            Heartbeat(data, NODE7, FAST).begin(print)
+            before = files(data)
+            run.send_signal(signal.SIGCONT)
+            code, error = run.wait(60), run.stderr.read() if run.stderr else ""
+
+    assert (code, error.splitlines()[-1]) == (
+        1,
+        f"prbench: {data}: this machine did not answer for {FAST.expires_s:.0f} s, and another one took over this "
+        "warehouse; nothing more is written, run again when it has finished",
+    )
+    assert "Traceback" not in error
+    assert files(data) == before
+
+
+def files(data: Path) -> dict[str, int]:
+    """The stored parts, the published database and the ledger, each as it was last changed."""
+    stored = [*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")]
+    return {str(path): path.stat().st_mtime_ns for path in stored if not path.name.endswith("-shm")}
+
+
+def until(is_so: object) -> None:
+    deadline_s = time.monotonic() + 120
+    while not is_so():  # type: ignore[operator]
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
