@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,8 @@ import pytest
 
 from tests.faults.server import Answer, FaultServer, well_behaved
 from tests.flows.conftest import PROJECT, Command
+from tests.flows.server.test_serve import until
+from tests.tasks.alerts.servers import serving_hook
 from warehouse.files import one_machine
 from warehouse.files.heartbeat import Heartbeat, Pace
 from warehouse.files.machine import Machine
@@ -112,8 +113,62 @@ def files(data: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in stored if not path.name.endswith("-shm")}
 
 
-def until(is_so: object) -> None:
-    deadline_s = time.monotonic() + 120
-    while not is_so():  # type: ignore[operator]
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
+WRITES = (
+    "run", "ingest", "aggregate", "check", "compact", "backup saved", "report", "nightly", "backfill",
+    "run --replace-lost", "import responses answers.csv", "remove response some-id --reason wrong",
+)  # fmt: skip
+READS = (
+    "leaderboard", "status", "status --spend --runs --disk", "plan", "sql --file query.sql", "doctor", "export shared",
+    "check --list",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shared(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """A folder with a warehouse for several machines."""
+    assert prefect_api
+    command = Command(tmp_path_factory.mktemp("shared"))
+    command.configure(dataset={"source": "sample"}, models=[], judges=[], warehouse="data")
+    command("run")
+    (command.folder / "query.sql").write_text("select count(*) from tasks", encoding="utf-8")
+    (command.folder / "answers.csv").write_text("task,model,response\nsample-fin-1,m,yes\n", encoding="utf-8")
+    return command
+
+
+@pytest.fixture
+def elsewhere(shared: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """The same while node7 writes, which it shows whenever somebody waits to see it."""
+    node7 = Heartbeat(shared.folder / "data", NODE7)
+    node7.begin()
+    seen = Pace(sleep=lambda _: node7.beat())
+    monkeypatch.setattr(one_machine, "Heartbeat", lambda root: Heartbeat(root, pace=seen))
+    yield shared
+    assert node7.why_lost() is None
+    node7.end()
+
+
+@pytest.mark.parametrize("line", WRITES)
+def test_commands_that_write_are_refused_while_another_machine_does(line: str, elsewhere: Command) -> None:
+    refused = elsewhere(*line.split(), code=1).stderr.splitlines()[-1]
+    assert refused.startswith("prbench: ")
+    assert "node7 writes this warehouse, and only one machine can at a time" in refused
+
+
+@pytest.mark.parametrize("line", READS)
+def test_commands_that_read_are_neither_refused_nor_waiting(line: str, elsewhere: Command) -> None:
+    assert "waiting" not in elsewhere(*line.split()).stderr
+
+
+def test_a_night_that_is_refused_sends_an_alert_and_stores_nothing(elsewhere: Command) -> None:
+    before = files(elsewhere.folder / "data")
+    with serving_hook() as told:
+        elsewhere.configure(
+            dataset={"source": "sample"}, models=[], judges=[], warehouse="data",
+            alerts={"to": [{"webhook": told.address}]},
+        )  # fmt: skip
+        said = elsewhere("nightly", "--night", "2026-11-22", code=1).stderr
+    (alert,) = told.calls[0].json["alerts"]
+    assert "the night of 2026-11-22 failed" in alert["line"]
+    assert "node7 writes this warehouse" in alert["line"]
+    assert "alerts are not stored" in said
+    assert files(elsewhere.folder / "data") == before
