@@ -66,7 +66,7 @@ class World:
     def do(self, commands: str) -> str:
         """Run commands to their end."""
         shell = ["bash", "-euo", "pipefail", "-c", commands]
-        shown = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 180}
+        shown = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 300}
         done = subprocess.run(shell, cwd=self.project, env=self.environment("client"), check=False, **shown)
         assert done.returncode == 0, f"{commands}\n{done.stdout}"
         return done.stdout
