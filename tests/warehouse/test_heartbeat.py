@@ -1,5 +1,6 @@
 """Which machine writes a warehouse: made-up machines on a made-up clock, no waiting."""
 
+import errno
 import json
 import threading
 from collections.abc import Callable
@@ -255,7 +256,7 @@ def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World
 
 def test_without_links_one_process_makes_the_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
-        raise PermissionError
+        raise OSError(errno.ENOTSUP, "no links here")
 
     monkeypatch.setattr("os.link", refuse)
     first, second = world.process_on("a"), world.process_on("a")

@@ -203,7 +203,7 @@ class Heartbeat:
         try:
             try:
                 os.link(temporary, self._path)
-            except PermissionError:  # a file system without links
+            except OSError:  # there is one, or the file system has no links
                 with self._path.open("xb") as file:
                     file.write(temporary.read_bytes())
         except FileExistsError:
