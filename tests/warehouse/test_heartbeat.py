@@ -114,7 +114,7 @@ def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own
     other.begin(world.tell)
 
     assert world.now_s == 90 + 20
-    assert world.lines[1:] == [f"{world.root}: a no longer writes here; this machine takes over"]
+    assert world.lines[1:] == [f"{world.root}: a no longer writes here; this machine takes over in 20 s"]
     assert (failed.elsewhere(), other.why_lost()) == ("b", None)
 
 

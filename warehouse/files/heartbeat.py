@@ -33,8 +33,6 @@ class Pace:
 
     every_s: float = 10.0
     looks: int = 9
-    settling_looks: int = 2
-    """How long one that takes over waits, to see whether another machine has done so at the same moment."""
     sleep: Callable[[float], object] = time.sleep
     clock: Callable[[], float] = elapsed_s
 
@@ -42,6 +40,11 @@ class Pace:
     def expires_s(self) -> float:
         """How long others watch before they take over."""
         return self.every_s * self.looks
+
+    @property
+    def settling_s(self) -> float:
+        """How long one that takes over waits, to see whether another machine did so at the same moment."""
+        return 2 * self.every_s
 
 
 class Heartbeat:
@@ -146,7 +149,7 @@ class Heartbeat:
                 continue
             # Of machines that take over at once, the last to write stays; all others see that when they look again.
             self._write(beats=0)
-            self._pace.sleep(self._pace.settling_looks * self._pace.every_s)
+            self._pace.sleep(self._pace.settling_s)
             has_settled = True
 
     def _has_expired(self, found: dict[str, Any], tell: Tell | None) -> bool:
@@ -173,7 +176,7 @@ class Heartbeat:
                     f"{self._root}: {_host(now)} writes this warehouse, and only one machine can at a time; wait for "
                     "it, run this command there, or use another --warehouse"
                 )
-        tell(f"{where} no longer writes here; this machine takes over")
+        tell(f"{where} no longer writes here; this machine takes over in {self._pace.settling_s:.0f} s")
         return True
 
     def _is_ours(self, found: dict[str, Any]) -> bool:
