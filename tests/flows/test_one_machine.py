@@ -76,11 +76,13 @@ def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that
 def test_status_shows_another_machine_and_reads_what_it_published(command: Command) -> None:
     command.configure(dataset={"source": "sample"}, models=[], judges=[])
     command("run", "--warehouse", "data")
-    Heartbeat(command.folder / "data", NODE7).begin()
+    node7 = Heartbeat(command.folder / "data", NODE7)
+    node7.begin()
 
     assert "Writes here: node7, or did so until it failed" in command("status", "--warehouse", "data").stdout
     assert command.json("status", "--runs", "--warehouse", "data")["runs"][0]["outcome"] == "done"
     assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    node7.end()
 
 
 def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line_and_writes_nothing(
@@ -93,7 +95,8 @@ def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line
         with started(COMMAND, "run", "--warehouse", "data", folder=command.folder) as run:
             until(lambda: len(server.book) > 12)
             run.send_signal(signal.SIGSTOP)
-            Heartbeat(data, NODE7, FAST).begin(print)
+            node7 = Heartbeat(data, NODE7, FAST)
+            node7.begin(print)
             before = files(data)
             run.send_signal(signal.SIGCONT)
             code, error = run.wait(60), run.stderr.read() if run.stderr else ""
@@ -104,6 +107,8 @@ def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line
         "warehouse; nothing more is written, run again when it has finished",
     )
     assert "Traceback" not in error
+    assert node7.why_lost() is None
+    node7.end()
     assert files(data) == before
 
 

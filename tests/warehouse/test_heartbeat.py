@@ -48,6 +48,12 @@ class World:
         return str(caught.value)
 
 
+@pytest.fixture(autouse=True)
+def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No heartbeat changes by itself."""
+    monkeypatch.setattr(Heartbeat, "_go_on", lambda _: None)
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path)
