@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tasks.config import Job
+from tasks.console import notice
 from tasks.llm import read_all_files
 from tasks.maintain.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
 from tasks.maintain.file_lists import Damaged
@@ -80,7 +81,7 @@ def backup(job: Job, folder: Path, *, must_verify: bool = False) -> StageReport:
     _refuse(warehouse, folder)
     made_at = datetime.now(UTC)
     try:
-        with file_lock(folder / _LOCK, wait=False), warehouse.writing():
+        with warehouse.writing(notice), file_lock(folder / _LOCK, wait=False):
             last = read_record(folder).files if (folder / NAME).exists() else ()
             copies = _Copies(folder, {kept.path: kept for kept in last}, must_verify)
             ledger = read_all_files(warehouse.root / LEDGER, lambda source: _ledger_file(copies, source))

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 from tasks.config import Job
+from tasks.console import notice
 from tasks.maintain.backup.record import NAME as RECORD
 from tasks.maintain.backup.record import Record, copied, read_record, write_record
 from tasks.maintain.file_lists import Damaged
@@ -32,7 +33,7 @@ def restore(job: Job, folder: Path) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     _refuse_filled(warehouse.root)
     try:
-        with warehouse.alone():
+        with warehouse.alone(notice):
             _refuse_filled(warehouse.root)
             stage = warehouse.root / _STAGE
             if not (stage / RECORD).exists():
