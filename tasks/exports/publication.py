@@ -50,7 +50,7 @@ def write_pointer(place: Folder | Store, pointer: Pointer) -> None:
 
 def published_in(place: Folder | Store) -> Folder | Store:
     """The place of the latest publication at a target; of an export, the place itself."""
-    pointer = read_pointer(place) if place.read(NAME) is None else None
+    pointer = read_pointer(place)
     return place if pointer is None else place.below(pointer.publication)
 
 

@@ -125,7 +125,7 @@ def only_writer(folder: Path) -> Iterator[None]:
 def report_files(folder: Path) -> list[str]:
     """The names of the files that reports have put into a report folder; what people put there is not among them."""
     lists = [path for path in (folder / LIST, *folder.glob(f"*/{LIST}")) if path.is_file()]
-    named = {path.with_name(name) for path in lists for name in path.read_text(encoding="utf-8").splitlines()}
+    named = {path.parent / name for path in lists for name in path.read_text(encoding="utf-8").splitlines()}
     inside = (path for path in named - {*lists} if path.resolve().is_relative_to(folder.resolve()))
     return sorted(path.relative_to(folder).as_posix() for path in inside if path.is_file())
 
