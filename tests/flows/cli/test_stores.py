@@ -111,7 +111,7 @@ def test_the_guide_shows_how_each_library_reads() -> None:
 def test_what_was_published_is_read_as_the_guide_says(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (line,) = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
+    line, _ = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
     run(capsys, *line.split(), "--warehouse", str(data))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
@@ -125,7 +125,7 @@ def test_what_was_published_is_read_as_the_guide_says(
     for name, rows in found.items():
         assert sorted((tuple(row.values()) for row in wanted), key=str) == rows, name
     with duckdb.connect(str(tmp_path / "prbench.duckdb"), read_only=True) as database:
-        assert database.sql("select count(*) from verdicts").fetchone() == (count(data)[0],)
+        assert database.sql("select count(*) from verdicts").fetchall() == [(count(data)[0],)]
 
 
 def test_every_published_file_is_what_the_manifest_says(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
