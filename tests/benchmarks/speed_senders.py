@@ -1,20 +1,24 @@
 """Calls a second, and CPU a call of the driver and of its senders: the judge stage with 1, 2 and 4 senders of Ray.
 
 Beside it are the same stage without Ray and a bare LiteLLM loop. The provider, Ray's own processes, driver and senders
-share the machine. The figures are those between the first call and the last.
+share the machine. The figures are those between the first call and the last. How many calls a second the driver can
+take is measured with a sender that makes no call and answers by itself.
 """
 
 import argparse
 import asyncio
+import os
 import tempfile
 from pathlib import Path
 
+from tasks.llm.senders import pool
+from tests.benchmarks.answers_by_itself import AnswersByItself
 from tests.benchmarks.bench import Figures, bare_litellm, in_process_of_its_own, judge_all, owing_job, prompts, table
 from tests.benchmarks.figures import Figure, add_option, report
 from tests.faults.process import ServerProcess
 
-BARE, HERE = "LiteLLM loop", "stage"
-SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
+BARE, HERE, NO_CALLS = "LiteLLM loop", "stage", "1 sender without calls"
+SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4, NO_CALLS: 1}
 CLIENTS = (BARE, HERE, *SENDERS)
 
 
@@ -24,6 +28,9 @@ def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
         return asyncio.run(bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once))
     judge = {"name": "hosted_vllm/judge", "api_base": api_base}
     calls = {"where": "ray", "address": "local", "senders": SENDERS[client]} if client in SENDERS else {}
+    if client == NO_CALLS:
+        os.environ["PYTHONPATH"] = str(Path(__file__).parents[2])
+        pool.SenderProcess = AnswersByItself  # type: ignore[misc]
     with tempfile.TemporaryDirectory(prefix="speed-") as folder:
         job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, calls=calls)
         return asyncio.run(judge_all(job))

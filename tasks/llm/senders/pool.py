@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from click import unstyle
+
 from tasks.console import notice
 from tasks.llm.live.sending import NoSender, send
 from tasks.llm.redaction import safe
@@ -204,4 +206,4 @@ def cause_of(error: Exception, *, has_started: bool) -> str:
     """Why a sender is gone, or did not start, in one line."""
     if isinstance(error, TimeoutError):
         return "it gives no sign of life" if has_started else f"it did not start within {START_S:g} s"
-    return safe(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+    return safe(f"{type(error).__name__}: {unstyle(str(error)).strip().splitlines()[0]}")
