@@ -1,5 +1,7 @@
 """Writing the report of a job."""
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
 
 from flows.nightly_changes import changes
@@ -32,8 +34,10 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader():
         pass  # where nothing is published, no folder is made
-    # It stores costs and reads the ledger, which two machines cannot open at once.
-    with warehouse.only_machine(notice), only_writer(folder or job.report_folder):
+    # It stores costs and reads the ledger, which two machines cannot open at once. A folder that nobody can write to is
+    # only read.
+    can_write = os.access(job.warehouse, os.W_OK)
+    with warehouse.only_machine(notice) if can_write else nullcontext(), only_writer(folder or job.report_folder):
         _store_what_was_spent(job)
         if folder is None:
             forget_basis(job)

@@ -10,6 +10,7 @@ from warehouse.files.atomic import sync, write_atomically
 from warehouse.files.damage import Notice, is_named_after, take_notices
 from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
 from warehouse.files.locks import file_lock
+from warehouse.files.one_machine import refuse_if_lost
 from warehouse.parts.compaction import Compaction
 from warehouse.parts.current_rows import is_removed, rests_on_response
 from warehouse.parts.engine import quoted
@@ -38,6 +39,7 @@ __all__ = [
     "is_removed",
     "lines_on",
     "quoted",
+    "refuse_if_lost",
     "refuse_newer",
     "reporting_damage",
     "rests_on_response",

@@ -2,8 +2,11 @@
 
 import re
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 
+from tasks.exports.file_list import FORMAT as EXPORT
 from tasks.exports.file_list import NAME
+from tasks.exports.file_list import VERSION as EXPORT_VERSION
 from tasks.maintain import Damaged, file_list, read_file_list
 from tasks.stores import Folder, Store
 
@@ -48,6 +51,17 @@ def write_pointer(place: Folder | Store, pointer: Pointer) -> None:
     place.write(POINTER, file_list(FORMAT, VERSION, asdict(pointer)))
 
 
+def is_whole(place: Folder | Store, publication: str) -> bool:
+    """Whether all files that a publication lists are there, in their sizes."""
+    shelf = place.below(publication)
+    if (text := shelf.read(NAME)) is None:
+        return False
+    document = read_file_list(text, f"{shelf}/{NAME}", EXPORT, EXPORT_VERSION)
+    listed = [*document["others"], *(file for table in document["tables"] for file in table["files"])]
+    there = shelf.files()
+    return all(there.get(file["name"]) == file["n_bytes"] for file in listed)
+
+
 def published_in(place: Folder | Store) -> Folder | Store:
     """The place of the latest publication at a target; of an export, the place itself."""
     pointer = read_pointer(place)
@@ -57,13 +71,15 @@ def published_in(place: Folder | Store) -> Folder | Store:
 def remove_old(place: Folder | Store, n_kept: int) -> int:
     """Remove all but the newest publications, and what killed ones left; how many.
 
-    The one that the pointer names stays.
+    The one that the pointer names stays, and so do unfinished ones of the last day, which others may be at work on.
     """
     shelf, pointer = place.below(FOLDER), read_pointer(place)
     names = shelf.files()
     found = {name.partition("/")[0] for name in names if _NAME.match(name)}
     whole = sorted(each for each in found if f"{each}/{NAME}" in names)
     latest = pointer.publication.partition("/")[2] if pointer else ""
-    removed = found - {*whole[-n_kept:], latest}
+    a_day_ago = f"{datetime.now(UTC) - timedelta(days=1):%Y%m%dT%H%M%SZ}"
+    unfinished = {each for each in found - set(whole) if each > a_day_ago}
+    removed = found - {*whole[-n_kept:], latest} - unfinished
     shelf.remove([name for name in names if name.partition("/")[0] in removed])
     return len(removed)

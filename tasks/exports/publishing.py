@@ -11,8 +11,8 @@ from pathlib import Path
 
 import sql
 from tasks.config import Job
-from tasks.exports.file_list import NAME, write_export_list
-from tasks.exports.publication import FOLDER, Pointer, read_pointer, remove_old, write_pointer
+from tasks.exports.file_list import write_export_list
+from tasks.exports.publication import FOLDER, Pointer, is_whole, read_pointer, remove_old, write_pointer
 from tasks.exports.tables import NOT_EXPORTED, write_tables
 from tasks.maintain import hash_of
 from tasks.rules.errors import PipelineError
@@ -57,7 +57,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     hashes = {name: hash_of(path) for name, path in sorted(files.items())}
     content = hashlib.sha256(json.dumps(hashes).encode()).hexdigest()
     latest = read_pointer(place)
-    if latest and latest.content == content and place.read(f"{latest.publication}/{NAME}") is not None:
+    if latest and latest.content == content and is_whole(place, latest.publication):
         report.notes.append(f"unchanged since {latest.published_at[:16]} UTC; nothing was published")
         return
     made_at = datetime.now(UTC)
@@ -73,6 +73,8 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
         warehouse_version=refuse_newer(warehouse.root), state_of=state_of and state_of.isoformat(),
         others=[{"name": name, "n_bytes": (stage / name).stat().st_size, "sha256": hashes[name]} for name in hashes],
     )  # fmt: skip
+    if not is_whole(place, name):
+        raise PipelineError(f"{place.below(name)}: files are missing; somebody else removed them, so publish again")
     write_pointer(place, Pointer(name, content, made_at.isoformat()))
     n_bytes = sum(path.stat().st_size for path in files.values())
     report.rows = sum(table.n_rows for table in tables.tables)

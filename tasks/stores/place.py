@@ -9,6 +9,8 @@ from tasks.stores.store import Store, in_one_line
 _KEYS = re.compile(r"[^@]*:[^@]*@|.*\?")
 """What holds a password (`key:secret@bucket`), or may hold a signature (`?sig=...`)."""
 _LOCAL = ("file", "local")
+_PATTERN = re.compile(r"[*\[\]]")
+"""Where files are removed, fsspec takes these for patterns of names."""
 
 
 def place(given: str) -> Path | Store:
@@ -21,7 +23,8 @@ def place(given: str) -> Path | Store:
     scheme, mark, rest = given.partition("://")
     if not mark:
         return Path(given)
-    if _KEYS.match(rest):
+    scheme = scheme.lower()
+    if _KEYS.match(rest) and scheme not in _LOCAL:
         raise UsageError(
             f"{scheme}://...: an address must hold no keys and no parameters; set keys where the library of "
             f"{scheme}:// looks for them (environment, profile or role)"
@@ -35,6 +38,8 @@ def place(given: str) -> Path | Store:
     _refuse_without_library(given, scheme)
     with in_one_line(given):
         filesystem, root = fsspec.url_to_fs(given)
+    if _PATTERN.search(root):
+        raise UsageError(f"{given}: *, [ and ] have a meaning in addresses; name a prefix without them")
     if not root.strip("/"):
         raise UsageError(f"{given}: names no bucket or folder; name one, such as {scheme}://bucket/prefix")
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))

@@ -51,13 +51,14 @@ class Store:
                 found = self.filesystem.find(self.root, detail=True)
             except FileNotFoundError:
                 return {}
-        above = f"{self.root}/"
-        return {
-            path.removeprefix(above): int(details["size"])
-            for path, details in found.items()
-            # What ends with a slash is made by consoles to show an empty folder.
-            if path.startswith(above) and not path.endswith("/") and details["type"] == "file"
-        }
+            above = f"{self.root}/"
+            return {
+                # Some stores, such as HTTP servers, list names without sizes.
+                path.removeprefix(above): int(details["size"] or self.filesystem.size(path))
+                for path, details in found.items()
+                # What ends with a slash is made by consoles to show an empty folder.
+                if path.startswith(above) and not path.endswith("/") and details["type"] == "file"
+            }
 
     def read(self, name: str) -> bytes | None:
         """What a small file holds; None: it is not there."""

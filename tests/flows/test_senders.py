@@ -57,6 +57,7 @@ def gated(gate: threading.Event) -> Iterator[FaultServer]:
         yield server
 
 
+@pytest.mark.long
 def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of_one_without(
     command: Command, gated: FaultServer, gate: threading.Event, prefect_api: str, tmp_path: Path
 ) -> None:

@@ -1,12 +1,14 @@
 """Which machine writes a warehouse: made-up machines on a made-up clock, no waiting."""
 
 import errno
+import fcntl
 import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -332,3 +334,33 @@ def test_this_machine_has_a_kernel_of_its_own_and_a_name_that_stays() -> None:
     machine = this_machine()
     assert machine.kernel
     assert machine.host in machine.name
+
+
+def test_a_file_system_that_locks_only_what_is_open_for_reading_is_no_obstacle(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As NFS does with a shared lock."""
+    lock = fcntl.flock
+
+    def flock(file: IO[str], operation: int) -> None:
+        if operation & fcntl.LOCK_SH and not file.readable():
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        lock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    process = world.process_on("first")
+    process.begin(world.tell)
+    assert process.why_lost() is None
+    process.end()
+
+
+def test_one_that_cannot_begin_leaves_no_heartbeat_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = world.process_on("first")
+
+    def fails() -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(process, "beat", fails)
+    with pytest.raises(OSError, match="Input/output error"):
+        process.begin(world.tell)
+    assert not (world.root / FILE).exists()

@@ -15,7 +15,11 @@ from warehouse.parts.part_list import Kind, count_query, counted
 _MOST_INDEXED = 6_000_000
 """Rows up to which a table is indexed: an index has to fit into that memory while it is built, rows do not."""
 _SMALL_BYTES = 16_000_000
-"""Size up to which texts are stored without FSST: learning its symbols would take longer than writing all else."""
+"""Size up to which rows are taken in with others in one transaction, and all texts are stored without FSST: learning
+its symbols would take longer than writing all else.
+"""
+_LARGE_BYTES = 200_000_000
+"""Size from which taking rows in gets all the memory: ten million verdicts do not fit into less."""
 _LARGE_ROWS = 100_000
 """Rows from which on a model is committed before the next one is computed."""
 
@@ -32,10 +36,11 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
     with engine(building.with_suffix(".tmp.spill")) as connection:
         attach(connection, building)
         new = [part.path for table, parts in standing.items() for part in parts if (table, part.name) in missing]
-        if sum(path.stat().st_size for path in (building, *new)) <= _SMALL_BYTES:
+        n_bytes = sum(path.stat().st_size for path in (building, *new))
+        if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
         # Few transactions: a statement that commits by itself costs more than the work it does.
-        connection.execute(f"set memory_limit = {quoted(MEMORY_TO_LOAD)}")
+        connection.execute(f"set memory_limit = {quoted(MEMORY if n_bytes > _LARGE_BYTES else MEMORY_TO_LOAD)}")
         connection.execute("begin")
         taken_in = _take_in(connection, standing, missing)
         _note_parts(connection, standing)
@@ -60,6 +65,10 @@ def _take_in(connection: duckdb.DuckDBPyConnection, standing: Standing, missing:
         paths = [part.path for part in standing[table.name] if (table.name, part.name) in missing]
         if paths:
             load(connection, table, paths, standing)
+            if sum(path.stat().st_size for path in paths) > _SMALL_BYTES:
+                # What is not committed stays in memory, and the next table finds none.
+                connection.execute("commit")
+                connection.execute("begin")
             condition = table.models_read
             taken_in[table.name] = not condition or holds(connection, f"select 1 from {ARRIVED} where {condition}")
     return taken_in

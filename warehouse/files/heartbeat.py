@@ -53,7 +53,7 @@ class Heartbeat:
     def __init__(self, root: Path, machine: Machine | None = None, pace: Pace | None = None) -> None:
         self._root, self._path = root, root / _FILE
         self._machine, self._pace = machine or this_machine(), pace or Pace()
-        self._tenure, self._beats = uuid.uuid4().hex, 0
+        self._tenure, self._name, self._beats = uuid.uuid4().hex, uuid.uuid4().hex, 0
         self._seen_s, self._is_lost = float("-inf"), False
         self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
 
@@ -67,17 +67,24 @@ class Heartbeat:
             WarehouseBusy: another machine writes.
         """
         self._root.mkdir(parents=True, exist_ok=True)
-        self._processes = (self._root / _PROCESSES).open("a")
+        self._processes = (self._root / _PROCESSES).open("a+")  # NFS locks only what is open for reading
+        try:
+            self._begin(tell)
+        except BaseException:
+            self.end()
+            raise
+        threading.Thread(target=self._go_on, name="heartbeat", daemon=True).start()
+
+    def _begin(self, tell: Tell | None) -> None:
         while True:
             self._claim(tell)
             fcntl.flock(self._processes, fcntl.LOCK_SH)
             self.beat()
             if not self._is_lost:
-                break
+                return
             # The last process of this machine ended and removed the file before it knew of this one.
             fcntl.flock(self._processes, fcntl.LOCK_UN)
             self._is_lost = False
-        threading.Thread(target=self._go_on, name="heartbeat", daemon=True).start()
 
     def beat(self) -> None:
         """Change the file, or find that another machine has taken over.
@@ -216,10 +223,11 @@ class Heartbeat:
         return True
 
     def _temporary(self, beats: int) -> Path:
-        machine, process = self._machine, os.getpid()
-        path = self._path.with_name(f".{machine.kernel[:8]}-{process}.{_FILE}")
+        machine = self._machine
+        # Not by the process id: containers of one machine have the same ones.
+        path = self._path.with_name(f".{self._name}.{_FILE}")
         path.write_text(json.dumps({
-            "host": machine.host, "process": process, "kernel": machine.kernel, "machine": machine.name,
+            "host": machine.host, "process": os.getpid(), "kernel": machine.kernel, "machine": machine.name,
             "tenure": self._tenure, "beats": beats, "at_s": time.time(),
         }))  # fmt: skip
         return path

@@ -10,7 +10,7 @@ from tasks.maintain.backup.record import FILES, NAME, Kept, Record, is_whole, li
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import LEDGER, StageReport
 from tasks.stores import Folder, Store, work_folder
-from warehouse import Warehouse, file_lock, sync
+from warehouse import Warehouse, file_lock, refuse_if_lost, sync
 
 _LOCK = "backup.lock"
 
@@ -50,6 +50,7 @@ def _in_folder(warehouse: Warehouse, folder: Path, made_at: str, must_verify: bo
         files = copied_files(warehouse, copies)
         for sub in {(folder / kept.stored_as).parent for kept in files}:
             sync(sub)
+        refuse_if_lost(warehouse.root)
         write_record(Folder(folder), Record(made_at, tuple(files)))
         _remove_others(folder, files)
     return files, copies
@@ -77,6 +78,7 @@ def _in_store(
         needed = {kept.stored_as: stage / kept.stored_as for kept in files}
         new = {name: path for name, path in needed.items() if path.exists()}
         store.put(new, is_quiet=job.is_quiet)
+        refuse_if_lost(warehouse.root)
         write_record(store, Record(made_at, tuple(files)))
         store.remove([name for name in there if name.startswith(f"{FILES}/") and name not in needed])
     return files, copies

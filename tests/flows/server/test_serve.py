@@ -207,6 +207,7 @@ def test_runs_that_were_killed_are_shown_as_crashed_when_they_are_served_again(a
     assert served_again(api, "compact") == ["CRASHED", "COMPLETED"]
 
 
+@pytest.mark.long
 def test_a_work_pool_gets_the_same_deployments_and_its_worker_runs_them(api: Api, world: NightWorld) -> None:
     missing = world.command("serve", "--work-pool", "nights", "--name", "pool", "--warehouse", "data", code=2)
     assert "work-pool create nights --type process" in missing.stderr

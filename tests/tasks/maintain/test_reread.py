@@ -279,6 +279,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_kill_at_any_step_is_made_good_by_the_next_command(world: World, tmp_path: Path) -> None:
     world.bad = lambda title: len(title) % 3 == 0

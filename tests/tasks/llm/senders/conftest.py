@@ -16,6 +16,7 @@ from tasks.llm.senders.remote import Made, RemoteSender
 from tests.tasks.llm.conftest import Calling
 
 PROVIDERS = ("ANTHROPIC", "AZURE", "AZURE_AI", "GEMINI", "MISTRAL", "OPENROUTER")
+"""Besides OpenAI, whose key is an ordinary one in the tests of outcomes."""
 
 
 class OneSender:
@@ -46,10 +47,9 @@ def cluster() -> Iterator[Cluster]:
     if find_spec("ray") is None:
         pytest.skip("Ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-of-the-tests")
         for name in PROVIDERS:
-            patch.setenv(
-                f"{name}_API_KEY", "sk-of-the-tests" if name == "OPENAI" else f"sk-planted-{name.lower()}-0123"
-            )
+            patch.setenv(f"{name}_API_KEY", f"sk-planted-{name.lower()}-0123")
         patch.setenv("AZURE_API_VERSION", "2025-01-01")
         cluster = Cluster(LOCAL, 2)
         try:
