@@ -65,8 +65,8 @@ class RayCluster:
         """The environment of whatever belongs to the cluster: the token's file, and no key."""
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         return {
-            **kept, "RAY_AUTH_TOKEN_PATH": str(self.token_file), "RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0",
-            "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYTHONPATH": str(python_path),
+            **kept, "RAY_AUTH_TOKEN_PATH": str(self.token_file), "RAY_AUTH_MODE": "token",
+            "RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYTHONPATH": str(python_path),
         }  # fmt: skip
 
 
