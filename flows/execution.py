@@ -74,7 +74,7 @@ def execute(job: Job, work: Callable[[], Sequence[StageReport]], *, replace_lost
     warehouse, execution, started_at = Warehouse(job.warehouse), Execution(job), datetime.now(UTC)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with warehouse.writing(), warehouse.living(job.run_id):
+        with warehouse.writing(notice), warehouse.living(job.run_id):
             _make_ready(job, replace_lost)
             _execute(execution, work, started_at)
     except (KeyboardInterrupt, asyncio.CancelledError):

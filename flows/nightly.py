@@ -111,7 +111,7 @@ def skip_night(job: Job, why: str) -> Execution:
 def _of_killed(job: Job) -> list[Alert]:
     """Alerts for nights that were killed since the last one: they could not send any."""
     warehouse = Warehouse(job.warehouse)
-    with warehouse.writing():
+    with warehouse.writing(notice):
         warehouse.verify()
         warehouse.publish()  # the first night of all begins with an empty database
         killed = mark_killed(job)

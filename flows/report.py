@@ -26,12 +26,15 @@ def write_report(job: Job, folder: Path | None = None, vintage: str | None = Non
 
     Raises:
         UsageError: the folder holds something else.
+        WarehouseBusy: another machine writes the warehouse.
         WarehouseError: nothing is published yet.
     """
-    _store_what_was_spent(job)
-    with Warehouse(job.warehouse).reader():
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader():
         pass  # where nothing is published, no folder is made
-    with only_writer(folder or job.report_folder):
+    # It stores costs and reads the ledger, which two machines cannot open at once.
+    with warehouse.only_machine(notice), only_writer(folder or job.report_folder):
+        _store_what_was_spent(job)
         if folder is None:
             forget_basis(job)
         found = changes(job, None if vintage == _ALL else vintage)

@@ -24,7 +24,7 @@ TASKS_LEVELS = (
     {"benchmarks", "prompts", "console"},
     {"config"},
     {"dataset", "llm"},
-    {"run"},
+    {"run", "stores"},
     {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "report"},
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
     {"exports"},
@@ -62,6 +62,7 @@ NEVER: dict[str, set[str]] = {
 ONLY_IN = {
     "litellm": "tasks.llm",
     "ray": "tasks.llm.senders",
+    "fsspec": "tasks.stores",
     "great_expectations": "expectations",
     "flows": "flows",
     "rich.console": "tasks.console.printing",

@@ -17,6 +17,7 @@ from warehouse.database.reader import DATABASE, Reader
 from warehouse.database.recovery import listing_of
 from warehouse.files.damage import has_damage, note
 from warehouse.files.errors import WarehouseOutdated
+from warehouse.files.heartbeat import Tell
 from warehouse.files.warehouse_locks import Locks
 from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
 from warehouse.parts.migrations import (
@@ -56,12 +57,16 @@ class Warehouse(Locks):
         """Write rows as one immutable part (see `PartStore.write`); they are read after the next `publish`.
 
         Raises:
+            WarehouseBusy: another machine writes this warehouse.
             WarehouseError: a row does not fit, the disk refuses, or newer code wrote this warehouse.
         """
         if not self._is_begun:
-            begin(self.root)
-            self._is_begun = True
-        return self.store.write(table_name, rows)
+            refuse_newer(self.root)
+        with self.only_machine():
+            if not self._is_begun:
+                begin(self.root)
+                self._is_begun = True
+            return self.store.write(table_name, rows)
 
     def publish(self, *, must_rebuild: bool = False) -> bool:
         """Bring the published database up to the stored parts; True if there was something to publish.
@@ -210,16 +215,18 @@ class Warehouse(Locks):
             return clean(self.store, {part for table, part in held if table == "responses"})
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, tell: Tell | None = None) -> Iterator[None]:
         """Be one of the runs that are at work on this warehouse, which is brought up to this code's version first.
 
         Raises:
-            WarehouseBusy: somebody is alone on it.
+            WarehouseBusy: somebody is alone on it, or another machine writes (see `only_machine` for `tell`).
             WarehouseError: newer code wrote this warehouse.
         """
-        self.migrate()
-        with self.at_work():
-            yield
+        refuse_newer(self.root)
+        with self.only_machine(tell):
+            self.migrate()
+            with self.at_work():
+                yield
 
     @property
     def parser(self) -> int:

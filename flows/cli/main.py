@@ -20,6 +20,7 @@ from flows.cli.keep.backup import backup, restore
 from flows.cli.keep.compact import compact
 from flows.cli.keep.export import export
 from flows.cli.keep.imports import import_
+from flows.cli.keep.publish import publish
 from flows.cli.keep.remove import remove
 from flows.cli.look.benchmarks import benchmarks
 from flows.cli.look.leaderboard import leaderboard
@@ -46,7 +47,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, judges, criteria, lengths),
-    "Keep": (import_, export, remove, compact, backup, restore),
+    "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip
 """All commands, grouped by purpose."""

@@ -48,8 +48,8 @@ class _Table:
         if not rows:
             return
         artifact = TableArtifact(
-            key=artifact_key(self._job, "senders"), table=rows, description="What makes the calls of this run",
-            flow_run_id=top_run(),
+            key=artifact_key(self._job, "senders"), table=rows, flow_run_id=top_run(),
+            description=f"What makes the calls of run {self._job.run_id}",
         )  # fmt: skip
         if self._artifact_id is None:
             made = await sent(artifact.acreate())

@@ -1,7 +1,8 @@
-"""Exchange: tables to a folder and back into another warehouse, and sheets for human graders."""
+"""Exchange: tables to a folder or store and back into another warehouse, publications, sheets for human graders."""
 
 from tasks.exports.exporting import export_tables
-from tasks.exports.importing import import_tables, read_export
+from tasks.exports.importing import import_tables, opened_export, read_export
 from tasks.exports.labelling import export_labelling
+from tasks.exports.publishing import publish
 
-__all__ = ["export_labelling", "export_tables", "import_tables", "read_export"]
+__all__ = ["export_labelling", "export_tables", "import_tables", "opened_export", "publish", "read_export"]

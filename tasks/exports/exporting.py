@@ -1,58 +1,68 @@
 """Exporting: the rows that stand, as Parquet files, with a list of them."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tasks.config import Job
-from tasks.exports.file_list import Exported, File, FileList, write_export_list
-from tasks.maintain import hash_of
+from tasks.exports.file_list import write_export_list
+from tasks.exports.tables import NOT_EXPORTED, ROWS_A_FILE, write_tables
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import StageReport
-from warehouse import TABLES, Reader, Warehouse, quoted
-
-_MEMORY = "1GB"
-_ROWS_A_FILE = 500_000
-_ROWS_A_GROUP = 20_000
-NOT_EXPORTED = ("retractions", "removals")
-"""Retractions and removals are not exported: each warehouse decides on its own."""
-_OWN = {
-    # The canary stays with the data set: whoever has that can ingest it, and nobody else is to hold it beside texts.
-    "split_members": "select * replace (null::varchar as canary) from split_members",
-    # A run that is not finished is no result.
-    "runs": "select * from runs where outcome <> 'running'",
-}
+from tasks.stores import Folder, Store
+from warehouse import TABLES, Reader, Warehouse
 
 
 def export_tables(
-    job: Job, folder: Path, names: Sequence[str] = (), benchmark: str | None = None, *, rows_a_file: int = _ROWS_A_FILE
-) -> StageReport:
-    """Write tables to a folder that is empty or not there; without names all stored ones, whole or of one benchmark.
+    job: Job, target: Path | Store, names: Sequence[str] = (), benchmark: str | None = None,
+    *, rows_a_file: int = ROWS_A_FILE,
+) -> StageReport:  # fmt: skip
+    """Write tables to a folder, or a prefix of a store, that is empty or not there.
 
-    Views and computed tables may be named too; they are marked as derived, and not imported again.
+    Without names all stored ones, whole or of one benchmark. Views and computed tables may be named too; they are
+    marked as derived, and not imported again.
 
     Raises:
-        UsageError: the folder holds something, or there is no such table.
+        UsageError: the target holds something, or there is no such table.
         PipelineError: a file cannot be written.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder}: is not an empty folder; name a new one")
-    made_at = datetime.now(UTC)
+    _refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
         chosen = _chosen(reader, names)
-        reader.value(f"set memory_limit = {quoted(_MEMORY)}")
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            tables = tuple(_exported(reader, folder, name, benchmark, rows_a_file) for name in chosen)
-            found = reader.rows("select distinct benchmark from task_rows order by benchmark")
-            benchmarks = tuple(row["benchmark"] for row in found if benchmark in {None, row["benchmark"]})
-            write_export_list(folder, FileList(made_at.isoformat(), benchmarks, tables))
+            with _folder_for(target) as folder:
+                files = write_tables(reader, folder, chosen, benchmark, rows_a_file=rows_a_file)
+                if isinstance(target, Store):
+                    names_of = [file.name for table in files.tables for file in table.files]
+                    target.put({name: folder / name for name in names_of}, is_quiet=job.is_quiet)
+                write_export_list(Folder(folder) if isinstance(target, Path) else target, files)
         except OSError as error:
-            raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
+            raise PipelineError(f"{target}: cannot be written ({error.strerror}); free some space") from error
+    tables = files.tables
     n_rows, n_bytes = sum(table.n_rows for table in tables), sum(f.n_bytes for table in tables for f in table.files)
     filled = sum(1 for table in tables if table.n_rows)
-    note = f"{n_rows} rows of {filled} tables in {folder} ({n_bytes / 1e6:.1f} MB)"
+    note = f"{n_rows} rows of {filled} tables in {target} ({n_bytes / 1e6:.1f} MB)"
     return StageReport("export", rows=n_rows, notes=[note])
+
+
+def _refuse_filled(target: Path | Store) -> None:
+    if isinstance(target, Store):
+        if target.files():
+            raise UsageError(f"{target}: is not empty; name a new prefix")
+    elif target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target}: is not an empty folder; name a new one")
+
+
+@contextmanager
+def _folder_for(target: Path | Store) -> Iterator[Path]:
+    """The folder to write to: the target itself, or one for what is to be uploaded."""
+    if isinstance(target, Path):
+        target.mkdir(parents=True, exist_ok=True)
+        yield target
+    else:
+        with TemporaryDirectory(prefix="prbench-") as temporary:
+            yield Path(temporary)
 
 
 def _chosen(reader: Reader, names: Sequence[str]) -> list[str]:
@@ -66,33 +76,3 @@ def _chosen(reader: Reader, names: Sequence[str]) -> list[str]:
     if unknown:
         raise UsageError(f"--table {unknown[0]}: no such table; `prbench sql --describe` lists all")
     return list(dict.fromkeys(names))
-
-
-def _exported(reader: Reader, folder: Path, name: str, benchmark: str | None, rows_a_file: int) -> Exported:
-    query = _OWN.get(name, f"select * from {name}")
-    columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query}")}
-    if benchmark is not None and "benchmark" in columns:
-        query += f" {_and(query)} benchmark = {quoted(benchmark)}"
-    files = tuple(_written(reader, folder, name, query, rows_a_file))
-    return Exported(name, name not in TABLES, columns, sum(file.n_rows for file in files), files)
-
-
-def _and(query: str) -> str:
-    """The word that goes on with a query's conditions."""
-    return "and" if " where " in query else "where"
-
-
-def _written(reader: Reader, folder: Path, name: str, query: str, rows_a_file: int) -> Iterator[File]:
-    """Stored tables go in pieces, by the places of their rows; a view is written as one file."""
-    if name not in TABLES:
-        pieces = [query]
-    else:
-        last = reader.value(f"select max(rowid) from {name}")
-        starts = [] if last is None else range(0, last + 1, rows_a_file)
-        pieces = [f"{query} {_and(query)} rowid between {start} and {start + rows_a_file - 1}" for start in starts]
-    for number, piece in enumerate(pieces):
-        path = folder / (f"{name}-{number}.parquet" if len(pieces) > 1 else f"{name}.parquet")
-        n_rows = reader.value(
-            f"copy ({piece}) to {quoted(path)} (format parquet, compression zstd, row_group_size {_ROWS_A_GROUP})"
-        )
-        yield File(path.name, n_rows, path.stat().st_size, hash_of(path))

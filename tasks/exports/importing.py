@@ -1,15 +1,19 @@
 """Importing an export: the rows of stored tables that are not here yet."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import sql
 from tasks.config import Job
-from tasks.exports.exporting import NOT_EXPORTED
 from tasks.exports.file_list import Exported, read_export_list, verify
+from tasks.exports.publication import published_in
+from tasks.exports.tables import NOT_EXPORTED
 from tasks.maintain import Damaged
 from tasks.run import StageReport
+from tasks.stores import Folder, Store
 from warehouse import DECIDED_STATUSES, TABLES, Reader, Table, Warehouse, is_removed, quoted, rests_on_response
 
 _ROWS_AT_ONCE = 10_000
@@ -25,14 +29,45 @@ class Export(NamedTuple):
     tables: Sequence[Exported]
 
 
+@contextmanager
+def opened_export(source: Path | Store, *, is_quiet: bool) -> Iterator[Export]:
+    """What an export, or the latest publication at a target, holds; every file is verified.
+
+    That of a store is downloaded into a temporary folder.
+
+    Raises:
+        Damaged: the source is no whole export, or of a newer format.
+    """
+    place = published_in(Folder(source) if isinstance(source, Path) else source)
+    if isinstance(place, Folder):
+        yield read_export(place.path)
+        return
+    with TemporaryDirectory(prefix="prbench-") as temporary:
+        yield _downloaded(place, Path(temporary), is_quiet=is_quiet)
+
+
 def read_export(folder: Path) -> Export:
-    """What an export holds; every file is verified.
+    """What an export in a folder holds; every file is verified.
 
     Raises:
         Damaged: the folder is no whole export, or of a newer format.
     """
-    tables = [table for table in read_export_list(folder).tables if not table.is_derived]
+    tables = _importable(Folder(folder))
     verify(folder, tables)
+    return Export(folder, tables)
+
+
+def _importable(place: Folder | Store) -> list[Exported]:
+    return [table for table in read_export_list(place).tables if not table.is_derived]
+
+
+def _downloaded(store: Store, folder: Path, *, is_quiet: bool) -> Export:
+    tables = _importable(store)
+    there = store.files()
+    sizes = {file.name: file.n_bytes for table in tables for file in table.files}
+    wanted = {name: folder / name for name in sizes if name in there}  # `verify` names what is missing
+    store.get(wanted, sum(sizes[name] for name in wanted), is_quiet=is_quiet)
+    verify(folder, tables, str(store))
     return Export(folder, tables)
 
 

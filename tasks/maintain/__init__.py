@@ -3,7 +3,7 @@
 from tasks.maintain.backup import backup, restore
 from tasks.maintain.compact import tidy
 from tasks.maintain.disk import disk_use
-from tasks.maintain.file_lists import Damaged, hash_of, is_inside, read_file_list, write_file_list
+from tasks.maintain.file_lists import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.maintain.removal import Choice, chosen, remove
 from tasks.maintain.reread import reread
 from tasks.maintain.run_history import latest_runs, run_cost, spent, total_cost_usd
@@ -15,6 +15,7 @@ __all__ = [
     "backup",
     "chosen",
     "disk_use",
+    "file_list",
     "hash_of",
     "is_inside",
     "latest_runs",
@@ -27,5 +28,4 @@ __all__ = [
     "store_spend",
     "tidy",
     "total_cost_usd",
-    "write_file_list",
 ]

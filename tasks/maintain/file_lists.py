@@ -8,27 +8,25 @@ from typing import Any
 from tasks.dataset import open_inside
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
-from warehouse import write_atomically
 
 
 class Damaged(PipelineError):
     """Files are not what their list says, or the list cannot be used; nothing of them was taken over."""
 
 
-def write_file_list(path: Path, kind: str, version: int, content: dict[str, Any]) -> None:
-    """Put a file list of a kind in place, whole or not at all."""
-    document = {"format": kind, "version": version, **content}
-    write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False).encode())
+def file_list(kind: str, version: int, content: dict[str, Any]) -> bytes:
+    """The text of a file list of a kind."""
+    return json.dumps({"format": kind, "version": version, **content}, indent=1, ensure_ascii=False).encode()
 
 
-def read_file_list(path: Path, kind: str, version: int) -> dict[str, Any]:
-    """A file list of a kind.
+def read_file_list(text: bytes, path: Path | str, kind: str, version: int) -> dict[str, Any]:
+    """A file list of a kind, from its text; `path` is where that was found.
 
     Raises:
         Damaged: it is of another kind or a newer version, or cannot be read.
     """
     try:
-        document = read_json(path.read_bytes())
+        document = read_json(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
     if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.config import Job
+from tasks.console import notice
 from tasks.llm import Pruned, forget
 from tasks.rules.errors import UsageError
 from tasks.run import LEDGER, StageReport
@@ -80,8 +81,8 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
     if refuse_newer(warehouse.root) is None:
         chosen(job, choice)  # an id that is not there is the mistake to name
         raise UsageError(f"{warehouse.root}: nothing is stored there, so nothing can be removed")
-    warehouse.migrate()
-    with warehouse.alone():
+    with warehouse.alone(notice):
+        warehouse.migrate(is_alone=True)
         if damage := warehouse.damage():
             raise WarehouseError(f"{damage[0]}; run `prbench aggregate` to repair it, then remove again")
         rows = chosen(job, choice)

@@ -221,7 +221,7 @@ def _on_other_answers(found: _Found, stored: StoredRows) -> None:
 def _mark_used(job: Job, found: _Found) -> None:
     """Note that the replies behind new failures answer no later call."""
     if found.used:
-        ledger = Ledger(job.warehouse / LEDGER)
+        ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
         ledger.mark_used(found.used)
         ledger.close()
 

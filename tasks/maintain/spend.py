@@ -58,7 +58,12 @@ def _published(warehouse: Warehouse) -> dict[_Key, Row]:
 
 
 def _known_by_ledger(job: Job, published: Mapping[_Key, Row]) -> dict[_Key, Row]:
-    """The rows of the ledger. Where it knows less than is published, that one stands."""
+    """The rows of the ledger. Where it knows less than is published, that one stands.
+
+    Where another machine writes, its ledger is left alone: two machines that open one SQLite file damage it.
+    """
+    if Warehouse(job.warehouse).elsewhere():
+        return {}
     rows = {_key(row): row for row in spend_in(job.warehouse / LEDGER)}
     return {key: row for key, row in rows.items() if key not in published or row["calls"] >= published[key]["calls"]}
 

@@ -5,7 +5,7 @@ from tasks.report.content.addresses import task_address
 from tasks.report.content.edition import labelled_judgings
 from tasks.report.pages.served import COMPARE, LIVE
 from tasks.report.rendering.assets import ASSETS
-from tasks.report.rendering.site import only_writer, refuse_other
+from tasks.report.rendering.site import only_writer, refuse_other, report_files
 from tasks.report.served import served_page
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "labelled_judgings",
     "only_writer",
     "refuse_other",
+    "report_files",
     "served_page",
     "task_address",
 ]

@@ -53,7 +53,7 @@ class RunContext:
             )
         self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
         self._held = _held_back(job)
-        self.ledger = Ledger(job.warehouse / LEDGER)
+        self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
         self.senders = _senders(job)
         self._gateways = {

@@ -32,6 +32,7 @@ async def states_written(job: Job, pool: SenderPool) -> AsyncIterator[None]:
 
 
 async def _write(file: Path, pool: SenderPool, is_over: asyncio.Event) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     while not is_over.is_set():
         content = json.dumps([asdict(state) for state in pool.states]).encode()
         try:

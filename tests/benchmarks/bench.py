@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,8 +14,8 @@ from typing import Any, TypeVar
 
 from tasks.config.job import Job
 from tasks.judge import judge_responses, plan_verdicts
+from tasks.llm import SenderPool
 from tasks.llm.litellm_setup import collect_seldom
-from tasks.llm.litellm_setup import warm_up as warm_up_libraries
 from tasks.prompts import load_template
 from tasks.rules.quoting import judge_prompt
 from tasks.run.judgings import Judging
@@ -48,11 +49,12 @@ def texts_of(number: int, n_words: int) -> tuple[str, str, list[str]]:
 
 
 def owing_job(
-    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], n_words: int = 300
-) -> Job:
+    folder: Path, n_verdicts: int, judge: Mapping[str, Any], limits: Mapping[str, Any], n_words: int = 300,
+    **settings: Any,
+) -> Job:  # fmt: skip
     """A job on a fresh warehouse in which about so many verdicts of one judge are missing."""
     (folder / "speed.jsonl").write_text(f"{n_verdicts} verdicts\n", encoding="utf-8")
-    job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits))
+    job = job_on(folder / "speed.jsonl", folder / "warehouse", judges=[dict(judge)], limits=dict(limits), **settings)
     revision = job.data.revision
     warehouse = Warehouse(job.warehouse)
     for table_name, rows in _tables(-(-n_verdicts // CRITERIA), n_words).items():
@@ -91,6 +93,7 @@ class Figures:
     cpu_s: float
     peak_mb: float
     failures: int = 0
+    senders_cpu_s: float = 0.0
 
     @property
     def calls_a_second(self) -> float:
@@ -104,16 +107,25 @@ class Figures:
 
 
 class Clock:
-    """Measures this process from its making."""
+    """Measures this process from its making, and the CPU of its senders."""
 
-    def __init__(self) -> None:
+    def __init__(self, senders: Sequence[int] = ()) -> None:
+        self._senders = senders
+        self._senders_cpu_s = sum(map(_cpu_s, senders))
         self._cpu_s = time.process_time()
         self._began_s = time.monotonic()
 
     def figures(self, calls: int, failures: int = 0) -> Figures:
         """What it took until now."""
         seconds = time.monotonic() - self._began_s
-        return Figures(calls, seconds, time.process_time() - self._cpu_s, _peak_mb(), failures)
+        cpu_s, senders_cpu_s = time.process_time() - self._cpu_s, sum(map(_cpu_s, self._senders)) - self._senders_cpu_s
+        return Figures(calls, seconds, cpu_s, _peak_mb(), failures, senders_cpu_s)
+
+
+def _cpu_s(pid: int) -> float:
+    """What another process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _peak_mb() -> float:
@@ -127,12 +139,20 @@ async def judge_all(job: Job) -> Figures:
     ((judging, missing),) = plan_verdicts(job, retry_failed=False)
     ids = [each.response_id for each in missing]
     warm_up, ids = ids[: WARM_UP // CRITERIA], ids[WARM_UP // CRITERIA :]
-    async with open_run_context(job):
-        await asyncio.to_thread(warm_up_libraries)
+    async with open_run_context(job) as context:
+        await context.ready()
+        senders = await _all_there(context.senders, job.settings.calls.senders)
         await _judged(job, judging, [[response_id] for response_id in warm_up])
-        clock = Clock()
+        clock = Clock(senders)
         report = await _judged(job, judging, list(_cut(ids, VERDICTS_A_BATCH // CRITERIA)), first_place=len(warm_up))
         return clock.figures(report.rows, sum(report.failures.values()))
+
+
+async def _all_there(pool: SenderPool | None, n_senders: object) -> Sequence[int]:
+    """The process ids of all senders, when they are ready."""
+    while pool is not None and len(pool.states) != n_senders:  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0.1)
+    return [state.pid for state in pool.states] if pool else []
 
 
 async def _judged(job: Job, judging: Judging, batches: Sequence[list[str]], first_place: int = 0) -> StageReport:

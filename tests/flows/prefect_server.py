@@ -20,7 +20,7 @@ from flows.server.own_server import OwnServer, _made
 from warehouse.files.locks import file_lock
 
 _DATABASE = "prefect.db"
-_UNUSED = (
+UNUSED = (
     "TRIGGERS", "EVENT_PERSISTER", "FOREMAN", "LATE_RUNS", "PAUSE_EXPIRATIONS", "REPOSSESSOR", "CLEANUP_RECONCILER",
 )  # fmt: skip
 """Services that look every few seconds for what no test brings about; they take a fifth of the server's time."""
@@ -39,7 +39,7 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[OwnServer]:
     """A server with its database in the folder `home`."""
     environment = {
         **os.environ, "PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1",
-        **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in _UNUSED},
+        **{f"PREFECT_SERVER_SERVICES_{name}_ENABLED": "false" for name in UNUSED},
     }  # fmt: skip
     with (home / "server.log").open("w") as log, ExitStack() as making:
         making.enter_context(file_lock(shared / "prefect.lock", wait=True))
@@ -47,7 +47,7 @@ def serving_prefect(home: Path, shared: Path) -> Iterator[OwnServer]:
             making.close()
         server = _started(home, environment, log)
         try:
-            _wait_until_healthy(f"{server.url}/health", home / "server.log")
+            wait_until_healthy(f"{server.url}/health", home / "server.log")
             _keep_database(home, shared)
             making.close()
             yield server
@@ -82,7 +82,7 @@ def _keep_database(home: Path, shared: Path) -> None:
         copy.rename(shared / _DATABASE)
 
 
-def _wait_until_healthy(url: str, log: Path) -> None:
+def wait_until_healthy(url: str, log: Path) -> None:
     deadline_s = time.monotonic() + 180
     while time.monotonic() < deadline_s:
         try:

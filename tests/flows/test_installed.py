@@ -25,7 +25,14 @@ pytestmark = pytest.mark.slow
 MOST_BYTES = 1_200_000_000
 """What the libraries of a run may take on the disk, the embedded model included."""
 STATED = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
-EXCLUDED = STATED["tool"]["uv"]["exclude-dependencies"]
+EXCLUDED = [each for each in STATED["tool"]["uv"]["exclude-dependencies"] if isinstance(each, str)]
+"""Packages that nothing gets."""
+EXCLUDED_OF = {
+    each["package"]["name"]: each["dependencies"]
+    for each in STATED["tool"]["uv"]["exclude-dependencies"]
+    if not isinstance(each, str)
+}
+"""Package -> what it alone does not get."""
 PACKAGES = ("flows", "tasks", "sql", "expectations", "warehouse")
 
 
@@ -147,6 +154,7 @@ def _sizes(stated: Iterable[str]) -> dict[str, int]:
             found = distribution(name)
             files = (Path(found.locate_file(file)) for file in found.files or [])
             sizes[name] = sum(file.stat().st_size for file in files if file.is_file())
-            required = map(Requirement, found.requires or [])
+            asked = map(Requirement, found.requires or [])
+            required = [each for each in asked if each.name not in EXCLUDED_OF.get(name, ())]
             waiting += [each for each in required if each.marker is None or each.marker.evaluate({"extra": extra})]
     return sizes

@@ -13,12 +13,7 @@ pytestmark = pytest.mark.slow
 GUIDE = (PROJECT / "flows" / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n(.*?)```", GUIDE, re.DOTALL)
 LINES = [line.removeprefix("$ ") for block in BLOCKS for line in block.splitlines()]
-ELSEWHERE = {
-    "prefect work-pool create": "server/test_serve.py",
-    "prefect worker start": "server/test_serve.py",
-    "prefect deployment run": "server/test_serve.py",
-    "prbench serve": "server/test_serve.py",
-}
+ELSEWHERE = {"prefect deployment run": "server/test_serve.py"}
 """How a command begins that another test runs, and where."""
 
 

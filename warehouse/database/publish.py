@@ -21,6 +21,7 @@ from warehouse.database.recovery import listing_of, note_missing_parts, restore_
 from warehouse.files.atomic import sync
 from warehouse.files.damage import is_database_whole, note
 from warehouse.files.errors import WarehouseError
+from warehouse.files.one_machine import refuse_if_lost
 from warehouse.parts.engine import first_line
 from warehouse.parts.loading import Names
 from warehouse.parts.manifest import Part
@@ -141,6 +142,7 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
         add_losses(store.root.parent, listing.rows, n_rows, {table for table, _ in look.gone})
     settle(store.root.parent, n_rows)
     _list(store, look.everything, n_rows)
+    refuse_if_lost(database)
     building.replace(database)
     sync(database.parent)
 

@@ -41,6 +41,11 @@ def names_alive(folder: Path) -> list[str]:
     return [unquote(path.stem) for path in sorted(folder.glob("*.lock")) if _is_held(path)]
 
 
+def names_left(folder: Path) -> list[str]:
+    """The names under which somebody gave a life sign and did not end: it goes on, or was killed."""
+    return [unquote(path.stem) for path in sorted(folder.glob("*.lock"))]
+
+
 def processes_at_work(folder: Path) -> list[int]:
     """The ids of the processes that give a life sign; what dead ones left behind is cleared away."""
     found = set()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from warehouse.files.one_machine import refuse_if_lost
+
 _SEAL = "sha256"
 
 
@@ -58,6 +60,7 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
             file.flush()
             os.fsync(file.fileno())
         chosen = name()
+        refuse_if_lost(folder)
         temporary.replace(folder / chosen)
     finally:
         temporary.unlink(missing_ok=True)

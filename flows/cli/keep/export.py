@@ -12,8 +12,8 @@ _PATH = click.Path(path_type=Path)
 _TABLES = "tables"
 
 
-class _FolderOrCommand(Group):
-    """A group whose first argument may also be a folder: what is not one of its commands goes to `tables`."""
+class _PlaceOrCommand(Group):
+    """A group whose first argument may also be a place: what is not one of its commands goes to `tables`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in {*self.commands, *ctx.help_option_names}:
@@ -21,16 +21,17 @@ class _FolderOrCommand(Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_FolderOrCommand, invoke_without_command=True, epilog=examples(
+@click.group(cls=_PlaceOrCommand, invoke_without_command=True, epilog=examples(
     "prbench export shared/                 all tables, for another warehouse",
     "prbench export board/ --table leaderboard --table verdict_details",
+    "prbench export s3://bucket/shared",
     "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
 ))  # fmt: skip
 def export() -> None:
     """Export tables, or a sheet for human graders.
 
-    `prbench export FOLDER` is short for `prbench export tables FOLDER`. `prbench export COMMAND --help` lists the
-    options.
+    `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
+    `prbench export COMMAND --help` lists the options.
     """
     here = click.get_current_context()
     if here.invoked_subcommand is None:
@@ -40,17 +41,18 @@ def export() -> None:
 @export.command(_TABLES, epilog=examples(
     "prbench export shared/", "prbench export tables board/ --table leaderboard",
 ))  # fmt: skip
-@click.argument("folder", type=_PATH)
+@click.argument("target", metavar="FOLDER|ADDRESS")
 @click.option("--table", "tables", multiple=True, metavar="NAME", help="Only this table or view (repeatable).")
 @shared_options(texts={"benchmark": "Only rows of this benchmark, in tables with a column `benchmark`."})
-def export_tables(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
-    """Write tables to a folder as Parquet files.
+def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int:
+    """Write tables to a folder or a store as Parquet files.
 
-    `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads the folder.
+    `manifest.json` lists them with the hashes of their contents. `prbench import warehouse` reads them.
     """
     from tasks.exports import export_tables as written
+    from tasks.stores import place
 
-    return report_done(context, written(context.job, folder, tables, context.arguments.benchmark))
+    return report_done(context, written(context.job, place(target), tables, context.arguments.benchmark))
 
 
 @export.command("labelling", epilog=examples(

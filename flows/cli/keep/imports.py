@@ -142,16 +142,20 @@ def import_verdicts(
     )]))  # fmt: skip
 
 
-@import_.command("warehouse", epilog=examples("prbench import warehouse exported/"))
-@click.argument("folder", type=_FILE)
+@import_.command("warehouse", epilog=examples(
+    "prbench import warehouse exported/", "prbench import warehouse s3://bucket/shared",
+))  # fmt: skip
+@click.argument("source", metavar="FOLDER|ADDRESS")
 @shared_options(place=WAREHOUSE)
-def import_warehouse(context: Context, folder: Path) -> int:
-    """Import what `prbench export` wrote.
+def import_warehouse(context: Context, source: str) -> int:
+    """Import what `prbench export` or `prbench publish` wrote.
 
     Rows that are already present stay as they are.
     """
     from flows.execution import execute
-    from tasks.exports import import_tables, read_export
+    from tasks.exports import import_tables, opened_export
+    from tasks.stores import place
 
-    job, export = context.job, read_export(folder)
-    return finish(context, execute(job, lambda: [import_tables(job, export)]))
+    job = context.job
+    with opened_export(place(source), is_quiet=job.is_quiet) as export:
+        return finish(context, execute(job, lambda: [import_tables(job, export)]))

@@ -122,7 +122,7 @@ def _matrix(context: Context) -> int:
         click.echo(f"Warehouse: {job.warehouse} ({job.warehouse_source})")
         click.echo(_disk_line(job))
         click.echo(_spend_line(job))
-        for line in _sender_lines(job):
+        for line in (*_sender_lines(job), *_elsewhere_lines(job)):
             click.echo(line)
     return 0
 
@@ -179,6 +179,13 @@ def _disk_line(job: "Job") -> str:
     in_all, n_files = (sum(row[name] for row in used) for name in ("n_bytes", "n_files"))
     most = ", ".join(f"{row['what']} {row['n_bytes'] / 1e6:.1f}" for row in used[:3])
     return f"Disk: {in_all / 1e6:.1f} MB in {n_files} files ({most}); --disk shows all"
+
+
+def _elsewhere_lines(job: "Job") -> Iterator[str]:
+    from warehouse import Warehouse
+
+    if host := Warehouse(job.warehouse).elsewhere():
+        yield f"Writes here: {host}, or did so until it failed; its costs are as of its last publishing"
 
 
 def _spend_line(job: "Job") -> str:

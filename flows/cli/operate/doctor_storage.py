@@ -33,6 +33,8 @@ def check_warehouse(job: Job) -> Iterator[Finding]:
         yield Finding("data folder", True, folder)
     free = shutil.disk_usage(existing).free
     yield Finding("disk", free >= _LOW_DISK_BYTES, f"{free / 2**30:.0f} GiB free")
+    if host := warehouse.elsewhere():
+        yield Finding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
     try:
         refuse_newer(warehouse.root)
     except WarehouseError as error:

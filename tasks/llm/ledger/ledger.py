@@ -10,7 +10,7 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,13 +46,13 @@ class _Write:
 class Ledger:
     """The calls of a warehouse.
 
-    `call_locks` keep processes from making the same call at once.
+    `call_locks` keep processes from making the same call at once. `why_lost` gives a reason to write nothing more.
 
     Raises:
         PipelineError: the folder cannot be written, or a file is of a newer version.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:
         self.path = ledger_path(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -65,6 +65,7 @@ class Ledger:
         self._connection = writer_of(self.path)
         self._reader = LedgerReader(self.path)
         self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._why_lost = why_lost
         self._broken: PipelineError | None = None
         self._writer = threading.Thread(target=self._write, name="ledger", daemon=True)
         self._writer.start()
@@ -78,9 +79,9 @@ class Ledger:
         return self._reader.history(key)
 
     def refuse_if_broken(self) -> None:
-        """Raise what the disk said, if it refused: no call is made that could not be written down."""
-        if self._broken is not None:
-            raise self._broken
+        """Raise why nothing can be written, such as what the disk said: no call is made that has no place."""
+        if (broken := self._why_broken()) is not None:
+            raise broken
 
     async def record(self, entry: Entry) -> None:
         """Write a finished call; it is durable when this returns.
@@ -110,11 +111,17 @@ class Ledger:
         """Commit what is left and close the file."""
         self._writes.put(None)
         self._writer.join()
-        # The writer last: with nobody else there it moves what is in its log to the file itself.
-        self._reader.close()
-        self._connection.close()
+        # The last writer moves what is in its log to the file itself, which may be another machine's by now.
+        closing = [self._reader.close, self._connection.close]
+        for close in closing if self._why_lost() is None else reversed(closing):
+            close()
         self.call_locks.close()
         self._lock.close()
+
+    def _why_broken(self) -> PipelineError | None:
+        if self._broken is None and (why := self._why_lost()) is not None:
+            self._broken = PipelineError(why)
+        return self._broken
 
     def _put(self, write: _Write) -> None:
         self.refuse_if_broken()
@@ -133,7 +140,7 @@ class Ledger:
             _resolve(writes, self._commit(writes))
 
     def _commit(self, writes: list[_Write]) -> PipelineError | None:
-        if self._broken is None and writes:
+        if writes and self._why_broken() is None:
             try:
                 with self._connection:
                     self._connection.execute("begin")

@@ -81,7 +81,7 @@ class Cluster:
     def nodes(self) -> list[Node]:
         """The nodes that are alive and have cores to offer."""
         return [
-            Node(node["NodeID"], node["NodeName"] or node["NodeManagerHostname"], int(node["Resources"]["CPU"]))
+            Node(node["NodeID"], _name(node), int(node["Resources"]["CPU"]))
             for node in ray().nodes()
             if node["Alive"] and node["Resources"].get("CPU", 0) >= 1
         ]
@@ -111,6 +111,12 @@ class Cluster:
                 if value is not None:
                     os.environ[name] = value
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _name(node: Mapping[str, Any]) -> str:
+    """The name that a node was started with (Ray's default is its address), or its host's with the address."""
+    name, address = node["NodeName"], node["NodeManagerAddress"]
+    return str(name) if name not in {"", address} else f"{node['NodeManagerHostname']} ({address})"
 
 
 def _local_options(folder: Path, n_cores: int | None) -> Mapping[str, Any]:

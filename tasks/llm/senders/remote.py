@@ -103,10 +103,12 @@ class RemoteSender:
     async def _outcomes(self) -> list[Outcome]:
         """What it sends next. It is waited for twice: the first wait may have passed while this process was stopped."""
         answer: asyncio.Future[list[Outcome]] = asyncio.ensure_future(self._process.outcomes.remote())
-        for _ in range(2):
-            if (await asyncio.wait([answer], timeout=_SILENCE_S / 2))[0]:
-                return await answer
-        answer.cancel()
+        try:
+            for _ in range(2):
+                if (await asyncio.wait([answer], timeout=_SILENCE_S / 2))[0]:
+                    return await answer
+        finally:
+            answer.cancel()
         raise TimeoutError
 
     def give_up(self, why: str) -> None:

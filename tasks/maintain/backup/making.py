@@ -1,107 +1,94 @@
-"""Making a backup: first the ledger, then the parts, so that whatever was paid is in one of them.
+"""Making a backup, in a folder or in a store: the files first, and last the record that makes them a backup."""
 
-A reply is in the ledger before it is in a part, and leaves the ledger only when its row is in a part. Parts never
-change, so a second backup into the same folder copies only new ones; a ledger file that was written to is copied again.
-The published database is left out: it is built from the parts.
-"""
-
-import contextlib
-import sqlite3
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tasks.config import Job
-from tasks.llm import read_all_files
-from tasks.maintain.backup.record import FILES, NAME, Kept, Record, copied, is_whole, read_record, write_record
-from tasks.maintain.file_lists import Damaged
+from tasks.console import notice
+from tasks.maintain.backup.copies import Copies, copied_files
+from tasks.maintain.backup.record import FILES, NAME, Kept, Record, is_whole, linked, read_record, write_record
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import LEDGER, StageReport
-from warehouse import TABLES, Warehouse, WarehouseError, file_lock, is_named_after, sync
+from tasks.stores import Folder, Store, work_folder
+from warehouse import Warehouse, file_lock, sync
 
 _LOCK = "backup.lock"
-_LOOKS = 3
-_TICK_S = 2.0
-"""A file that changed so lately may change again without a trace in its times."""
 
 
-@dataclass
-class _Copies:
-    """The copies in a backup folder: those of the last backup, and what is copied now."""
-
-    folder: Path
-    last: Mapping[str, Kept]
-    must_verify: bool
-    n_copied: int = 0
-    copied_bytes: int = 0
-
-    def standing(self, path: str, seen: str | None = None) -> Kept | None:
-        """The copy that the last backup has of a file, if it is whole."""
-        kept = self.last.get(path)
-        if kept is None or kept.seen != seen:
-            return None
-        return kept if is_whole(self.folder / kept.stored_as, kept, must_read=self.must_verify) else None
-
-    def made(self, path: str, source: Path, stored_as: str) -> Kept:
-        """A new copy of a file."""
-        return self._counted(Kept(path, stored_as, *copied(source, self.folder / stored_as)))
-
-    def made_by_content(self, path: str, source: Path, seen: str | None = None) -> Kept:
-        """A copy of a file that changes, beside earlier ones: the last backup needs those until this one is whole."""
-        staged = self.folder / FILES / f"{path}.new"
-        n_bytes, sha256 = copied(source, staged)
-        kept = Kept(path, f"{FILES}/{path}.{sha256[:16]}", n_bytes, sha256, seen)
-        last = self.last.get(path)
-        if last and last.sha256 == sha256 and is_whole(self.folder / last.stored_as, last, must_read=self.must_verify):
-            staged.unlink()
-            return kept
-        staged.replace(self.folder / kept.stored_as)
-        return self._counted(kept)
-
-    def _counted(self, kept: Kept) -> Kept:
-        self.n_copied += 1
-        self.copied_bytes += kept.n_bytes
-        return kept
-
-
-def backup(job: Job, folder: Path, *, must_verify: bool = False) -> StageReport:
-    """Copy the warehouse to a folder that is empty, not there, or holds an earlier backup of it.
+def backup(job: Job, target: Path | Store, *, must_verify: bool = False) -> StageReport:
+    """Copy the warehouse to a folder, or a prefix of a store, that is empty, not there, or holds an earlier backup.
 
     Runs go on meanwhile. A kill at any time leaves the last whole backup as it was. With `must_verify` earlier copies
     are read as well, and renewed where they are damaged; without, they are looked at by their size.
 
     Raises:
-        UsageError: the folder holds something else, or lies in the warehouse, or there is nothing to copy.
-        PipelineError: a file cannot be read or written, or another backup into the folder is at work.
+        UsageError: the target holds something else, or lies in the warehouse, or there is nothing to copy.
+        PipelineError: a file cannot be read or written, or another backup is at work.
     """
     warehouse = Warehouse(job.warehouse)
-    _refuse(warehouse, folder)
-    made_at = datetime.now(UTC)
+    if not any((warehouse.root / name).is_dir() for name in ("parts", LEDGER)):
+        raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
+    made_at = datetime.now(UTC).isoformat()
     try:
-        with file_lock(folder / _LOCK, wait=False), warehouse.writing():
-            last = read_record(folder).files if (folder / NAME).exists() else ()
-            copies = _Copies(folder, {kept.path: kept for kept in last}, must_verify)
-            ledger = read_all_files(warehouse.root / LEDGER, lambda source: _ledger_file(copies, source))
-            files = [*ledger, *_parts(warehouse, copies)]
-            for sub in {(folder / kept.stored_as).parent for kept in files}:
-                sync(sub)
-            write_record(folder, Record(made_at.isoformat(), tuple(files)))
-            _remove_others(folder, files)
+        if isinstance(target, Store):
+            files, copies = _in_store(job, warehouse, target, made_at, must_verify)
+        else:
+            files, copies = _in_folder(warehouse, target, made_at, must_verify)
     except OSError as error:
-        where = error.filename or folder
+        where = error.filename or target
         raise PipelineError(f"{where}: {error.strerror}; the last backup is unchanged") from error
     n_bytes = sum(kept.n_bytes for kept in files)
-    note = f"{len(files)} files ({n_bytes / 1e6:.1f} MB) in {folder}, {copies.n_copied} of them copied now"
+    note = f"{len(files)} files ({n_bytes / 1e6:.1f} MB) in {target}, {copies.n_copied} of them copied now"
     return StageReport("backup", rows=copies.n_copied, notes=[f"{note} ({copies.copied_bytes / 1e6:.1f} MB)"])
 
 
-def _refuse(warehouse: Warehouse, folder: Path) -> None:
-    root = warehouse.root.resolve()
-    if not any((root / name).is_dir() for name in ("parts", LEDGER)):
-        raise UsageError(f"{warehouse.root}: there is nothing to back up here; check --warehouse")
-    if folder.resolve().is_relative_to(root):
+def _in_folder(warehouse: Warehouse, folder: Path, made_at: str, must_verify: bool) -> tuple[list[Kept], Copies]:
+    _refuse_folder(warehouse, folder)
+    with warehouse.writing(notice), file_lock(folder / _LOCK, wait=False):
+        last = _last(Folder(folder))
+        copies = Copies(folder, last, lambda kept: is_whole(folder / kept.stored_as, kept, must_read=must_verify))
+        files = copied_files(warehouse, copies)
+        for sub in {(folder / kept.stored_as).parent for kept in files}:
+            sync(sub)
+        write_record(Folder(folder), Record(made_at, tuple(files)))
+        _remove_others(folder, files)
+    return files, copies
+
+
+def _in_store(
+    job: Job, warehouse: Warehouse, store: Store, made_at: str, must_verify: bool
+) -> tuple[list[Kept], Copies]:
+    """A store has no locks, so the warehouse's own lets one backup at a time into stores."""
+    with (
+        warehouse.writing(notice),
+        warehouse.only_one("backup", wait=False),
+        work_folder(warehouse, "backup") as stage,
+    ):
+        there = store.files()
+        _refuse_others(store, there)
+        last = _last(store)
+
+        def is_there(kept: Kept) -> bool:
+            is_complete = there.get(kept.stored_as) == kept.n_bytes
+            return is_complete and (not must_verify or store.hash_of(kept.stored_as) == kept.sha256)
+
+        copies = Copies(stage, last, is_there, linked)
+        files = copied_files(warehouse, copies)
+        needed = {kept.stored_as: stage / kept.stored_as for kept in files}
+        new = {name: path for name, path in needed.items() if path.exists()}
+        store.put(new, is_quiet=job.is_quiet)
+        write_record(store, Record(made_at, tuple(files)))
+        store.remove([name for name in there if name.startswith(f"{FILES}/") and name not in needed])
+    return files, copies
+
+
+def _last(place: Folder | Store) -> dict[str, Kept]:
+    """The copies that the last backup has, by the paths of their files."""
+    return {} if place.read(NAME) is None else {kept.path: kept for kept in read_record(place).files}
+
+
+def _refuse_folder(warehouse: Warehouse, folder: Path) -> None:
+    if folder.resolve().is_relative_to(warehouse.root.resolve()):
         raise UsageError(f"{folder}: is inside the warehouse; name a folder elsewhere, best on another disk")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is not a folder; name another one")
@@ -110,82 +97,10 @@ def _refuse(warehouse: Warehouse, folder: Path) -> None:
         raise UsageError(f"{folder}: holds files that are not a backup; name an empty folder")
 
 
-def _ledger_file(copies: _Copies, source: Path) -> Kept:
-    path = f"{LEDGER}/{source.name}"
-    seen = _seen(source)
-    standing = None if seen is None else copies.standing(path, seen)
-    return standing or _new_ledger_copy(copies, path, source, seen)
-
-
-def _seen(source: Path) -> str | None:
-    """A ledger file with its log as they are now; None where a change might not show."""
-    states = []
-    for path in (source, source.with_name(f"{source.name}-wal")):
-        with contextlib.suppress(FileNotFoundError):
-            stat = path.stat()
-            if not stat.st_size:
-                continue  # an empty log, as a reader leaves it behind, says nothing
-            states.append(f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}")
-            if time.time() - stat.st_mtime < _TICK_S:
-                return None
-    return ", ".join(states)
-
-
-def _new_ledger_copy(copies: _Copies, path: str, source: Path, seen: str | None) -> Kept:
-    """A copy of a database that others may write to: SQLite sees to it that it is of one moment."""
-    staged = copies.folder / FILES / f"{path}.copy"
-    staged.parent.mkdir(parents=True, exist_ok=True)
-    staged.unlink(missing_ok=True)
-    try:
-        with (
-            contextlib.closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as live,
-            contextlib.closing(sqlite3.connect(staged)) as copy,
-        ):
-            live.backup(copy)
-    except sqlite3.Error as error:
-        raise PipelineError(f"{source}: cannot be copied ({error}); `prbench run` repairs what it can") from error
-    kept = copies.made_by_content(path, staged, seen)
-    staged.unlink()
-    return kept
-
-
-def _parts(warehouse: Warehouse, copies: _Copies) -> list[Kept]:
-    for look in range(_LOOKS):
-        with file_lock(warehouse.root / "publish.lock", wait=True):
-            listed = _listed(warehouse)
-            changing = [copies.made_by_content(path, warehouse.root / path) for path in _changing(warehouse)]
-        try:
-            return [*changing, *(_part(warehouse, copies, path) for path in listed)]
-        except FileNotFoundError as error:
-            # Compaction has put others in the place of parts that were listed long ago.
-            if look == _LOOKS - 1:
-                raise WarehouseError(f"{error.filename}: was merged meanwhile, as others before; try again") from error
-    raise AssertionError("the last look returns or raises")
-
-
-def _listed(warehouse: Warehouse) -> list[str]:
-    parts = (part for table in TABLES for part in warehouse.store.standing(table))
-    return [part.path.relative_to(warehouse.root).as_posix() for part in parts]
-
-
-def _changing(warehouse: Warehouse) -> list[str]:
-    """The small files that say which parts count, and of which version the warehouse is."""
-    names = ("parts/*/manifest.json", "parts/*/manifest-copy.json", "parts/list.json", "damaged/losses.json")
-    found = [path for name in (*names, "warehouse.json") for path in warehouse.root.glob(name)]
-    return sorted(path.relative_to(warehouse.root).as_posix() for path in found)
-
-
-def _part(warehouse: Warehouse, copies: _Copies, path: str) -> Kept:
-    standing = copies.standing(path)
-    if standing is not None:
-        return standing
-    kept = copies.made(path, warehouse.root / path, f"{FILES}/{path}")
-    if not is_named_after(path, kept.sha256):
-        raise Damaged(
-            f"{warehouse.root / path}: is damaged; `prbench aggregate` sets it aside and restores its rows, then back "
-            "up again; the last backup is unchanged"
-        )
-    return kept
+def _refuse_others(store: Store, there: dict[str, int]) -> None:
+    # An upload that was killed before its record was written has left copies alone.
+    if NAME not in there and not all(name.startswith(f"{FILES}/") for name in there):
+        raise UsageError(f"{store}: holds files that are not a backup; name an empty prefix")
 
 
 def _remove_others(folder: Path, files: list[Kept]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tasks.dataset import open_inside
 from tasks.maintain import file_lists
 from tasks.maintain.file_lists import Damaged, hash_of, is_inside
+from tasks.stores import Folder, Store, kept_as
 
 NAME = "backup.json"
 FORMAT = "prbench-backup"
@@ -39,21 +40,21 @@ class Record:
     files: tuple[Kept, ...]
 
 
-def write_record(folder: Path, record: Record) -> None:
-    """Make this the backup that the folder holds."""
-    file_lists.write_file_list(folder / NAME, FORMAT, VERSION, asdict(record))
+def write_record(place: Folder | Store, record: Record) -> None:
+    """Make this the backup that a folder or store holds."""
+    place.write(NAME, file_lists.file_list(FORMAT, VERSION, asdict(record)))
 
 
-def read_record(folder: Path) -> Record:
-    """The backup that a folder holds.
+def read_record(place: Folder | Store) -> Record:
+    """The backup that a folder or store holds.
 
     Raises:
         Damaged: it holds none, or one of a newer version, or the record cannot be read.
     """
-    path = folder / NAME
-    if not path.is_file():
-        raise Damaged(f"{folder}: is not a complete backup, {NAME} is missing; `prbench backup` makes one")
-    document = file_lists.read_file_list(path, FORMAT, VERSION)
+    path, text = f"{place}/{NAME}", place.read(NAME)
+    if text is None:
+        raise Damaged(f"{place}: is not a complete backup, {NAME} is missing; `prbench backup` makes one")
+    document = file_lists.read_file_list(text, path, FORMAT, VERSION)
     try:
         record = Record(document["made_at"], tuple(Kept(**each) for each in document["files"]))
         is_sound = all(is_inside(kept.path) and is_inside(kept.stored_as) for kept in record.files)
@@ -84,6 +85,12 @@ def copied(source: Path, target: Path, folder: Path | None = None) -> tuple[int,
         os.fsync(writing.fileno())
     temporary.replace(target)
     return n_bytes, hashed.hexdigest()
+
+
+def linked(source: Path, target: Path) -> tuple[int, str]:
+    """Give a file that never changes a second name, under which it stays; its size and SHA-256."""
+    kept_as(source, target)
+    return target.stat().st_size, hash_of(target)
 
 
 def is_whole(path: Path, kept: Kept, *, must_read: bool) -> bool:

@@ -4,11 +4,13 @@ import shutil
 from pathlib import Path
 
 from tasks.config import Job
+from tasks.console import notice
 from tasks.maintain.backup.record import NAME as RECORD
-from tasks.maintain.backup.record import Record, copied, read_record, write_record
-from tasks.maintain.file_lists import Damaged
+from tasks.maintain.backup.record import Kept, Record, copied, read_record, write_record
+from tasks.maintain.file_lists import Damaged, hash_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import LEDGER, StageReport
+from tasks.stores import Folder, Store
 from warehouse import DAMAGED, Warehouse, refuse_newer, sync
 from warehouse import FILE as VERSION_FILE
 
@@ -17,27 +19,27 @@ _STAGE = ".restoring"
 _NAMED = 3
 
 
-def restore(job: Job, folder: Path) -> StageReport:
-    """Bring a backup into a warehouse folder that is empty or not there, and publish it.
+def restore(job: Job, source: Path | Store) -> StageReport:
+    """Bring a backup from a folder or a store into a warehouse folder that is empty or not there, and publish it.
 
     A restore that was cut short is finished, or started over, by the same command.
 
     Raises:
-        Damaged: the folder holds no whole backup, or files of it are not what was copied; nothing was restored.
+        Damaged: the source holds no whole backup, or files of it are not what was copied; nothing was restored.
         UsageError: the warehouse is not empty.
         WarehouseBusy: somebody is at work on it.
         WarehouseError: the backup is of a warehouse that newer code wrote.
     """
-    record = read_record(folder)
+    record = read_record(Folder(source) if isinstance(source, Path) else source)
     warehouse = Warehouse(job.warehouse)
     _refuse_filled(warehouse.root)
     try:
-        with warehouse.alone():
+        with warehouse.alone(notice):
             _refuse_filled(warehouse.root)
             stage = warehouse.root / _STAGE
             if not (stage / RECORD).exists():
-                _stage(folder, record, stage)
-            elif read_record(stage) != record:
+                _stage(job, source, record, stage)
+            elif read_record(Folder(stage)) != record:
                 raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
             _put_in_place(stage, warehouse.root)
             warehouse.migrate(is_alone=True)
@@ -66,27 +68,45 @@ def _refuse_filled(root: Path) -> None:
 _HOLD_NOTHING = (_STAGE, VERSION_FILE, "living")
 
 
-def _stage(folder: Path, record: Record, stage: Path) -> None:
+def _stage(job: Job, source: Path | Store, record: Record, stage: Path) -> None:
     """Copy all files and see that they are what the record says."""
     if stage.exists():
         shutil.rmtree(stage)
     stage.mkdir(parents=True)
-    damaged = []
-    for kept in record.files:
-        source = folder / kept.stored_as
-        if not source.is_file() or copied(source, stage / kept.path, folder) != (kept.n_bytes, kept.sha256):
-            damaged.append(kept.stored_as)
+    if isinstance(source, Store):
+        damaged = _downloaded(job, source, record, stage)
+    else:
+        damaged = [kept.stored_as for kept in record.files if not _is_copied(source, kept, stage)]
     if damaged:
         shutil.rmtree(stage)
         more = f" and {len(damaged) - _NAMED} more" if len(damaged) > _NAMED else ""
         raise Damaged(
-            f"{folder}: {', '.join(damaged[:_NAMED])}{more}: not what was copied (missing, or size or SHA-256 differ); "
+            f"{source}: {', '.join(damaged[:_NAMED])}{more}: not what was copied (missing, or size or SHA-256 differ); "
             "nothing was restored, use another copy, or renew this one with `prbench backup --verify`"
         )
     refuse_newer(stage)
     for sub in {(stage / kept.path).parent for kept in record.files}:
         sync(sub)
-    write_record(stage, record)
+    write_record(Folder(stage), record)
+
+
+def _is_copied(folder: Path, kept: Kept, stage: Path) -> bool:
+    """Copy a file; False if it is not what the record says."""
+    path = folder / kept.stored_as
+    return path.is_file() and copied(path, stage / kept.path, folder) == (kept.n_bytes, kept.sha256)
+
+
+def _downloaded(job: Job, store: Store, record: Record, stage: Path) -> list[str]:
+    """Download all files if they are there with the right sizes; the names of those that are not what they were."""
+    there = store.files()
+    damaged = [kept.stored_as for kept in record.files if there.get(kept.stored_as) != kept.n_bytes]
+    if not damaged:
+        targets = {kept.stored_as: stage / kept.path for kept in record.files}
+        store.get(targets, sum(kept.n_bytes for kept in record.files), is_quiet=job.is_quiet)
+        damaged = [kept.stored_as for kept in record.files if hash_of(stage / kept.path) != kept.sha256]
+        for kept in record.files:
+            sync(stage / kept.path)
+    return damaged
 
 
 def _put_in_place(stage: Path, root: Path) -> None:

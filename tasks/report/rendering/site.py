@@ -122,6 +122,14 @@ def only_writer(folder: Path) -> Iterator[None]:
         yield
 
 
+def report_files(folder: Path) -> list[str]:
+    """The names of the files that reports have put into a report folder; what people put there is not among them."""
+    lists = [path for path in (folder / LIST, *folder.glob(f"*/{LIST}")) if path.is_file()]
+    named = {path.parent / name for path in lists for name in path.read_text(encoding="utf-8").splitlines()}
+    inside = (path for path in named - {*lists} if path.resolve().is_relative_to(folder.resolve()))
+    return sorted(path.relative_to(folder).as_posix() for path in inside if path.is_file())
+
+
 def refuse_other(folder: Path) -> None:
     """Refuse a folder that holds something else than a report; a missing or empty one may become one.
 

@@ -15,6 +15,7 @@ LEAVES = {name: command for name, command in commands() if not isinstance(comman
 NEEDED = {
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
     "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
+    "publish": ["folder"],
     "diff": ["a", "b"], "criteria": ["never-met"], "sql": ["select 1"],
 }  # fmt: skip
 """What a command needs beside options."""

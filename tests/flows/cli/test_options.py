@@ -56,6 +56,7 @@ DOES = {
     "compact": ACTS | WAREHOUSE,
     "backup": ACTS | WAREHOUSE | {"--verify"},
     "restore": ACTS | WAREHOUSE,
+    "publish": ACTS | WAREHOUSE | {"--keep"},
     "doctor": SHOWS | ANY_PLACE,
     "check": ACTS | ANY_PLACE | {"--list"},
     "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name", "--work-pool"},

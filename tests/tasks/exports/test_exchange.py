@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 from tasks.aggregate import aggregate
 from tasks.config.job import Job
-from tasks.exports import export_tables, import_tables, read_export
+from tasks.exports import export_tables, import_tables, opened_export, read_export
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.stores import Store
 from tests.builders import admitted, at, criterion, good_row, job_on, response, row, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.conftest import rows_of
+from tests.tasks.stores.memory import memory_store
 from warehouse import Warehouse
 
 LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
@@ -293,3 +296,49 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
     assert reason in str(caught.value)
     assert 1 == len(str(caught.value).splitlines())
     assert [] == list(empty.warehouse.rglob("*.parquet"))
+
+
+# stores
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with memory_store() as made:
+        yield made
+
+
+def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(
+    filled: Job, exported: Path, empty: Job, store: Store
+) -> None:
+    export_tables(filled, store)
+    with opened_export(store, is_quiet=True) as export:
+        import_tables(empty, export)
+
+    assert {path.name: path.stat().st_size for path in exported.iterdir()} == store.files()
+    assert stored(filled, "from verdicts order by all") == stored(empty, "from verdicts order by all")
+    assert not export.folder.exists()
+    with pytest.raises(UsageError, match="is not empty; name a new prefix"):
+        export_tables(filled, store)
+
+
+@pytest.mark.parametrize(("case", "reason"), [
+    ("gone", r"memory://bucket/prefix/verdicts\.parquet: is missing"),
+    ("changed", r"memory://bucket/prefix/verdicts\.parquet: differs from what was exported"),
+    ("leads out", r"memory://bucket/prefix/manifest\.json: names '\.\./verdicts\.parquet'"),
+    ("no manifest", "not a complete export"),
+])  # fmt: skip
+def test_a_damaged_export_in_a_store_is_refused_by_its_address(
+    case: str, reason: str, exported: Path, store: Store
+) -> None:
+    store.put({path.name: path for path in exported.iterdir()}, is_quiet=True)
+    if case == "gone":
+        store.remove(["verdicts.parquet"])
+    elif case == "changed":
+        store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
+    elif case == "leads out":
+        store.write("manifest.json", (exported / "manifest.json").read_bytes().replace(b'"verdicts.', b'"../verdicts.'))
+    else:
+        store.remove(["manifest.json"])
+
+    with pytest.raises(PipelineError, match=reason), opened_export(store, is_quiet=True):
+        pass

@@ -18,7 +18,7 @@ from tasks.llm.ledger.spend import spend_in
 from tasks.llm.limits.budget import Budget
 from tasks.llm.replies import Reply
 from tasks.llm.request import Call
-from tasks.maintain.spend import store_spend
+from tasks.maintain.spend import spend_of_all, store_spend
 from tasks.run.part_writer import judge_target
 from tests.builders import criterion, job_on
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
@@ -147,3 +147,18 @@ def test_two_runs_submit_the_same_calls_in_one_batch_and_collect_its_results_onc
     assert sorted([len(one.replies), len(other.replies)]) == [0, 30]
     assert len(server.paid) == 30
     assert [(row["calls"], row["purpose"]) for row in spend_in(tmp_path / "ledger")] == [(30, "judge")]
+
+
+def test_while_another_machine_writes_its_ledger_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = job_on("sample", tmp_path)
+    Warehouse(job.warehouse).write("criteria", [criterion("t", 0, 1.0)])
+    Warehouse(job.warehouse).publish()
+    record(job, "r", 1)
+    store_spend(job)
+    Warehouse(job.warehouse).publish()
+    record(job, "r", 2)
+    assert [row["calls"] for row in spend_of_all(job)] == [2]
+    monkeypatch.setattr(Warehouse, "elsewhere", lambda _: "node7")
+
+    assert [row["calls"] for row in spend_of_all(job)] == [1]
+    assert store_spend(job) == 0

@@ -1,5 +1,6 @@
 """The ledger when things go wrong: kills, a full disk, damaged files, other hands on the file."""
 
+import asyncio
 import os
 import signal
 import sqlite3
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
 from tasks.rules.errors import PipelineError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -183,3 +186,25 @@ def test_a_folder_that_cannot_be_written_is_one_line(place: str, tmp_path: Path)
     with pytest.raises(PipelineError, match="cannot be written") as caught:
         Ledger(folder)
     assert str(folder) in str(caught.value)
+
+
+def test_a_ledger_that_another_machine_writes_now_is_left_as_it_is(tmp_path: Path) -> None:
+    lost: list[str] = []
+    replies = [Entry(f"key-{number}", 1, "c", "r", "m", "", "{}", Reply("ok", "x"), True) for number in range(2)]
+
+    async def write() -> dict[str, bytes]:
+        ledger = Ledger(tmp_path, lambda: next(iter(lost), None))
+        await ledger.record(replies[0])
+        before = files()
+        lost.append("node7 took over")
+        with pytest.raises(PipelineError, match="node7 took over"):
+            ledger.refuse_if_broken()
+        with pytest.raises(PipelineError, match="node7 took over"):
+            await ledger.record(replies[1])
+        ledger.close()
+        return before
+
+    def files() -> dict[str, bytes]:
+        return {name: (tmp_path / name).read_bytes() for name in ("calls.sqlite", "calls.sqlite-wal")}
+
+    assert asyncio.run(write()) == files()

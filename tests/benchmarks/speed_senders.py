@@ -1,0 +1,88 @@
+"""Calls a second, and CPU a call of the driver and of its senders: the judge stage with 1, 2 and 4 senders of Ray.
+
+Beside it are the same stage without Ray and a bare LiteLLM loop. The provider, Ray's own processes, driver and senders
+share the machine. The figures are those between the first call and the last.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+from tests.benchmarks.bench import Figures, bare_litellm, in_process_of_its_own, judge_all, owing_job, prompts, table
+from tests.benchmarks.figures import Figure, add_option, report
+from tests.faults.process import ServerProcess
+
+BARE, HERE = "LiteLLM loop", "stage"
+SENDERS = {"1 sender": 1, "2 senders": 2, "4 senders": 4}
+CLIENTS = (BARE, HERE, *SENDERS)
+
+
+def measure(client: str, api_base: str, n_calls: int, at_once: int) -> Figures:
+    """The figures of one client."""
+    if client == BARE:
+        return asyncio.run(bare_litellm("hosted_vllm/judge", api_base, prompts(n_calls), at_once))
+    judge = {"name": "hosted_vllm/judge", "api_base": api_base}
+    calls = {"where": "ray", "address": "local", "senders": SENDERS[client]} if client in SENDERS else {}
+    with tempfile.TemporaryDirectory(prefix="speed-") as folder:
+        job = owing_job(Path(folder), n_calls, judge, {"concurrency": at_once}, calls=calls)
+        return asyncio.run(judge_all(job))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.speed_senders", description=__doc__)
+    parser.add_argument("--calls", type=int, default=3_000, help="calls of each client")
+    parser.add_argument("--latency-s", type=float, nargs="+", default=[0.0, 0.2], help="how long each answer takes")
+    parser.add_argument("--at-once", type=int, default=128, help="calls at once")
+    parser.add_argument("--clients", nargs="+", default=CLIENTS, choices=CLIENTS)
+    add_option(parser)
+    asked = parser.parse_args()
+    for latency_s in asked.latency_s:
+        found = {client: _measured(client, latency_s, asked.calls, asked.at_once) for client in asked.clients}
+        print(f"{asked.calls} calls, {asked.at_once} at once, {latency_s:g} s each, the provider on the same cores")
+        print(
+            table(["client", "calls/s", "driver's CPU ms", "senders' CPU ms", f"calls/s beside {BARE}"], _rows(found))
+        )
+        name = f"speed_senders, {asked.at_once} at once, {latency_s:g} s"
+        print(report(name, _figures(found), must_keep=asked.keep))
+
+
+def _measured(client: str, latency_s: float, n_calls: int, at_once: int) -> Figures:
+    with ServerProcess(latency_mean_s=latency_s) as server:
+        figures = in_process_of_its_own(measure, client, server.api_base, n_calls, at_once)
+    if figures.failures:
+        print(f"{client}: {figures.failures} of {figures.calls} calls failed")
+    return figures
+
+
+def _rows(found: dict[str, Figures]) -> list[tuple[str, ...]]:
+    base = found.get(BARE)
+    return [
+        (
+            client, f"{of.calls_a_second:.0f}", f"{of.cpu_ms_a_call:.2f}",
+            f"{1000 * of.senders_cpu_s / of.calls:.2f}" if of.senders_cpu_s else "",
+            f"{of.calls_a_second / base.calls_a_second:.2f}" if base else "",
+        )
+        for client, of in found.items()
+    ]  # fmt: skip
+
+
+def _figures(found: dict[str, Figures]) -> list[Figure]:
+    """What is compared with earlier runs: each client beside the bare loop."""
+    base = found.get(BARE)
+    if base is None:
+        return []
+    others = {client: of for client, of in found.items() if client != BARE}
+    return [
+        figure
+        for client, of in others.items()
+        for figure in (
+            Figure(f"{client}, ms a call", 1000 / of.calls_a_second, BARE, 1000 / base.calls_a_second, "ms a call"),
+            Figure(f"{client}, driver's CPU", of.cpu_ms_a_call, BARE, base.cpu_ms_a_call, "CPU ms a call"),
+        )
+    ]
+
+
+if __name__ == "__main__":
+    main()

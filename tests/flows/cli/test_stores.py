@@ -1,0 +1,146 @@
+"""The commands that keep a warehouse, and the readers that the guide shows, against an S3 server."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import fsspec
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from flows.cli.main import main
+from tests.flows.conftest import PROJECT
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+GUIDE = (PROJECT / "flows" / "cli" / "README.md").read_text(encoding="utf-8")
+SAMPLES = PROJECT / "warehouse" / "samples"
+SECRET = "a-planted-secret-value"
+SNIPPETS = ("duckdb.connect(", "dataset(", "scan_parquet(")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bucket() -> Iterator[None]:
+    """An S3 server with the bucket of the guide; its keys are where the store's own library looks for them."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        patched.setenv("AWS_ALLOW_HTTP", "true")  # the library of Polars uses TLS alone otherwise
+        patched.setenv("AWS_ACCESS_KEY_ID", "planted-key-id")
+        patched.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        patched.setenv("AWS_REGION", "us-east-1")
+        patched.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        fsspec.filesystem("s3").mkdir("results")
+        yield
+        fsspec.filesystem("s3").clear_instance_cache()
+        server.stop()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with the samples, judged by a person, and a report."""
+    folder = tmp_path_factory.mktemp("stores") / "data"
+    for line in (
+        "ingest -q", f"import responses {SAMPLES}/answers.jsonl", f"import verdicts {SAMPLES}/labels.csv",
+        "aggregate -q", "report -q",
+    ):  # fmt: skip
+        assert main([*line.split(), "--warehouse", str(folder)]) == 0
+    return folder
+
+
+def count(folder: Path) -> list[int]:
+    with Warehouse(folder).reader() as reader:
+        return [reader.value(f"select count(*) from {name}") for name in ("verdicts", "leaderboard", "criteria")]
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(arguments) == code
+    said = capsys.readouterr()
+    assert SECRET not in said.out + said.err
+    return said.out + said.err
+
+
+def test_a_backup_in_a_bucket_is_made_renewed_and_restored(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = ("--warehouse", str(data))
+    first = run(capsys, "backup", "s3://results/backup", *here)
+    again = run(capsys, "backup", "s3://results/backup", "--verify", *here)
+    run(capsys, "restore", "s3://results/backup", "--warehouse", str(tmp_path / "restored"))
+
+    assert re.search(r"backup: (\d+) files .* in s3://results/backup, \1 of them copied now", first)
+    assert "0 of them copied now" in again
+    assert count(data) == count(tmp_path / "restored")
+    said = run(capsys, "restore", "s3://results/none", "--warehouse", str(tmp_path / "other"), code=1)
+    assert said.startswith("prbench: s3://results/none: is not a complete backup")
+
+
+def test_an_export_in_a_bucket_is_imported_into_another_warehouse(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(capsys, "export", "s3://results/shared", "--warehouse", str(data))
+    run(capsys, "import", "warehouse", "s3://results/shared", "--warehouse", str(tmp_path / "other"))
+
+    assert count(data) == count(tmp_path / "other")
+    said = run(capsys, "export", "s3://results/shared", "--warehouse", str(data), code=2)
+    assert said == "prbench: s3://results/shared: is not empty; name a new prefix\n"
+
+
+def test_a_bucket_that_is_not_there_is_one_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = run(capsys, "publish", "s3://nosuch-bucket/x", "-q", "--warehouse", str(data), code=1)
+
+    assert said.startswith("prbench: s3://nosuch-bucket/x/publications/")
+    assert "bucket does not exist" in said
+    assert 1 == said.count("\n")
+
+
+def test_the_guide_shows_how_each_library_reads() -> None:
+    python = "".join(re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL))
+
+    assert all(each in python for each in SNIPPETS)
+
+
+def test_what_was_published_is_read_as_the_guide_says(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, _ = re.findall(r"^uv run prbench (publish s3://\S+)", GUIDE, re.MULTILINE)
+    run(capsys, *line.split(), "--warehouse", str(data))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for snippet in re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL):
+        exec(snippet, names)  # the project's own text
+
+    with Warehouse(data).reader() as reader:
+        wanted = reader.rows("select model, mean_score from leaderboard where is_primary order by all")
+    assert len(wanted) > 1
+    found = {name: sorted(map(tuple, names[name]), key=str) for name in ("from_file", "in_place", "arrow", "polars")}  # type: ignore[call-overload]
+    for name, rows in found.items():
+        assert sorted((tuple(row.values()) for row in wanted), key=str) == rows, name
+    with duckdb.connect(str(tmp_path / "prbench.duckdb"), read_only=True) as database:
+        assert database.sql("select count(*) from verdicts").fetchall() == [(count(data)[0],)]
+
+
+def test_every_published_file_is_what_the_manifest_says(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "publish", "s3://results/whole", "--warehouse", str(data))
+    assert "nothing was published" in run(capsys, "publish", "s3://results/whole", "--warehouse", str(data))
+    store = fsspec.filesystem("s3")
+    prefix = f"results/whole/{json.loads(store.cat('results/whole/current.json'))['publication']}"
+    manifest = json.loads(store.cat(f"{prefix}/manifest.json"))
+    files = [file for table in manifest["tables"] for file in table["files"]] + manifest["others"]
+
+    hashes = {
+        name.removeprefix(f"{prefix}/"): hashlib.sha256(store.cat(name)).hexdigest() for name in store.find(prefix)
+    }
+    del hashes["manifest.json"]
+    assert {file["name"]: file["sha256"] for file in files} == hashes
+    assert "report/prbench/index.html" in hashes
+    assert pq.read_table(f"{prefix}/tables/verdicts", filesystem=store).num_rows == count(data)[0]
+    assert pl.read_parquet(store.open(f"{prefix}/tables/criteria/part-0.parquet")).height == count(data)[2]

@@ -1,0 +1,179 @@
+"""Two machines and one warehouse, with the command as a process of one of them."""
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.server import Answer, FaultServer, well_behaved
+from tests.flows.conftest import PROJECT, Command
+from tests.flows.server.test_serve import until
+from tests.tasks.alerts.servers import serving_hook
+from warehouse.files import one_machine
+from warehouse.files.heartbeat import Heartbeat, Pace
+from warehouse.files.machine import Machine
+
+pytestmark = pytest.mark.slow
+EVERY_S = 0.3
+FAST = Pace(every_s=EVERY_S)
+NODE7 = Machine("kernel of node7", "node7", "node7", 0.0)
+FASTER = f"""
+import sys
+from functools import partial
+from pathlib import Path
+from warehouse.files import one_machine
+from warehouse.files.heartbeat import Heartbeat, Pace
+from warehouse.files.machine import Machine
+
+one_machine.Heartbeat = Heartbeat = partial(Heartbeat, pace=Pace(every_s={EVERY_S}))
+"""
+ON_NODE7 = f"{FASTER}\nHeartbeat(Path(sys.argv[1]), {NODE7!r}).begin()\nprint('writes', flush=True)\nsys.stdin.read()"
+COMMAND = f"{FASTER}\nfrom flows.cli.main import entry\nentry()"
+
+
+@contextmanager
+def started(script: str, *arguments: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A piece of Python as a process, which is killed with the block."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script, *arguments], cwd=folder, text=True, **pipes) as process:  # type: ignore[call-overload]
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_machine, "Heartbeat", lambda root: Heartbeat(root, pace=FAST))
+
+
+def test_a_run_is_refused_while_another_machine_writes_and_takes_over_where_that_was_killed(command: Command) -> None:
+    data = command.folder / "data"
+    data.mkdir()
+    command.configure(dataset={"source": "sample"}, models=[], judges=[])
+    with started(ON_NODE7, str(data), folder=PROJECT) as node7:
+        assert node7.stdout is not None
+        assert node7.stdout.readline() == "writes\n"
+        refused = command("run", "--warehouse", "data", code=1).stderr.splitlines()
+        assert refused[0].startswith(f"{data}: node7 wrote here last; waiting up to ")
+        assert refused[1:] == [
+            f"prbench: {data}: node7 writes this warehouse, and only one machine can at a time; wait for it, run this "
+            "command there, or use another --warehouse"
+        ]
+        found = {row["what"]: row["state"] for row in command.json("doctor", "--warehouse", "data")}
+        assert found["another machine"] == "unknown"
+    taken = command("run", "--warehouse", "data").stderr
+
+    assert f"{data}: node7 no longer writes here; this machine takes over" in taken
+    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    assert not (data / "machine.lock").exists()
+
+
+def test_status_shows_another_machine_and_reads_what_it_published(command: Command) -> None:
+    command.configure(dataset={"source": "sample"}, models=[], judges=[])
+    command("run", "--warehouse", "data")
+    node7 = Heartbeat(command.folder / "data", NODE7)
+    node7.begin()
+
+    assert "Writes here: node7, or did so until it failed" in command("status", "--warehouse", "data").stdout
+    assert command.json("status", "--runs", "--warehouse", "data")["runs"][0]["outcome"] == "done"
+    assert command.sql("select count(*) as n from tasks") == [{"n": 8}]
+    node7.end()
+
+
+def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line_and_writes_nothing(
+    command: Command,
+) -> None:
+    data = command.folder / "data"
+    with FaultServer(lambda request, number: Answer(well_behaved(request, number).text, delay_s=0.3)) as server:
+        at = {"api_base": server.api_base, "name": "hosted_vllm/m"}
+        command.configure(dataset={"source": "sample"}, models=[at], judges=[at], limits={"concurrency": 4})
+        with started(COMMAND, "run", "--warehouse", "data", folder=command.folder) as run:
+            until(lambda: len(server.book) > 12)
+            run.send_signal(signal.SIGSTOP)
+            node7 = Heartbeat(data, NODE7, FAST)
+            node7.begin(print)
+            before = files(data)
+            run.send_signal(signal.SIGCONT)
+            code, error = run.wait(60), run.stderr.read() if run.stderr else ""
+
+    assert (code, error.splitlines()[-1]) == (
+        1,
+        f"prbench: {data}: this machine did not answer for {FAST.expires_s:.0f} s, and another one took over this "
+        "warehouse; nothing more is written, run again when it has finished",
+    )
+    assert "Traceback" not in error
+    assert node7.why_lost() is None
+    node7.end()
+    assert files(data) == before
+
+
+def files(data: Path) -> dict[str, int]:
+    """The stored parts, the published database and the ledger, each as it was last changed."""
+    stored = [*data.rglob("*.parquet"), *data.glob("*.duckdb"), *data.rglob("*.sqlite*")]
+    return {str(path): path.stat().st_mtime_ns for path in stored if not path.name.endswith("-shm")}
+
+
+WRITES = (
+    "run", "ingest", "aggregate", "check", "compact", "backup saved", "report", "nightly", "backfill",
+    "run --replace-lost", "import responses answers.csv", "remove response some-id --reason wrong",
+)  # fmt: skip
+READS = (
+    "leaderboard", "status", "status --spend --runs --disk", "plan", "sql --file query.sql", "doctor", "export shared",
+    "check --list",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def shared(prefect_api: str, tmp_path_factory: pytest.TempPathFactory) -> Command:
+    """A folder with a warehouse for several machines."""
+    assert prefect_api
+    command = Command(tmp_path_factory.mktemp("shared"))
+    command.configure(dataset={"source": "sample"}, models=[], judges=[], warehouse="data")
+    command("run")
+    (command.folder / "query.sql").write_text("select count(*) from tasks", encoding="utf-8")
+    (command.folder / "answers.csv").write_text("task,model,response\nsample-fin-1,m,yes\n", encoding="utf-8")
+    return command
+
+
+@pytest.fixture
+def elsewhere(shared: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """The same while node7 writes, which it shows whenever somebody waits to see it."""
+    node7 = Heartbeat(shared.folder / "data", NODE7)
+    node7.begin()
+    seen = Pace(sleep=lambda _: node7.beat())
+    monkeypatch.setattr(one_machine, "Heartbeat", lambda root: Heartbeat(root, pace=seen))
+    yield shared
+    assert node7.why_lost() is None
+    node7.end()
+
+
+@pytest.mark.parametrize("line", WRITES)
+def test_commands_that_write_are_refused_while_another_machine_does(line: str, elsewhere: Command) -> None:
+    refused = elsewhere(*line.split(), code=1).stderr.splitlines()[-1]
+    assert refused.startswith("prbench: ")
+    assert "node7 writes this warehouse, and only one machine can at a time" in refused
+
+
+@pytest.mark.parametrize("line", READS)
+def test_commands_that_read_are_neither_refused_nor_waiting(line: str, elsewhere: Command) -> None:
+    assert "waiting" not in elsewhere(*line.split()).stderr
+
+
+def test_a_night_that_is_refused_sends_an_alert_and_stores_nothing(elsewhere: Command) -> None:
+    before = files(elsewhere.folder / "data")
+    with serving_hook() as told:
+        elsewhere.configure(
+            dataset={"source": "sample"}, models=[], judges=[], warehouse="data",
+            alerts={"to": [{"webhook": told.address}]},
+        )  # fmt: skip
+        said = elsewhere("nightly", "--night", "2026-11-22", code=1).stderr
+    (alert,) = told.calls[0].json["alerts"]
+    assert "the night of 2026-11-22 failed" in alert["line"]
+    assert "node7 writes this warehouse" in alert["line"]
+    assert "alerts are not stored" in said
+    assert files(elsewhere.folder / "data") == before

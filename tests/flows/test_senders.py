@@ -1,0 +1,109 @@
+"""A whole run whose calls senders of Ray make: its rows, what is shown of it, and its interruption."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.faults.server import Answer, FaultServer, Request, well_behaved
+from tests.flows.conftest import Command
+from tests.flows.prefect_server import browser
+from tests.flows.test_pipeline import CONCURRENCY, N_CRITERIA, N_TASKS, settings
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (the extra `ray`)"),
+]
+CALLS = {"where": "ray", "address": "local", "senders": 2}
+ROWS = {
+    "responses": "select model, trial, task_id, status, text, prompt_tokens, completion_tokens from responses",
+    "verdicts": "select response_id, criterion_id, status, explanation, prompt_tokens from verdicts",
+    "scores": "select * from task_scores",
+}
+
+
+def sorted_rows(command: Command) -> dict[str, list[str]]:
+    return {name: sorted(str(row) for row in command.sql(query)) for name, query in ROWS.items()}
+
+
+def tables_of(prefect_api: str, run_id: str) -> list[str]:
+    """The tables of senders on the pages of a run."""
+    wanted = {"artifacts": {"key": {"like_": "senders"}}}
+    answered = browser(prefect_api).post("/artifacts/filter", json=wanted).raise_for_status().json()
+    return [each["data"] for each in answered if run_id in each["description"]]
+
+
+@pytest.fixture
+def gate() -> threading.Event:
+    """Judgings are answered when it is open."""
+    return threading.Event()
+
+
+@pytest.fixture
+def gated(gate: threading.Event) -> Iterator[FaultServer]:
+    def behave(request: Request, number: int) -> Answer:
+        answer = well_behaved(request, number)
+        return answer if gate.is_set() or request["model"] != "judge" else Answer(answer.text, delay_s=600)
+
+    with FaultServer(behave) as server:
+        yield server
+
+
+def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of_one_without(
+    command: Command, gated: FaultServer, gate: threading.Event, prefect_api: str, tmp_path: Path
+) -> None:
+    command.configure(**settings(gated, trials=1, calls=CALLS))
+    run = command.start("run", "--warehouse", "data")
+    _wait_for(run, lambda: gated.in_hand == CONCURRENCY)
+    shown = rf"Senders on {os.uname().nodename} \(.+\): 2, [\d.]+ calls/s \(.+\), {CONCURRENCY} calls in flight"
+    _wait_for(run, lambda: re.search(shown, command("status", "--warehouse", "data").stdout))
+    (states,) = (command.folder / "data/living").glob("*.senders.json")
+    senders = [Path(f"/proc/{sender['pid']}") for sender in json.loads(states.read_text(encoding="utf-8"))]
+    assert [sender.exists() for sender in senders] == [True, True]
+    run.send_signal(signal.SIGINT)
+    _, complaint = run.communicate(timeout=120)
+    assert run.returncode == 130, complaint
+    assert "never retrieved" not in complaint
+    assert not any(sender.exists() for sender in senders)
+    assert "Senders" not in command("status", "--warehouse", "data").stdout
+
+    gate.set()
+    n_calls = len(gated.book)
+    done = command.json("run", "--warehouse", "data")
+    assert len(gated.book) - n_calls == 2 * N_CRITERIA
+    assert sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge") == 2 * N_CRITERIA
+    (table,) = tables_of(prefect_api, done["run_id"])
+    assert '"n_made": ' in table
+
+    here = Command(tmp_path / "here")
+    here.folder.mkdir()
+    here.configure(**settings(gated, trials=1))
+    here("run", "--warehouse", "data")
+    rows = sorted_rows(command)
+    assert len(rows["responses"]) == 2 * N_TASKS
+    assert rows == sorted_rows(here)
+
+
+def _wait_for(run: "subprocess.Popen[str]", is_so: Callable[[], object]) -> None:
+    while not is_so():
+        assert run.poll() is None, run.communicate()
+        time.sleep(0.2)
+
+
+def test_doctor_starts_a_sender_on_each_node_and_names_what_it_lacks(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MISTRAL_API_KEY", raising=False)
+    models = [{"name": "mistral/mistral-small-latest"}]
+    command.configure(dataset={"source": "sample"}, models=models, calls=CALLS)
+    findings = {each["what"]: each for each in command.json("doctor", "--warehouse", "data", code=1)}
+    (node,) = (each for what, each in findings.items() if what.startswith(f"Ray node {os.uname().nodename} ("))
+    assert (node["state"], node["detail"]) == ("PROBLEM", "mistral/mistral-small-latest: MISTRAL_API_KEY not set")

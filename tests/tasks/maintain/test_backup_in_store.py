@@ -1,0 +1,166 @@
+"""Backups in a store: what is restored from there is what a folder would give, and nothing half uploaded counts."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.llm.ledger.entries import Entry
+from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.replies import Reply
+from tasks.maintain import backup, restore
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.stores import Store
+from tests.builders import job_on, response
+from tests.tasks.stores.memory import Cut, memory_store
+from warehouse import Warehouse
+
+
+def add_part(job: Job, task_id: str) -> None:
+    Warehouse(job.warehouse).write("responses", [response(task_id)])
+    Warehouse(job.warehouse).publish()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    """A warehouse with a part and a ledger."""
+    job = job_on("sample", tmp_path / "warehouse")
+    add_part(job, "t1")
+
+    async def one() -> None:
+        ledger = Ledger(job.warehouse / "ledger")
+        await ledger.record(Entry("key", 1, "c", "a-run", "m", "", "{}", Reply("ok", "x"), True, purpose="judge"))
+        ledger.close()
+
+    asyncio.run(one())
+    return job
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with memory_store() as made:
+        yield made
+
+
+def into(job: Job, folder: Path) -> Job:
+    return job.model_copy(update={"warehouse": folder})
+
+
+def held(folder: Path) -> dict[str, str]:
+    """The files that a backup brings back, by their content."""
+    found = [path for name in ("ledger", "parts") for path in sorted((folder / name).rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
+
+
+def n_responses(job: Job) -> int:
+    with Warehouse(job.warehouse).reader() as reader:
+        return int(reader.value("select count(*) from responses"))
+
+
+def record_of(store: Store) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(store.read("backup.json") or b"{}")
+    return document
+
+
+def test_what_comes_back_from_a_store_is_what_comes_back_from_a_folder(job: Job, store: Store, tmp_path: Path) -> None:
+    backup(job, store)
+    backup(job, tmp_path / "folder")
+    restore(into(job, tmp_path / "from-store"), store)
+    restore(into(job, tmp_path / "from-folder"), tmp_path / "folder")
+
+    found = held(tmp_path / "from-store")
+    assert found == held(tmp_path / "from-folder")
+    assert {"ledger/calls.sqlite"} < found.keys()
+    assert 1 == n_responses(into(job, tmp_path / "from-store"))
+    assert not (job.warehouse / ".backup").exists()
+
+
+@pytest.mark.slow
+def test_a_second_backup_uploads_what_is_new_and_removes_what_is_not_needed(job: Job, store: Store) -> None:
+    backup(job, store)
+    before = store.files().keys()
+    add_part(job, "t2")
+    report = backup(job, store)
+
+    # The part and the list of parts.
+    assert 2 == report.rows
+    assert 2 == len(store.files().keys() - before)
+    assert {file["stored_as"] for file in record_of(store)["files"]} | {"backup.json"} == store.files().keys()
+
+
+def test_an_upload_that_was_cut_off_is_no_backup_and_the_next_one_is_whole(
+    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        Cut(patched, 3)
+        with pytest.raises(KeyboardInterrupt):
+            backup(job, store)
+    with pytest.raises(PipelineError, match=r"is not a complete backup, backup\.json is missing"):
+        restore(into(job, tmp_path / "restored"), store)
+    backup(job, store)
+
+    restore(into(job, tmp_path / "restored"), store)
+    assert 1 == n_responses(into(job, tmp_path / "restored"))
+
+
+@pytest.mark.slow
+def test_an_upload_that_was_cut_off_leaves_the_last_backup_as_it_was(
+    job: Job, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backup(job, store)
+    add_part(job, "t2")
+    with monkeypatch.context() as patched:
+        Cut(patched, 2)
+        with pytest.raises(KeyboardInterrupt):
+            backup(job, store)
+
+    restore(into(job, tmp_path / "restored"), store)
+    assert 1 == n_responses(into(job, tmp_path / "restored"))
+
+
+@pytest.mark.slow
+def test_a_damaged_copy_is_refused_before_anything_is_restored_and_renewed_by_verify(
+    job: Job, store: Store, tmp_path: Path
+) -> None:
+    backup(job, store)
+    name = next(name for name in store.files() if "parts/responses" in name)
+    content = store.read(name) or b""
+    store.write(name, content[:-1] + b"?")
+    with pytest.raises(PipelineError, match="not what was copied"):
+        restore(into(job, tmp_path / "restored"), store)
+    assert not list((tmp_path / "restored").rglob("*.parquet"))
+
+    assert 0 == backup(job, store).rows
+    assert 1 == backup(job, store, must_verify=True).rows
+    assert content == store.read(name)
+    store.remove([name])
+    with pytest.raises(PipelineError, match="not what was copied"):
+        restore(into(job, tmp_path / "restored"), store)
+
+
+@pytest.mark.parametrize("place", ["path", "stored_as"])
+@pytest.mark.parametrize("named", ["/outside", "files/../../outside"])
+def test_a_record_that_names_files_elsewhere_is_refused(
+    place: str, named: str, job: Job, store: Store, tmp_path: Path
+) -> None:
+    backup(job, store)
+    record = record_of(store)
+    record["files"][0][place] = named
+    store.write("backup.json", json.dumps(record).encode())
+
+    with pytest.raises(PipelineError, match=r"memory://bucket/prefix/backup\.json: names files outside of the backup"):
+        restore(into(job, tmp_path / "restored"), store)
+    assert not (tmp_path / "restored").exists()
+
+
+def test_a_prefix_that_holds_something_else_is_left_as_it_is(job: Job, store: Store) -> None:
+    store.write("notes.txt", b"mine")
+
+    with pytest.raises(UsageError, match="holds files that are not a backup; name an empty prefix"):
+        backup(job, store)
+    assert {"notes.txt": 4} == store.files()

@@ -1,0 +1,334 @@
+"""Which machine writes a warehouse: made-up machines on a made-up clock, no waiting."""
+
+import errno
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from warehouse import Warehouse, WarehouseBusy
+from warehouse.files import one_machine
+from warehouse.files.heartbeat import Heartbeat, Pace
+from warehouse.files.machine import Machine, this_machine
+
+FILE = "machine.lock"
+
+
+@dataclass
+class World:
+    """A folder that machines share, and its time, in which other things happen while somebody waits."""
+
+    root: Path
+    now_s: float = 0.0
+    lines: list[str] = field(default_factory=list)
+    meanwhile: Callable[[], object] = lambda: None
+
+    def sleep(self, duration_s: float) -> None:
+        self.now_s += duration_s
+        self.meanwhile()
+
+    @property
+    def pace(self) -> Pace:
+        return Pace(sleep=self.sleep, clock=lambda: self.now_s)
+
+    def process_on(self, host: str, *, kernel: str | None = None, started_at_s: float = 0.0) -> Heartbeat:
+        return Heartbeat(self.root, Machine(kernel or f"kernel of {host}", host, host, started_at_s), self.pace)
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
+
+    def refused(self, process: Heartbeat) -> str:
+        with pytest.raises(WarehouseBusy) as caught:
+            process.begin(self.tell)
+        assert 1 == len(str(caught.value).splitlines())
+        return str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No heartbeat changes by itself."""
+    monkeypatch.setattr(Heartbeat, "_go_on", lambda _: None)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def files(world: World) -> set[str]:
+    return {path.name for path in world.root.iterdir()}
+
+
+def test_processes_of_one_machine_write_side_by_side_and_the_last_takes_the_heartbeat_away(world: World) -> None:
+    first, second = world.process_on("a"), world.process_on("a")
+    first.begin(world.tell)
+    second.begin(world.tell)
+    first.end()
+    second.beat()
+    assert (second.why_lost(), FILE in files(world)) == (None, True)
+    second.end()
+
+    assert files(world) == {"processes.lock"}
+    assert (world.now_s, world.lines) == (0.0, [])
+
+
+def test_a_machine_may_begin_at_once_where_another_one_has_ended(world: World) -> None:
+    first, second = world.process_on("a"), world.process_on("b")
+    first.begin()
+    first.end()
+    second.begin()
+
+    assert (second.why_lost(), second.elsewhere(), first.elsewhere()) == (None, None, "b")
+
+
+def test_a_machine_is_refused_in_one_line_while_another_one_writes(world: World) -> None:
+    writing, other = world.process_on("node7"), world.process_on("b")
+    writing.begin()
+    world.meanwhile = writing.beat
+    line = world.refused(other)
+
+    assert "node7 writes this warehouse, and only one machine can at a time; wait for it" in line
+    assert [f"{world.root}: node7 wrote here last; waiting up to 90 s to see whether it still does"] == world.lines
+    assert world.now_s == 10
+    assert writing.why_lost() is None
+
+
+def test_a_slow_heartbeat_counts_too(world: World) -> None:
+    writing, other = world.process_on("a"), world.process_on("b")
+    writing.begin()
+    world.meanwhile = lambda: writing.beat() if world.now_s == 90 else None
+
+    assert "a writes this warehouse" in world.refused(other)
+
+
+def test_who_does_not_want_to_wait_is_refused_at_once_and_told_how_to_take_over(world: World) -> None:
+    writing = world.process_on("a")
+    writing.begin()
+    with pytest.raises(WarehouseBusy, match=r"or did so until it failed; .* `prbench aggregate` here to take over"):
+        world.process_on("b").begin()
+
+    assert world.now_s == 0
+
+
+def test_the_heartbeat_of_a_machine_that_failed_is_taken_over_by_the_readers_own_clock(world: World) -> None:
+    failed, other = world.process_on("a"), world.process_on("b", started_at_s=1e12)
+    failed.begin()
+    other.begin(world.tell)
+
+    assert world.now_s == 90 + 20
+    assert world.lines[1:] == [f"{world.root}: a no longer writes here; this machine takes over in 20 s"]
+    assert (failed.elsewhere(), other.why_lost()) == ("b", None)
+
+
+def test_who_was_stopped_for_so_long_that_another_machine_took_over_writes_nothing_more(world: World) -> None:
+    stopped, other = world.process_on("a"), world.process_on("b")
+    stopped.begin()
+    other.begin(world.tell)
+    why = stopped.why_lost()
+    assert why is not None
+    assert "this machine did not answer for 90 s, and another one took over" in why
+    stopped.end()
+    assert other.why_lost() is None
+
+    # Also when the other one has finished meanwhile: what this one knows of the files is old.
+    other.end()
+    assert (stopped.why_lost(), FILE in files(world)) == (why, False)
+
+
+def test_who_was_stopped_and_nobody_took_over_goes_on(world: World) -> None:
+    stopped, other = world.process_on("a"), world.process_on("b")
+    stopped.begin()
+    world.now_s += 1e6
+    assert stopped.why_lost() is None
+
+    # It has looked by itself, so that one who has been watching sees it.
+    world.meanwhile = lambda: stopped.why_lost() if world.now_s == 1e6 + 90 else None
+    assert "a writes this warehouse" in world.refused(other)
+
+
+def test_a_heartbeat_that_wakes_while_it_is_taken_over_keeps_its_place(world: World) -> None:
+    sleeping, other = world.process_on("a"), world.process_on("b")
+    sleeping.begin()
+    before = (world.root / FILE).read_bytes()
+
+    def wake() -> None:
+        if world.now_s == 110:  # it had looked before the other one took over, and writes now
+            (world.root / FILE).write_bytes(before)
+        if world.now_s >= 110:
+            sleeping.beat()
+
+    world.meanwhile = wake
+    assert "a writes this warehouse" in world.refused(other)
+    assert sleeping.why_lost() is None
+
+
+def test_of_machines_that_take_over_at_once_one_does(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.process_on("failed").begin()
+    # Both look, then both write, then both look again.
+    step = threading.Barrier(2, timeout=60)
+    write = Heartbeat._write
+
+    def write_together(process: Heartbeat, beats: int) -> None:
+        if beats == 0:
+            step.wait()
+        write(process, beats)
+
+    monkeypatch.setattr(Heartbeat, "_write", write_together)
+    pace = Pace(sleep=lambda _: step.wait(), clock=lambda: 0.0)
+    ends: dict[str, str] = {}
+
+    def take_over(host: str) -> None:
+        process = Heartbeat(world.root, Machine(host, host, host, 0.0), pace)
+        try:
+            process.begin(world.tell)
+            ends[host] = "writes"
+            while True:
+                process.beat()
+                step.wait()
+        except WarehouseBusy as busy:
+            ends[host] = str(busy)
+            step.abort()
+        except threading.BrokenBarrierError:
+            assert process.why_lost() is None
+
+    with ThreadPoolExecutor(2) as machines:
+        list(machines.map(take_over, ("b", "c")))
+    (winner,) = (host for host, end in ends.items() if end == "writes")
+    (loser,) = ends.keys() - {winner}
+    assert f"{winner} writes this warehouse, and only one machine can at a time" in ends[loser]
+
+
+def test_a_machine_that_takes_over_is_joined_only_when_no_other_one_can_have_done_so(world: World) -> None:
+    world.process_on("a").begin()
+    first, second = world.process_on("b"), world.process_on("b")
+
+    def join() -> None:
+        if world.now_s == 110:
+            second.begin(world.tell)
+
+    world.meanwhile = join
+    first.begin(world.tell)
+
+    assert world.now_s == 130
+    assert (first.why_lost(), second.why_lost()) == (None, None)
+
+
+def test_a_machine_that_was_started_again_does_not_wait_for_itself(world: World) -> None:
+    world.process_on("a", kernel="before").begin()
+    written_at_s = json.loads((world.root / FILE).read_text(encoding="utf-8"))["at_s"]
+    again = world.process_on("a", kernel="after", started_at_s=written_at_s + 1)
+    again.begin(world.tell)
+
+    assert (world.now_s, again.why_lost()) == (0.0, None)
+
+
+def test_a_machine_of_the_same_name_that_was_started_before_is_another_one(world: World) -> None:
+    world.process_on("a", kernel="one").begin()
+    twin = world.process_on("a", kernel="another", started_at_s=0.0)
+
+    with pytest.raises(WarehouseBusy, match="a writes this warehouse"):
+        twin.begin()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"host": "newer", "format": 2}'])
+def test_a_heartbeat_that_cannot_be_read_is_another_machines_until_it_expires(world: World, content: bytes) -> None:
+    (world.root / FILE).write_bytes(content)
+    process = world.process_on("a")
+    assert process.elsewhere() in {"another machine", "newer"}
+    process.begin(world.tell)
+
+    assert (world.now_s, process.elsewhere()) == (110.0, None)
+
+
+def test_a_heartbeat_that_cannot_be_written_lets_nothing_be_written(world: World) -> None:
+    process = world.process_on("a")
+    process.begin()
+    world.root.rename(world.root.with_name("away"))
+    world.root.touch()
+    assert process.why_lost() is None
+    world.now_s += 60
+    why = process.why_lost()
+    world.root.unlink()
+    world.root.with_name("away").rename(world.root)
+
+    assert why is not None
+    assert "cannot be written" in why
+    assert process.why_lost() is None
+
+
+def test_without_links_one_process_makes_the_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "no links here")
+
+    monkeypatch.setattr("os.link", refuse)
+    first, second = world.process_on("a"), world.process_on("a")
+    first.begin()
+    second.begin()
+
+    assert (first.why_lost(), second.why_lost(), world.now_s) == (None, None, 0.0)
+
+
+def foreign(warehouse: Warehouse) -> Heartbeat:
+    """A heartbeat of another machine, which nobody changes."""
+    heartbeat = Heartbeat(warehouse.root, Machine("theirs", "node7", "node7", 0.0))
+    heartbeat.begin()
+    return heartbeat
+
+
+WRITING = {
+    "write": lambda warehouse: warehouse.write("runs", []),
+    "publish": lambda warehouse: warehouse.publish(),
+    "writing": lambda warehouse: warehouse.writing().__enter__(),
+    "alone": lambda warehouse: warehouse.alone().__enter__(),
+    "compact": lambda warehouse: warehouse.compact(),
+    "verify": lambda warehouse: (warehouse.root / "parts" / "runs").mkdir(parents=True) or warehouse.verify(),
+}
+
+
+@pytest.mark.parametrize("how", WRITING)
+def test_whatever_writes_is_refused_while_another_machine_writes(warehouse: Warehouse, how: str) -> None:
+    foreign(warehouse)
+    (warehouse.root / "warehouse.json").write_text('{"version": 4}')
+
+    with pytest.raises(WarehouseBusy, match="node7 writes this warehouse"):
+        WRITING[how](warehouse)
+
+
+def test_who_only_reads_is_not_refused_and_takes_no_life_sign_away(warehouse: Warehouse) -> None:
+    warehouse.publish()
+    foreign(warehouse)
+    (warehouse.root / "living").mkdir(exist_ok=True)
+    (warehouse.root / "living" / "r.lock").touch()
+
+    assert warehouse.elsewhere() == "node7"
+    assert warehouse.reader().value("select count(*) from runs") == 0
+    assert (warehouse.is_living("r"), warehouse.is_living("s"), warehouse.living_runs()) == (True, False, ["r"])
+
+
+def test_a_process_that_lost_its_place_writes_no_part_and_publishes_nothing(warehouse: Warehouse) -> None:
+    row = {"benchmark": "b", "dataset_revision": "r", "split": "s", "task_id": "t", "position": 1, "canary": None}
+    with warehouse.writing():
+        warehouse.write("split_members", [row])
+        before = sorted(warehouse.root.rglob("*.parquet"))
+        (warehouse.root / FILE).unlink()
+        foreign(warehouse)
+        (heartbeat,) = one_machine._kept.values()
+        heartbeat.beat()
+        for write in (lambda: warehouse.write("split_members", [row | {"task_id": "u"}]), warehouse.publish):
+            with pytest.raises(WarehouseBusy, match="another one took over"):
+                write()
+        assert "another one took over" in (warehouse.why_lost() or "")
+
+    assert sorted(warehouse.root.rglob("*.parquet")) == before
+    assert not warehouse.database.exists()
+    assert warehouse.elsewhere() == "node7"
+
+
+def test_this_machine_has_a_kernel_of_its_own_and_a_name_that_stays() -> None:
+    machine = this_machine()
+    assert machine.kernel
+    assert machine.host in machine.name

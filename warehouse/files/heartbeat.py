@@ -1,0 +1,234 @@
+"""The heartbeat of the machine that writes a warehouse: a small file that it changes every few seconds.
+
+Machines that share a folder need neither locks that reach from one to the other nor clocks that agree. Who finds the
+heartbeat of another machine looks whether it changes, and takes over where it does not change for long. Who cannot be
+sure that its own was seen in time writes nothing more.
+"""
+
+import fcntl
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warehouse.files.errors import WarehouseBusy
+from warehouse.files.machine import Machine, elapsed_s, this_machine
+
+Tell = Callable[[str], object]
+_FILE, _PROCESSES = "machine.lock", "processes.lock"
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a heartbeat changes, after how many looks at that distance without a change it has expired, and time.
+
+    Network file systems may show a file as it was up to 60 s ago, so it must not expire before that.
+    """
+
+    every_s: float = 10.0
+    looks: int = 9
+    sleep: Callable[[float], object] = time.sleep
+    clock: Callable[[], float] = elapsed_s
+
+    @property
+    def expires_s(self) -> float:
+        """How long others watch before they take over."""
+        return self.every_s * self.looks
+
+    @property
+    def settling_s(self) -> float:
+        """How long one that takes over waits, to see whether another machine did so at the same moment."""
+        return 2 * self.every_s
+
+
+class Heartbeat:
+    """What a process knows of its machine's heartbeat in a warehouse; all processes of the machine write one file."""
+
+    def __init__(self, root: Path, machine: Machine | None = None, pace: Pace | None = None) -> None:
+        self._root, self._path = root, root / _FILE
+        self._machine, self._pace = machine or this_machine(), pace or Pace()
+        self._tenure, self._beats = uuid.uuid4().hex, 0
+        self._seen_s, self._is_lost = float("-inf"), False
+        self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
+
+    def begin(self, tell: Tell | None = None) -> None:
+        """Have this machine be the one that writes; `end` ends it.
+
+        One of another machine is watched if there is somebody to `tell` why that takes time; otherwise, or if it
+        changes, this is refused.
+
+        Raises:
+            WarehouseBusy: another machine writes.
+        """
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._processes = (self._root / _PROCESSES).open("a")
+        while True:
+            self._claim(tell)
+            fcntl.flock(self._processes, fcntl.LOCK_SH)
+            self.beat()
+            if not self._is_lost:
+                break
+            # The last process of this machine ended and removed the file before it knew of this one.
+            fcntl.flock(self._processes, fcntl.LOCK_UN)
+            self._is_lost = False
+        threading.Thread(target=self._go_on, name="heartbeat", daemon=True).start()
+
+    def beat(self) -> None:
+        """Change the file, or find that another machine has taken over.
+
+        Raises:
+            OSError: the folder cannot be read or written.
+        """
+        with self._one_at_a_time:
+            if self._has_ended.is_set():
+                return
+            now_s, found = self._pace.clock(), self._read()
+            if found is None or found.get("tenure") != self._tenure:
+                self._is_lost = True
+            else:
+                self._beats += 1
+                self._write(self._beats)
+            # As of its beginning: how long it took until others could see it is not known.
+            self._seen_s = now_s
+
+    def why_lost(self) -> str | None:
+        """Why this process must not write any more, in one line; None where it may.
+
+        A process that was stopped looks first: meanwhile another machine may have taken over.
+        """
+        is_late = self._pace.clock() - self._seen_s > self._pace.expires_s / 2
+        if not self._is_lost and is_late:
+            try:
+                self.beat()
+            except OSError as error:
+                return f"{self._path}: cannot be written ({error.strerror}), so another machine may have taken over"
+        if not self._is_lost:
+            return None
+        return (
+            f"{self._root}: this machine did not answer for {self._pace.expires_s:.0f} s, and another one took over "
+            "this warehouse; nothing more is written, run again when it has finished"
+        )
+
+    def end(self) -> None:
+        """Stop; the file goes with the last process of this machine, so that another machine need not wait."""
+        self._has_ended.set()
+        with self._processes, self._one_at_a_time, suppress(OSError):
+            fcntl.flock(self._processes, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            found = self._read()
+            if found is not None and found.get("tenure") == self._tenure:
+                self._path.unlink()
+
+    def elsewhere(self) -> str | None:
+        """The other machine whose heartbeat is here, which may write; None where there is none."""
+        found = self._read()
+        return None if found is None or self._is_ours(found) else _host(found)
+
+    def _claim(self, tell: Tell | None) -> None:
+        """Make the file, find one of this machine, or take over one that has expired.
+
+        A tenure begins where one machine follows another; all processes that write in it know it.
+        """
+        has_settled = False
+        while True:
+            found = self._read()
+            if found is None:
+                if self._has_made():
+                    return
+                continue
+            if self._is_ours(found):
+                self._tenure = found["tenure"]
+                if found["beats"] > 0 or has_settled:
+                    return
+            elif not self._has_expired(found, tell):
+                continue
+            # Of machines that take over at once, the last to write stays; all others see that when they look again.
+            self._write(beats=0)
+            self._pace.sleep(self._pace.settling_s)
+            has_settled = True
+
+    def _has_expired(self, found: dict[str, Any], tell: Tell | None) -> bool:
+        """Watch the heartbeat of another machine; False where it ended or became one of this machine.
+
+        Raises:
+            WarehouseBusy: it goes on, or is not to be watched.
+        """
+        host = _host(found)
+        where = f"{self._root}: {host}"
+        if tell is None:
+            raise WarehouseBusy(
+                f"{where} writes this warehouse, or did so until it failed; run this command there, or "
+                "`prbench aggregate` here to take over"
+            )
+        tell(f"{where} wrote here last; waiting up to {self._pace.expires_s:.0f} s to see whether it still does")
+        for _ in range(self._pace.looks):
+            self._pace.sleep(self._pace.every_s)
+            now = self._read()
+            if now is None or self._is_ours(now):
+                return False
+            if now != found:
+                raise WarehouseBusy(
+                    f"{self._root}: {_host(now)} writes this warehouse, and only one machine can at a time; wait for "
+                    "it, run this command there, or use another --warehouse"
+                )
+        tell(f"{where} no longer writes here; this machine takes over in {self._pace.settling_s:.0f} s")
+        return True
+
+    def _is_ours(self, found: dict[str, Any]) -> bool:
+        """Whether a heartbeat is of this machine, or of its time before it was started again."""
+        if found.get("kernel") == self._machine.kernel:
+            return True
+        return found.get("machine") == self._machine.name and found["at_s"] < self._machine.started_at_s
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            return dict(json.loads(content))
+        except (ValueError, TypeError):
+            # Whoever wrote it: it has to change, or it expires.
+            return {"content": content}
+
+    def _write(self, beats: int) -> None:
+        temporary = self._temporary(beats)
+        temporary.replace(self._path)
+
+    def _has_made(self) -> bool:
+        """Make the file, unless there is one: of all that try, one does."""
+        temporary = self._temporary(beats=1)
+        try:
+            try:
+                os.link(temporary, self._path)
+            except OSError:  # there is one, or the file system has no links
+                with self._path.open("xb") as file:
+                    file.write(temporary.read_bytes())
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+        return True
+
+    def _temporary(self, beats: int) -> Path:
+        machine, process = self._machine, os.getpid()
+        path = self._path.with_name(f".{machine.kernel[:8]}-{process}.{_FILE}")
+        path.write_text(json.dumps({
+            "host": machine.host, "process": process, "kernel": machine.kernel, "machine": machine.name,
+            "tenure": self._tenure, "beats": beats, "at_s": time.time(),
+        }))  # fmt: skip
+        return path
+
+    def _go_on(self) -> None:
+        while not self._has_ended.wait(self._pace.every_s):
+            with suppress(OSError):  # `why_lost` says so before anything is written
+                self.beat()
+
+
+def _host(found: dict[str, Any]) -> str:
+    return str(found.get("host", "another machine"))
