@@ -4,6 +4,7 @@ import logging
 import os
 import secrets
 import shutil
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+from urllib.parse import urlsplit
 
 from tasks.rules.errors import UsageError
 
 LOCAL = "local"
+_AUTO = "auto"
+_CLIENT_PORT = 10001
+"""Of `ray://HOST`, where Ray takes it for granted."""
+_ANSWER_WITHIN_S = 10.0
 _LOCAL_STORE_BYTES = 128 << 20
 """For messages above 100 kB; Ray would take a third of the memory."""
 _SETTINGS = {
@@ -68,6 +74,7 @@ class Cluster:
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
         """
+        _refuse_where_nothing_listens(address)
         self._environment = {name: os.environ.get(name) for name in _OF_TOKEN}
         self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
         options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
@@ -111,6 +118,18 @@ class Cluster:
                 if value is not None:
                     os.environ[name] = value
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _refuse_where_nothing_listens(address: str) -> None:
+    """Ray itself would try for a quarter of an hour, and write 60 lines meanwhile."""
+    named = os.environ.get("RAY_ADDRESS", "") if address == _AUTO else address
+    try:
+        place = urlsplit(named if "://" in named else f"//{named}")
+        port = place.port or (_CLIENT_PORT if place.scheme else None)
+        if port is not None:  # otherwise Ray starts here, or looks for a cluster of this machine
+            socket.create_connection((place.hostname or "", port), _ANSWER_WITHIN_S).close()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
 
 
 def _name(node: Mapping[str, Any]) -> str:
