@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import socket
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Each process would warn about what a later Ray will do with accelerators.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # It would warn of each try to connect; what came of them is the error that is raised.
+    "RAY_BACKEND_LOG_LEVEL": "error",
 }
 
 _OF_TOKEN = ("RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
@@ -62,6 +65,7 @@ def ray() -> Any:
     import ray as library
 
     logging.getLogger("ray").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"ray\.")
     return library
 
 
@@ -82,8 +86,13 @@ class Cluster:
             ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
         except Exception as error:
             self._clear()
-            first = " ".join(str(error).split())
-            raise UsageError(f"calls.address: {address}: Ray is not there ({type(error).__name__}: {first})") from error
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            hint = (
+                ""
+                if address == LOCAL
+                else "; is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
+            )
+            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}){hint}") from error
 
     def nodes(self) -> list[Node]:
         """The nodes that are alive and have cores to offer."""

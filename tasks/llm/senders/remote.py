@@ -96,19 +96,17 @@ class RemoteSender:
                 made = self._in_hand.get(number)
                 if made is not None and not made.done():
                     made.set_result((reply, failure))
+            self.n_made += len(outcomes)
             if outcomes:
                 on_reply()
 
     async def _outcomes(self) -> list[Outcome]:
         """What it sends next. It is waited for twice: the first wait may have passed while this process was stopped."""
-        answer: asyncio.Future[tuple[float, list[Outcome]]] = asyncio.ensure_future(self._process.outcomes.remote())
-        try:
-            for _ in range(2):
-                if (await asyncio.wait([answer], timeout=SILENCE_S / 2))[0]:
-                    self._heard_at_s, outcomes = await answer
-                    return outcomes
-        finally:
-            answer.cancel()
+        answer = _answer_to(self._process.outcomes.remote())
+        for _ in range(2):
+            if (await asyncio.wait([answer], timeout=SILENCE_S / 2))[0]:
+                self._heard_at_s, outcomes = await answer
+                return outcomes
         raise TimeoutError
 
     def give_up(self, why: str) -> None:
@@ -132,3 +130,10 @@ class RemoteSender:
         # If it is lost on its way, `receive` fails; if it cannot be read there, its attempts end at their time limit.
         if attempts or cancelled:
             self._process.start.remote(attempts, cancelled, self._heard_at_s)
+
+
+def _answer_to(message: Any) -> "asyncio.Future[tuple[float, list[Outcome]]]":
+    """What Ray will answer. It is never cancelled: Ray's client (`ray://`) then answers with a traceback."""
+    answer: asyncio.Future[tuple[float, list[Outcome]]] = asyncio.wrap_future(message.future())
+    answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
+    return answer
