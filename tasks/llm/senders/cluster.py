@@ -23,6 +23,8 @@ _AUTO = "auto"
 _CLIENT_PORT = 10001
 """Of `ray://HOST`, where Ray takes it for granted."""
 _ANSWER_WITHIN_S = 10.0
+_N_TRIES = "3"
+"""To connect where something listens: a token that is refused is refused each time, with a line of Ray's own."""
 _LOCAL_STORE_BYTES = 128 << 20
 """For messages above 100 kB; Ray would take a third of the memory."""
 _SETTINGS = {
@@ -31,8 +33,6 @@ _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Each process would warn about what a later Ray will do with accelerators.
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    # It would warn of each try to connect; what came of them is the error that is raised.
-    "RAY_BACKEND_LOG_LEVEL": "error",
 }
 
 _OF_TOKEN = ("RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
@@ -79,6 +79,8 @@ class Cluster:
             UsageError: there is no such cluster, or it runs other versions.
         """
         _refuse_where_nothing_listens(address)
+        if address != LOCAL:
+            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _N_TRIES)
         self._environment = {name: os.environ.get(name) for name in _OF_TOKEN}
         self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
         options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
