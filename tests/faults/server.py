@@ -38,6 +38,7 @@ class FaultServer:
         self,
         behaviour: Behaviour = well_behaved,
         *,
+        host: str = "127.0.0.1",
         port: int = 0,
         keeps_book: bool = True,
         on_answered: Callable[[Entry], None] | None = None,
@@ -53,8 +54,8 @@ class FaultServer:
         """How many requests of a batch are answered before it expires or is cancelled."""
         self._book = Book(keeps_book, on_answered)
         self._batches = Batches(self, self._book)
-        self._socket = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
-        self._port: int = self._socket.getsockname()[1]
+        self._socket = socket.create_server((host, port), backlog=_BACKLOG)
+        self._address: tuple[str, int] = self._socket.getsockname()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ended = asyncio.Event()
@@ -62,7 +63,7 @@ class FaultServer:
     @property
     def api_base(self) -> str:
         """The base URL to configure."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        return "http://{}:{}/v1".format(*self._address)
 
     @property
     def book(self) -> list[Request]:

@@ -82,7 +82,7 @@ def test_a_run_on_senders_is_shown_interrupted_and_continued_and_has_the_rows_of
     assert len(gated.book) - n_calls == 2 * N_CRITERIA
     assert sum(stage["rows"] for stage in done["stages"] if stage["stage"] == "judge") == 2 * N_CRITERIA
     (table,) = tables_of(prefect_api, done["run_id"])
-    assert '"n_made": ' in table
+    assert re.search(r'"n_made": [1-9]', table)
 
     here = Command(tmp_path / "here")
     here.folder.mkdir()

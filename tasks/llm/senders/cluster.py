@@ -4,6 +4,8 @@ import logging
 import os
 import secrets
 import shutil
+import socket
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,10 +14,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+from urllib.parse import urlsplit
 
 from tasks.rules.errors import UsageError
 
 LOCAL = "local"
+_AUTO = "auto"
+_CLIENT_PORT = 10001
+"""Of `ray://HOST`, where Ray takes it for granted."""
+_ANSWER_WITHIN_S = 10.0
+_N_TRIES = "3"
+"""To connect where something listens: a token that is refused is refused each time, with a line of Ray's own."""
 _LOCAL_STORE_BYTES = 128 << 20
 """For messages above 100 kB; Ray would take a third of the memory."""
 _SETTINGS = {
@@ -56,6 +65,7 @@ def ray() -> Any:
     import ray as library
 
     logging.getLogger("ray").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module=r"ray\.")
     return library
 
 
@@ -68,6 +78,9 @@ class Cluster:
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
         """
+        _refuse_where_nothing_listens(address)
+        if address != LOCAL:
+            os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _N_TRIES)
         self._environment = {name: os.environ.get(name) for name in _OF_TOKEN}
         self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
         options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
@@ -75,8 +88,13 @@ class Cluster:
             ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
         except Exception as error:
             self._clear()
-            first = " ".join(str(error).split())
-            raise UsageError(f"calls.address: {address}: Ray is not there ({type(error).__name__}: {first})") from error
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            hint = (
+                ""
+                if address == LOCAL
+                else "; is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
+            )
+            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}){hint}") from error
 
     def nodes(self) -> list[Node]:
         """The nodes that are alive and have cores to offer."""
@@ -111,6 +129,18 @@ class Cluster:
                 if value is not None:
                     os.environ[name] = value
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _refuse_where_nothing_listens(address: str) -> None:
+    """Ray itself would try for a quarter of an hour, and write 60 lines meanwhile."""
+    named = os.environ.get("RAY_ADDRESS", "") if address == _AUTO else address
+    try:
+        place = urlsplit(named if "://" in named else f"//{named}")
+        port = place.port or (_CLIENT_PORT if place.scheme else None)
+        if port is not None:  # otherwise Ray starts here, or looks for a cluster of this machine
+            socket.create_connection((place.hostname or "", port), _ANSWER_WITHIN_S).close()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"calls.address: {address}: Ray is not there: {named}: {error}") from error
 
 
 def _name(node: Mapping[str, Any]) -> str:

@@ -2,18 +2,19 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tasks.llm.failures import Failure, failure_of
+from tasks.llm.failures import Failure, Kind, failure_of
 from tasks.llm.keys import missing_variables
 from tasks.llm.litellm_setup import collect_seldom, warm_up
 from tasks.llm.live.sending import send
 from tasks.llm.redaction import guard_logs
-from tasks.llm.replies import Reply
+from tasks.llm.replies import PROVIDER_ERROR, Reply
 from tasks.llm.request import Call, Target
 from tasks.llm.senders.versions import versions
 
@@ -22,15 +23,21 @@ Attempt = tuple[int, Call, Mapping[str, Any]]
 Outcome = tuple[int, Reply, Failure | None]
 """The attempt's number, and what came of it."""
 LIFE_SIGN_EVERY_S = 5.0
+SILENCE_S = 6 * LIFE_SIGN_EVERY_S
+"""After so long without a sign of life the driver gives a sender up: Ray needs a minute to notice a lost node."""
 
 
 @dataclass(frozen=True)
 class Equipment:
-    """A sender's process id, what it runs, and by endpoint which environment variables it lacks for calls to it."""
+    """A sender's process id, what it runs, and by endpoint which environment variables it lacks for calls to it.
+
+    `at_s` is the moment by its own clock.
+    """
 
     pid: int
     versions: Mapping[str, str]
     lacking: Mapping[str, Sequence[str]]
+    at_s: float
 
 
 class SenderProcess:
@@ -50,25 +57,36 @@ class SenderProcess:
         for target in targets:
             if missing := missing_variables(target):
                 lacking.setdefault(target.endpoint_name, []).extend(missing)
-        return Equipment(os.getpid(), versions(), lacking)
+        return Equipment(os.getpid(), versions(), lacking, time.monotonic())
 
-    async def start(self, attempts: Sequence[Attempt], cancelled: Sequence[int]) -> None:
-        """Begin these attempts, and end those that were cancelled."""
+    async def start(self, attempts: Sequence[Attempt], cancelled: Sequence[int], heard_at_s: float) -> None:
+        """Begin these attempts, and end those that were cancelled.
+
+        `heard_at_s` is the moment, by this process's clock, of the last sign of life that the driver had before it sent
+        this. After a longer silence the driver has given this sender up, and has the attempts made by others: so they
+        are not begun when a process that was stopped, or cut off, reads them at last.
+        """
         for number in cancelled:
             if (task := self._in_hand.get(number)) is not None:
                 task.cancel()
+        if time.monotonic() >= heard_at_s + SILENCE_S:
+            failure = Failure(PROVIDER_ERROR, Kind.LOST, "the message reached the sender too late")
+            reply = Reply(failure.status, error=failure.error)
+            self._finished += [(number, reply, failure) for number, _, _ in attempts]
+            self._has_finished.set()
+            return
         for number, call, parameters in attempts:
             task = self._in_hand[number] = asyncio.create_task(self._make(number, call, parameters))
             task.add_done_callback(partial(self._ended, number))
 
-    async def outcomes(self) -> list[Outcome]:
-        """What has finished since the last time; after a while nothing, as a sign of life."""
+    async def outcomes(self) -> tuple[float, list[Outcome]]:
+        """The moment by its own clock, and what has finished since the last time; after a while that is nothing."""
         with suppress(TimeoutError):
             async with asyncio.timeout(LIFE_SIGN_EVERY_S):
                 await self._has_finished.wait()
         self._has_finished.clear()
         finished, self._finished = self._finished, []
-        return finished
+        return time.monotonic(), finished
 
     async def _make(self, number: int, call: Call, parameters: Mapping[str, Any]) -> None:
         try:

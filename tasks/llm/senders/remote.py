@@ -10,10 +10,8 @@ from tasks.llm.failures import Failure, Kind
 from tasks.llm.replies import PROVIDER_ERROR, Reply
 from tasks.llm.request import Call
 from tasks.llm.senders.cluster import Node
-from tasks.llm.senders.process import LIFE_SIGN_EVERY_S, Attempt, Equipment, Outcome
+from tasks.llm.senders.process import SILENCE_S, Attempt, Equipment, Outcome
 
-_SILENCE_S = 6 * LIFE_SIGN_EVERY_S
-"""After so long without a sign of life a sender is given up: Ray needs a minute to notice that a node is gone."""
 _MESSAGE_AFTER_S = 0.002
 """So long attempts are collected for one message; each message costs the driver half a millisecond of its core."""
 Made = tuple[Reply, Failure | None]
@@ -39,6 +37,7 @@ class RemoteSender:
         self.lacking = equipment.lacking
         self.n_made = 0
         self._ready_s = time.monotonic()
+        self._heard_at_s = equipment.at_s
         self._process = process
         self._in_hand: dict[int, asyncio.Future[Made]] = {}
         self._numbers = 0
@@ -66,7 +65,7 @@ class RemoteSender:
         self._attempts.append((number, call, parameters))
         self._send_soon()
         try:
-            async with asyncio.timeout(call.target.timeout_s + _SILENCE_S):
+            async with asyncio.timeout(call.target.timeout_s + SILENCE_S):
                 return await made
         except TimeoutError:
             self._cancel(number)
@@ -97,18 +96,17 @@ class RemoteSender:
                 made = self._in_hand.get(number)
                 if made is not None and not made.done():
                     made.set_result((reply, failure))
+            self.n_made += len(outcomes)
             if outcomes:
                 on_reply()
 
     async def _outcomes(self) -> list[Outcome]:
         """What it sends next. It is waited for twice: the first wait may have passed while this process was stopped."""
-        answer: asyncio.Future[list[Outcome]] = asyncio.ensure_future(self._process.outcomes.remote())
-        try:
-            for _ in range(2):
-                if (await asyncio.wait([answer], timeout=_SILENCE_S / 2))[0]:
-                    return await answer
-        finally:
-            answer.cancel()
+        answer = _answer_to(self._process.outcomes.remote())
+        for _ in range(2):
+            if (await asyncio.wait([answer], timeout=SILENCE_S / 2))[0]:
+                self._heard_at_s, outcomes = await answer
+                return outcomes
         raise TimeoutError
 
     def give_up(self, why: str) -> None:
@@ -131,4 +129,11 @@ class RemoteSender:
         self._attempts, self._cancelled, self._is_message_due = [], [], False
         # If it is lost on its way, `receive` fails; if it cannot be read there, its attempts end at their time limit.
         if attempts or cancelled:
-            self._process.start.remote(attempts, cancelled)
+            self._process.start.remote(attempts, cancelled, self._heard_at_s)
+
+
+def _answer_to(message: Any) -> "asyncio.Future[tuple[float, list[Outcome]]]":
+    """What Ray will answer. It is never cancelled: Ray's client (`ray://`) then answers with a traceback."""
+    answer: asyncio.Future[tuple[float, list[Outcome]]] = asyncio.wrap_future(message.future())
+    answer.add_done_callback(lambda each: each.cancelled() or each.exception())  # also if nobody waits any more
+    return answer

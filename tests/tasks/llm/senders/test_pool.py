@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tasks.llm.failures import Kind
 from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.limiter import Limiter
@@ -25,9 +27,9 @@ from tasks.llm.replies import Reply
 from tasks.llm.request import Target
 from tasks.llm.senders import cluster as ray_cluster
 from tasks.llm.senders import pool as pools
-from tasks.llm.senders.cluster import LOCAL, Node, refuse_without_ray
+from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
 from tasks.llm.senders.pool import SenderPool, wanted
-from tasks.llm.senders.process import SenderProcess
+from tasks.llm.senders.process import SILENCE_S, SenderProcess
 from tasks.llm.senders.versions import differing, versions
 from tasks.rules.errors import UsageError
 from tests.faults.server import Answer, FaultServer
@@ -192,18 +194,44 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
         refuse_without_ray()
 
 
+@pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
+def test_a_cluster_where_nothing_listens_is_refused_at_once_with_one_line(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "ray", pytest.fail)
+    with socket.socket() as bound:  # and not listening
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{port}")
+        with pytest.raises(UsageError, match=rf"Ray is not there: .*127\.0\.0\.1:{port}: .*refused") as said:
+            Cluster(address.format(port=port))
+    assert "\n" not in str(said.value)
+
+
 def test_an_attempt_that_is_cancelled_ends_where_it_is_made() -> None:
     async def work() -> None:
         process = SenderProcess()
         with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
-            await process.start([(1, call_to(server), {})], [])
+            await process.start([(1, call_to(server), {})], [], time.monotonic())
             (attempt,) = process._in_hand.values()
-            await process.start([], [1])
+            await process.start([], [1], time.monotonic())
             await asyncio.wait([attempt])
             assert attempt.cancelled()
             assert process._in_hand == {}
 
     asyncio.run(work())
+
+
+def test_an_attempt_that_reaches_a_sender_after_it_was_given_up_is_not_made() -> None:
+    async def work() -> list[Any]:
+        process = SenderProcess()
+        with FaultServer(lambda _request, _number: Answer("paid")) as server:
+            await process.start([(1, call_to(server), {})], [], time.monotonic() - SILENCE_S)
+            _, outcomes = await process.outcomes()
+            assert server.book == []
+        return [(number, failure and failure.kind) for number, _, failure in outcomes]
+
+    assert [(1, Kind.LOST)] == asyncio.run(work())
 
 
 _DRIVER = """
