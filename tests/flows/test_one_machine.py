@@ -152,14 +152,14 @@ def elsewhere(shared: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[Comm
     node7.end()
 
 
-@pytest.mark.parametrize("line", WRITES)
+@pytest.mark.parametrize("line", [*WRITES[:4], *(pytest.param(line, marks=pytest.mark.long) for line in WRITES[4:])])
 def test_commands_that_write_are_refused_while_another_machine_does(line: str, elsewhere: Command) -> None:
     refused = elsewhere(*line.split(), code=1).stderr.splitlines()[-1]
     assert refused.startswith("prbench: ")
     assert "node7 writes this warehouse, and only one machine can at a time" in refused
 
 
-@pytest.mark.parametrize("line", READS)
+@pytest.mark.parametrize("line", [*READS[:3], *(pytest.param(line, marks=pytest.mark.long) for line in READS[3:])])
 def test_commands_that_read_are_neither_refused_nor_waiting(line: str, elsewhere: Command) -> None:
     assert "waiting" not in elsewhere(*line.split()).stderr
 

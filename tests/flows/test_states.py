@@ -190,6 +190,7 @@ def settings(server: FaultServer) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_runs_have_the_state_of_their_exit_code(command: Command, prefect_api: str) -> None:
     has_healed = False

@@ -112,7 +112,8 @@ def test_a_reply_that_is_not_complete_in_time_is_a_timeout(
 ) -> None:
     server, started_s = serve(late), time.monotonic()
     reply = calling(call_to(server, timeout_s=0.3, **ROUTES[route]))
-    assert (reply.status, reply.text, len(server.book)) == ("timeout", None, 2)
+    assert (reply.status, reply.text, reply.attempts) == ("timeout", None, 2)
+    assert len(server.book) <= 2  # where the machine is busy, the time may be over before a request leaves
     assert reply.error
     assert "0.3 s" in reply.error
     assert time.monotonic() - started_s < 10

@@ -164,6 +164,7 @@ def test_an_increment_costs_exactly_its_missing_cells_and_the_old_ones_stay(
     assert world.count("verdicts") == VERDICTS + cost[1]
 
 
+@pytest.mark.long
 def test_a_revision_costs_only_what_reads_differently(world: World) -> None:
     heavier = rubric("finance-1")
     heavier[0]["annotations"]["important_weight"] = 4
@@ -193,6 +194,7 @@ def test_a_night_samples_anew_only_the_models_that_are_to_be(world: World) -> No
     assert {(model, vintage) for model, vintage, _ in found} == {("pinned", "base"), ("fresh", "2026-11-22")}
 
 
+@pytest.mark.long
 def test_answers_that_are_the_same_text_in_two_nights_are_judged_by_the_same_calls(world: World) -> None:
     world.settings["models"] = [world.model("steady", resample="nightly")]
     world.server.behaviour = well_behaved

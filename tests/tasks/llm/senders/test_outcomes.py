@@ -7,12 +7,6 @@ from tests.tasks.llm.limits.test_stops import *
 from tests.tasks.llm.test_fallback import *
 from tests.tasks.llm.test_retries import *
 from tests.tasks.llm.test_states import *
-from tests.tasks.llm.transport.test_broken_replies import *
-from tests.tasks.llm.transport.test_large_replies import *
-from tests.tasks.llm.transport.test_odd_figures import *
-from tests.tasks.llm.transport.test_parameters import *
-from tests.tasks.llm.transport.test_redirects import *
-from tests.tasks.llm.transport.test_verdict_replies import *
 
 pytestmark = pytest.mark.slow
 # They look into the process that makes the calls, which is another one here.

@@ -145,6 +145,7 @@ def test_where_no_sender_survives_its_start_the_run_ends_with_one_line_that_name
     assert capsys.readouterr().err.count("is gone") == 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @needs_ray
 def test_a_node_that_runs_other_versions_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +158,7 @@ def test_a_node_that_runs_other_versions_is_refused(tmp_path: Path, monkeypatch:
         with_pool(tmp_path, call_to("http://127.0.0.1:9/v1").target, work)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @needs_ray
 def test_a_key_that_is_set_on_no_node_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
