@@ -1,4 +1,4 @@
-"""Warehouses that several tests look at, each filled once."""
+"""Warehouses that several tests look at, each filled once, and a store."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -10,13 +10,22 @@ import pytest
 from tasks.check.check import check
 from tasks.ingest.ingest import ingest
 from tasks.run.stage_report import StageReport
+from tasks.stores import Store
 from tests.builders import admitted, criterion, job_on, response, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import World, random_world
 from tests.tasks.check.bad_rows import all_rows
+from tests.tasks.stores.memory import memory_store
 from warehouse import Reader, Warehouse
 
 Rows = Mapping[str, list[dict[str, Any]]]
 Fill = Callable[[Rows], Reader]
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    """An empty store."""
+    with memory_store() as made:
+        yield made
 
 
 @pytest.fixture

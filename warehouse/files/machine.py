@@ -27,7 +27,7 @@ class Machine:
 
 @cache
 def this_machine() -> Machine:
-    """The machine that this process is on; without a boot id (macOS), it is told apart by its network card and name."""
+    """The machine that this process is on; without a boot id (macOS), it is known by its network card and name."""
     host = socket.gethostname()
     name = f"{_content(_MACHINE_ID) or f'{uuid.getnode():x}'} {host}"
     return Machine(_content(_BOOT_ID) or name, name, host, time.time() - elapsed_s())

@@ -25,6 +25,7 @@ _CLIENT_PORT = 10001
 _ANSWER_WITHIN_S = 10.0
 _N_TRIES = "3"
 """To connect where something listens: a token that is refused is refused each time, with a line of Ray's own."""
+_HINT = "; is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
 _LOCAL_STORE_BYTES = 128 << 20
 """For messages above 100 kB; Ray would take a third of the memory."""
 _SETTINGS = {
@@ -89,11 +90,7 @@ class Cluster:
         except Exception as error:
             self._clear()
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            hint = (
-                ""
-                if address == LOCAL
-                else "; is the token of RAY_AUTH_TOKEN_PATH the cluster's, and RAY_AUTH_MODE set?"
-            )
+            hint = "" if address == LOCAL else _HINT
             raise UsageError(f"calls.address: {address}: Ray is not there ({cause}){hint}") from error
 
     def nodes(self) -> list[Node]:

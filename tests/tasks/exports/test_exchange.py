@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from tasks.stores import Store
 from tests.builders import admitted, at, criterion, good_row, job_on, response, row, verdict, write_jsonl
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.conftest import rows_of
-from tests.tasks.stores.memory import memory_store
 from warehouse import Warehouse
 
 LEADERBOARD = "select * from leaderboard order by split, judge, judge_trial, model, score_name, vintage"
@@ -299,12 +297,6 @@ def test_a_damaged_export_is_refused_in_one_line_and_nothing_is_taken(copy: Path
 
 
 # stores
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with memory_store() as made:
-        yield made
 
 
 def test_an_export_in_a_store_is_the_one_in_a_folder_and_is_imported_from_there(

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tasks.exports import import_tables, opened_export, publish
 from tasks.rules.errors import PipelineError
 from tasks.stores import Store
 from tests.builders import admitted, job_on, response
-from tests.tasks.stores.memory import Cut, memory_store
+from tests.tasks.stores.memory import Cut
 from warehouse import TABLES, Warehouse
 
 
@@ -30,12 +30,6 @@ def job(tmp_path: Path) -> Job:
         Warehouse(job.warehouse).write(table_name, of_table)
     Warehouse(job.warehouse).publish()
     return job
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with memory_store() as made:
-        yield made
 
 
 def add_response(job: Job, task_id: str) -> None:
@@ -150,6 +144,28 @@ def test_keep_removes_the_oldest_and_what_was_cut_off_and_never_what_the_pointer
 
     assert "1 older publications removed" in publish(job, store, n_kept=1).line
     assert {own, other, "notes"} == publications(store)
+
+
+@pytest.mark.slow
+def test_a_publication_that_somebody_else_is_at_work_on_is_not_removed(job: Job, store: Store) -> None:
+    publish(job, store)
+    begun = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-00000000"
+    store.write(f"publications/{begun}/prbench.duckdb", b"half")
+
+    publish(job, store, n_kept=1)
+
+    assert begun in publications(store)
+
+
+@pytest.mark.slow
+def test_an_unchanged_state_is_published_again_where_files_of_its_publication_are_gone(job: Job, store: Store) -> None:
+    publish(job, store)
+    first = pointer(store)["publication"]
+    store.remove([f"{first}/prbench.duckdb"])
+
+    assert "unchanged" not in publish(job, store).line
+
+    assert 1 == responses_in(store)
 
 
 @pytest.mark.parametrize("named", ["../elsewhere", "publications/../../elsewhere"])

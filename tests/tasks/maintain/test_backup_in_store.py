@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from tasks.maintain import backup, restore
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.stores import Store
 from tests.builders import job_on, response
-from tests.tasks.stores.memory import Cut, memory_store
+from tests.tasks.stores.memory import Cut
 from warehouse import Warehouse
 
 
@@ -39,12 +38,6 @@ def job(tmp_path: Path) -> Job:
 
     asyncio.run(one())
     return job
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with memory_store() as made:
-        yield made
 
 
 def into(job: Job, folder: Path) -> Job:

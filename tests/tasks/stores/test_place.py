@@ -1,7 +1,6 @@
 """What a path or an address stands for, and what a store's library says in one line."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import fsspec
@@ -10,13 +9,6 @@ import pytest
 from flows.cli.main import main
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.stores import Store, place
-from tests.tasks.stores.memory import memory_store
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    with memory_store() as made:
-        yield made
 
 
 @pytest.mark.parametrize(("given", "meant"), [
@@ -32,6 +24,12 @@ def test_any_other_address_is_a_prefix_that_is_named_as_it_was_given() -> None:
 
     assert isinstance(found, Store)
     assert ("memory://bucket/prefix", "/bucket/prefix") == (str(found), found.root)
+
+
+@pytest.mark.parametrize("given", ["memory://bucket/pre[12]", "memory://bucket/*"])
+def test_an_address_that_would_be_a_pattern_of_others_is_refused(given: str) -> None:
+    with pytest.raises(UsageError, match="have a meaning in addresses"):
+        place(given)
 
 
 SECRETS = {

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(1200)]
 
 
 def naming(request: Request, number: int) -> Answer:
-    """Good answers that name the request that they answer, so that the ledger's rows can be told by it."""
+    """Good answers that name the request that they answer, so that the ledger's rows can be recognized by it."""
     digest = digest_of(request)
     if is_judging(request):
         return Answer(json.dumps({"explanation": digest, **decision(prompt_of(request))}))

@@ -26,7 +26,7 @@ class Messages:
 
 
 class Process:
-    """A process that says what it is told to."""
+    """A process that sends what it is given."""
 
     def __init__(self) -> None:
         self.outcomes = Messages()
