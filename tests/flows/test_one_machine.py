@@ -103,8 +103,8 @@ def test_a_run_that_was_stopped_while_another_machine_took_over_ends_in_one_line
 
     assert (code, error.splitlines()[-1]) == (
         1,
-        f"prbench: {data}: this machine did not answer for {FAST.expires_s:.0f} s, and another one took over this "
-        "warehouse; nothing more is written, run again when it has finished",
+        f"prbench: {data}: this machine did not answer for {FAST.expires_s:.0f} s, and node7 took over this "
+        "warehouse; nothing more is written, run again when no other machine writes",
     )
     assert "Traceback" not in error
     assert node7.why_lost() is None

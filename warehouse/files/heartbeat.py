@@ -43,8 +43,8 @@ class Pace:
 
     @property
     def settling_s(self) -> float:
-        """How long one that takes over waits, to see whether another machine did so at the same moment."""
-        return 2 * self.every_s
+        """How long one that takes over waits, to see whether another machine did so at the same moment: over 60 s."""
+        return 7 * self.every_s
 
 
 class Heartbeat:
@@ -54,7 +54,8 @@ class Heartbeat:
         self._root, self._path = root, root / _FILE
         self._machine, self._pace = machine or this_machine(), pace or Pace()
         self._tenure, self._name, self._beats = uuid.uuid4().hex, uuid.uuid4().hex, 0
-        self._seen_s, self._is_lost = float("-inf"), False
+        self._seen_s = float("-inf")
+        self._why_lost: str | None = None
         self._one_at_a_time, self._has_ended = threading.Lock(), threading.Event()
 
     def begin(self, tell: Tell | None = None) -> None:
@@ -80,11 +81,11 @@ class Heartbeat:
             self._claim(tell)
             fcntl.flock(self._processes, fcntl.LOCK_SH)
             self.beat()
-            if not self._is_lost:
+            if self._why_lost is None:
                 return
             # The last process of this machine ended and removed the file before it knew of this one.
             fcntl.flock(self._processes, fcntl.LOCK_UN)
-            self._is_lost = False
+            self._why_lost = None
 
     def beat(self) -> None:
         """Change the file, or find that another machine has taken over.
@@ -93,11 +94,16 @@ class Heartbeat:
             OSError: the folder cannot be read or written.
         """
         with self._one_at_a_time:
-            if self._has_ended.is_set():
+            if self._has_ended.is_set() or self._why_lost is not None:
                 return
             now_s, found = self._pace.clock(), self._read()
-            if found is None or found.get("tenure") != self._tenure:
-                self._is_lost = True
+            if found is None:
+                self._why_lost = f"{self._path} was deleted, or another machine took over this warehouse and finished"
+            elif found.get("tenure") != self._tenure:
+                self._why_lost = (
+                    f"{self._root}: this machine did not answer for {self._pace.expires_s:.0f} s, and "
+                    f"{_host(found)} took over this warehouse"
+                )
             else:
                 self._beats += 1
                 self._write(self._beats)
@@ -110,17 +116,12 @@ class Heartbeat:
         A process that was stopped looks first: meanwhile another machine may have taken over.
         """
         is_late = self._pace.clock() - self._seen_s > self._pace.expires_s / 2
-        if not self._is_lost and is_late:
+        if self._why_lost is None and is_late:
             try:
                 self.beat()
             except OSError as error:
                 return f"{self._path}: cannot be written ({error.strerror}), so another machine may have taken over"
-        if not self._is_lost:
-            return None
-        return (
-            f"{self._root}: this machine did not answer for {self._pace.expires_s:.0f} s, and another one took over "
-            "this warehouse; nothing more is written, run again when it has finished"
-        )
+        return self._why_lost and f"{self._why_lost}; nothing more is written, run again when no other machine writes"
 
     def end(self) -> None:
         """Stop; the file goes with the last process of this machine, so that another machine need not wait."""
