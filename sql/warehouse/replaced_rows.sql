@@ -1,13 +1,17 @@
--- One row: a part of a run of parts, with the places of its rows that another
--- row with the same key comes before.
-with replaced as (
-    select part, part_row
-    from run
-    qualify row_number() over (partition by {key} order by {order}) > 1
+-- One row: a row of a view of parts that another row with the same key comes
+-- before.
+--
+-- Only the keys that come twice are put in order: they are few, and so many
+-- whole keys would not fit into memory. Two keys with one hash do no harm.
+with repeated as (
+    select hash({key}) as key_hash
+    from {view}
+    where {condition}
+    group by key_hash
+    having count(*) > 1
 )
 
-select
-    part,
-    list(part_row order by part_row) as places
-from replaced
-group by part
+select part, part_row
+from {view}
+where ({condition}) and hash({key}) in (select key_hash from repeated)
+qualify row_number() over (partition by {key} order by {order}) > 1

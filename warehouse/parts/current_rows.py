@@ -15,10 +15,12 @@ import duckdb
 import sql
 from warehouse.contracts.columns import COLUMNS
 from warehouse.contracts.tables import DECIDED_STATUSES, Table
-from warehouse.parts.engine import quoted
+from warehouse.parts.engine import holds, quoted
 
 BATCH = "import_batch"
 REMOVALS, BY_MOMENT = "removals", "created_at"
+REPLACED = "replaced_rows"
+"""The table of the rows of parts (`part`, `part_row`) that another row with the same key comes before."""
 
 
 def rests_on_response(table: Table) -> bool:
@@ -56,6 +58,20 @@ def standing_rows(table: Table, view: str, columns: str) -> str:
     """The query for the rows of a view of parts that stand, one a key."""
     key = ", ".join(table.key)
     return sql.template("warehouse/standing_rows", columns=columns, view=view, key=key, order=standing_order(table))
+
+
+def note_replaced(
+    connection: duckdb.DuckDBPyConnection, table: Table, view: str, key: Sequence[str], condition: str = "true"
+) -> bool:
+    """Note in the table `REPLACED` which rows of a view of parts do not stand; whether there are any.
+
+    Whole rows are not sorted, since they would not fit into memory.
+    """
+    replaced = sql.template(
+        "warehouse/replaced_rows", key=", ".join(key), view=view, condition=condition, order=standing_order(table)
+    )
+    connection.execute(f"create or replace temp table {REPLACED} as {replaced}")
+    return holds(connection, f"from {REPLACED}")
 
 
 def view_parts(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], name: str) -> None:

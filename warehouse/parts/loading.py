@@ -10,10 +10,11 @@ from warehouse.contracts.tables import TABLES, Table
 from warehouse.parts.current_rows import (
     BATCH,
     REMOVALS,
+    REPLACED,
     decided,
     is_removed,
+    note_replaced,
     rests_on_response,
-    standing_order,
     view_parts,
 )
 from warehouse.parts.engine import holds
@@ -39,12 +40,11 @@ def in_order() -> list[Table]:
 def load(connection: duckdb.DuckDBPyConnection, table: Table, paths: Sequence[Path], standing: Standing) -> None:
     """Take new parts into a table that may hold rows; tables come `in_order`."""
     view_parts(connection, table, paths, ARRIVED)
-    arriving = f"from {ARRIVED} where {_excluded(connection, table, standing)}"
-    key = ", ".join(table.key)
+    condition = _excluded(connection, table, standing)
+    arriving = f"from {ARRIVED} where {condition}"
     rows = f"select * exclude (part, part_row) {arriving}"
-    # Looking at the keys alone is cheap, sorting whole rows is not, and twice is rare.
-    if holds(connection, f"select 1 {arriving} group by {key} having count(*) > 1"):
-        rows += f" qualify row_number() over (partition by {key} order by {standing_order(table)}) = 1"
+    if note_replaced(connection, table, ARRIVED, table.key, condition):
+        rows += f" and (part, part_row) not in (from {REPLACED})"
     if holds(connection, f"select 1 from {table.name}"):
         connection.execute(f"create or replace temp table incoming as {rows}")
         _make_way(connection, table)

@@ -12,12 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-import sql
 from warehouse.contracts.tables import Table
 from warehouse.files.atomic import sync
 from warehouse.files.damage import HASH_HEX
-from warehouse.parts.current_rows import BATCH, standing_order, view_parts
-from warehouse.parts.engine import holds
+from warehouse.parts.current_rows import BATCH, REPLACED, note_replaced, view_parts
 from warehouse.parts.manifest import Part
 
 _GROUP_ROWS = 122_880
@@ -65,12 +63,10 @@ def rewritten(
 
 def _given_way(connection: duckdb.DuckDBPyConnection, table: Table, parts: Sequence[Part]) -> dict[str, pa.Array]:
     """The places of the rows that another one of the run stands before, by the name of their part."""
-    key = ", ".join([*table.key, *([BATCH] if BATCH in table.columns else [])])
     view_parts(connection, table, [part.path for part in parts], "run")
-    if not holds(connection, f"select 1 from run group by {key} having count(*) > 1"):
-        return {}
-    replaced = sql.template("warehouse/replaced_rows", key=key, order=standing_order(table))
-    places = connection.sql(replaced).to_arrow_table()
+    note_replaced(connection, table, "run", [*table.key, *([BATCH] if BATCH in table.columns else [])])
+    by_part = f"select part, list(part_row order by part_row) as places from {REPLACED} group by part"
+    places = connection.sql(by_part).to_arrow_table()
     return {name: rows.values for name, rows in zip(places["part"].to_pylist(), places["places"], strict=True)}
 
 
