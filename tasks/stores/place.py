@@ -22,7 +22,7 @@ def place(given: str) -> Path | Store:
     """
     scheme, mark, rest = given.partition("://")
     if not mark:
-        return Path(given)
+        return _path(given)
     scheme = scheme.lower()
     if _KEYS.match(rest) and scheme not in _LOCAL:
         raise UsageError(
@@ -43,6 +43,16 @@ def place(given: str) -> Path | Store:
     if not root.strip("/"):
         raise UsageError(f"{given}: names no bucket or folder; name one, such as {scheme}://bucket/prefix")
     return Store(given.rstrip("/"), filesystem, root.rstrip("/"))
+
+
+def _path(given: str) -> Path:
+    scheme, colon, rest = given.partition(":")
+    if colon:
+        import fsspec
+
+        if scheme.lower() in fsspec.available_protocols():
+            raise UsageError(f"{given}: an address has two slashes: {scheme}://{rest.lstrip('/')}; a folder, ./{given}")
+    return Path(given)
 
 
 def _refuse_without_library(given: str, scheme: str) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,9 +14,9 @@ from warehouse import Warehouse
 def work_folder(warehouse: Warehouse, name: str) -> Iterator[Path]:
     """An empty folder on the disk of the warehouse, which may have no room elsewhere.
 
-    The caller is the only one who uses this name; what a killed one left in it is removed.
+    The caller is the only one on this machine who uses this name; what a killed one left in it is removed.
     """
-    folder = warehouse.root / f".{name}"
+    folder = warehouse.root / f".{name}-{socket.gethostname()}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:

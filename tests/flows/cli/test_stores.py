@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.main import main
+from tests.faults.kills.starting import PRBENCH
 from tests.flows.conftest import PROJECT
 from warehouse import Warehouse
 
@@ -100,6 +102,32 @@ def test_a_bucket_that_is_not_there_is_one_line(data: Path, capsys: pytest.Captu
     assert said.startswith("prbench: s3://nosuch-bucket/x/publications/")
     assert "bucket does not exist" in said
     assert 1 == said.count("\n")
+
+
+@pytest.mark.parametrize("n_files", [1, 20])
+def test_a_publication_that_is_killed_during_its_upload_leaves_nothing_that_a_reader_sees(
+    n_files: int, data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, store = f"results/killed-{n_files}", fsspec.filesystem("s3")
+    arguments = ["publish", f"s3://{target}", "-q", "--warehouse", str(data)]
+
+    def uploaded() -> list[str]:
+        store.invalidate_cache()
+        return [name for name in store.find(target) if "/publications/" in name]
+
+    with subprocess.Popen([PRBENCH, *arguments]) as process:
+        while len(uploaded()) < n_files:
+            assert process.poll() is None, "it ended before it was killed"
+        process.kill()
+    killed = uploaded()
+    assert not any(name.endswith(("manifest.json", "current.json")) for name in store.find(target))
+    assert run(capsys, "import", "warehouse", f"s3://{target}", "--warehouse", str(data.parent / "x"), code=1)
+
+    run(capsys, *arguments, "--keep", "1")
+    latest = json.loads(store.cat(f"{target}/current.json"))["publication"]
+    assert all(f"/{latest}/" not in name for name in killed)
+    assert f"{target}/{latest}/manifest.json" in uploaded()
+    assert [] == list(data.glob(".publication*"))
 
 
 def test_the_guide_shows_how_each_library_reads() -> None:

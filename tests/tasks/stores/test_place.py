@@ -56,6 +56,7 @@ def test_keys_in_an_address_are_refused_and_not_shown(
 @pytest.mark.parametrize(("given", "reason"), [
     ("s4://bucket/x", "s4:// is not known; name a folder, or an address such as s3://bucket/prefix"),
     ("simplecache::memory://bucket/x", "simplecache::memory:// is not known"),
+    ("s3:/bucket/x", "an address has two slashes: s3://bucket/x; a folder, ./s3:/bucket/x"),
     ("memory://", "names no bucket or folder; name one, such as memory://bucket/prefix"),
 ])  # fmt: skip
 def test_an_address_that_leads_nowhere_is_refused_in_one_line(
