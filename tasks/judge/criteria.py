@@ -6,25 +6,14 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tasks.judge.context_fit import ContextFit, context_fit_of
-from tasks.judge.judge_call import (
-    Criterion,
-    Found,
-    PendingVerdict,
-    Question,
-    judge_call,
-    read_reply,
-    reminder_call,
-    together,
-    verdict_question,
-)
+from tasks.judge.judge_call import Criterion, PendingVerdict, judge_call, verdict_question
 from tasks.judge.long_answers import LongAnswer, with_same_chunks
 from tasks.judge.verdict_rows import VerdictRows, verdict_id_of
 from tasks.llm import CONTEXT_LENGTH, Gateway, NotCalled, Reply, Target
 from tasks.rules.conversation import Message
 from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.quoting import judge_prompt
-from tasks.rules.verdict import PARSE_ERROR
-from tasks.run import Conversation, Judging
+from tasks.run import Conversation, Found, Judging, Question, ask
 
 
 @dataclass(frozen=True)
@@ -116,13 +105,4 @@ class CriterionJudge:
             NotCalled: the call was not made.
         """
         call = judge_call(self.judging, self.target, prompt, pending.verdict_id, priority, self.vintage, question)
-        first = await self.gateway.complete(replace(call, is_batched=call.is_batched and not is_live))
-        reply, found = read_reply(first, question)
-        if reply.status != PARSE_ERROR:
-            return reply, found
-        try:
-            second = await self.gateway.complete(reminder_call(call, first, question))
-        except NotCalled:
-            return reply, None
-        reply, found = read_reply(second, question)
-        return replace(together([first, reply]), paid=first.paid + second.paid), found
+        return await ask(self.gateway, replace(call, is_batched=call.is_batched and not is_live), question)

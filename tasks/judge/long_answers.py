@@ -7,7 +7,7 @@ from itertools import accumulate, groupby
 from typing import Protocol
 
 from tasks.judge.context_fit import ContextFit
-from tasks.judge.judge_call import Found, PendingVerdict, Question, evidence_question, together, verdict_question
+from tasks.judge.judge_call import PendingVerdict, evidence_question, verdict_question
 from tasks.judge.verdict_rows import Chunk, VerdictRows
 from tasks.llm import CONTEXT_LENGTH, NotCalled, Reply
 from tasks.rules.chunks import NoRoom
@@ -15,7 +15,7 @@ from tasks.rules.conversation import Message
 from tasks.rules.evidence import evidence_prompt, shown
 from tasks.rules.quoting import is_marked, judge_prompt
 from tasks.rules.verdict import Verdict
-from tasks.run import Judging
+from tasks.run import Found, Judging, Question, together
 
 _HINT = "if the judge's context is longer or shorter than it is taken for, set `context_tokens`"
 _WORTH_A_ROUND = 0.75

@@ -18,6 +18,7 @@ from tasks.run.missing_work import (
     wanted_tasks,
 )
 from tasks.run.part_writer import NO_CALL, PartWriter, judge_target, target_of, usage_columns
+from tasks.run.questions import Found, Question, ask, together
 from tasks.run.run_context import (
     LEDGER,
     RunContext,
@@ -39,12 +40,15 @@ __all__ = [
     "PASSING",
     "Conversation",
     "Covered",
+    "Found",
     "Judging",
     "MissingVerdicts",
     "PartWriter",
+    "Question",
     "RunContext",
     "StageReport",
     "WantedTasks",
+    "ask",
     "callees",
     "conversations_of",
     "coverage",
@@ -66,6 +70,7 @@ __all__ = [
     "stored_in_words",
     "target_of",
     "template_of",
+    "together",
     "unworded_criteria",
     "usage_columns",
     "used_by",
