@@ -5,21 +5,21 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from flows.job_flow import Batch
+from flows.job_flow import Batch, BatchTask
 from flows.run.cancellation import cancellable
 from flows.stage_log import log_stage, progress_recorded
 from tasks.check import check
 from tasks.config import Job
 from tasks.console import progress
-from tasks.run import CALLED_BY, MissingVerdicts, StageReport, open_run_context
+from tasks.run import CALLED_BY, Analysis, Item, MissingVerdicts, StageReport, open_run_context
 from warehouse import Warehouse
 
 _BATCHES_AT_ONCE = 4
 _PUBLISH_LEAST_S, _PUBLISH_MOST_S = 30.0, 300.0
 """How long after a publishing the next one is due: the sooner, the faster it is."""
-SAMPLES_A_BATCH, VERDICTS_A_BATCH = 200, 1_000
+SAMPLES_A_BATCH, VERDICTS_A_BATCH, ITEMS_A_BATCH = 200, 1_000, 1_000
 
-Item = TypeVar("Item")
+Each = TypeVar("Each")
 
 
 async def run_batches(
@@ -55,6 +55,27 @@ async def run_batches(
     return await log_stage(job, report)
 
 
+async def ask_in_batches(
+    job: Job, analysis: Analysis, what: str, asking: BatchTask[[Job, str, list[str], bool]], *, retry_failed: bool
+) -> StageReport:
+    """Ask the analysts of an analysis about what is missing, in batches; `what` is the plural of its rows."""
+
+    def missing() -> dict[str, list[Item]]:
+        with Warehouse(job.warehouse).reader() as reader:
+            return analysis.missing(job, reader, retry_failed=retry_failed)
+
+    items = await asyncio.to_thread(missing)
+    if not any(items.values()):
+        return await log_stage(job, StageReport(analysis.stage, notes=["nothing is missing, no model call made"]))
+    batches = [
+        asking.named(f"{analysis.stage} {label} {number}", job, label, [item.row_id for item in batch], retry_failed)
+        for label, of_analyst in items.items()
+        for number, batch in enumerate(in_batches(of_analyst, ITEMS_A_BATCH), start=1)
+    ]
+    totals = {label: len(of_analyst) for label, of_analyst in items.items()}
+    return await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
+
+
 async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> None:
     warehouse = Warehouse(job.warehouse)
     slots = asyncio.Semaphore(_BATCHES_AT_ONCE)
@@ -69,9 +90,9 @@ async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> N
             group.create_task(run(batch))
 
 
-def in_batches(items: Sequence[Item]) -> list[list[Item]]:
-    """Cells to sample, in batches."""
-    return [list(items[start : start + SAMPLES_A_BATCH]) for start in range(0, len(items), SAMPLES_A_BATCH)]
+def in_batches(items: Sequence[Each], size: int = SAMPLES_A_BATCH) -> list[list[Each]]:
+    """Cells to sample, or items to ask about, in batches."""
+    return [list(items[start : start + size]) for start in range(0, len(items), size)]
 
 
 def in_response_batches(responses: Sequence[MissingVerdicts]) -> list[list[MissingVerdicts]]:

@@ -55,7 +55,8 @@ def sound_settings(document: dict[str, Any]) -> tuple[Settings | None, list[str]
 def _contradictions(settings: Settings) -> list[str]:
     """What does not go together in settings each of which is possible."""
     problems: list[str] = []
-    for kind, endpoints in (("models", settings.models), ("judges", settings.judges)):
+    for kind in ("models", "judges", "annotator", "reviewer"):
+        endpoints = getattr(settings, kind)
         labels = [endpoint.label for endpoint in endpoints]
         for label in sorted({label for label in labels if labels.count(label) > 1}):
             problems.append(f"{kind}: label {label!r} is used twice; give each its own `label`")

@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
 
@@ -131,14 +131,32 @@ class Model(Endpoint):
     fallback: dict[str, Any] = {}
 
 
-class Judge(Endpoint):
+class Analyst(Endpoint):
+    """A model that is asked about what is stored: to judge it, to label tasks, to review criteria.
+
+    It is asked `trials` times. `structured_output` asks for the reply's JSON schema: always, never, or (null) where
+    LiteLLM knows that the model supports it. In `mode: batch` the calls go out as provider batches, which cost less and
+    may take a day.
+    """
+
+    trials: Size = 1
+    mode: Literal["live", "batch"] = "live"
+    structured_output: bool | None = None
+    timeout_s: Annotated[float, Field(gt=0)] = 600.0
+
+    @model_validator(mode="after")
+    def _can_be_batched(self) -> Self:
+        if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
+            raise ValueError(f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}")
+        return self
+
+
+class Judge(Analyst):
     """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
 
     `grading` is one that the benchmark knows; null: its first. `rubric` is the wording of the criteria: `original`, or
     a variant (`examples_removed`, `augmented`). Both are part of what a verdict is.
-    `structured_output` asks for the reply's JSON schema: always, never, or (null) where LiteLLM knows that the model
-    supports it. `explanation_chars` bounds the explanation in that schema. In `mode: batch` the calls go out as
-    provider batches, which cost less and may take a day.
+    `explanation_chars` bounds the explanation in the reply's schema.
     `context_tokens` is the judge's context, prompt and reply together; null: what LiteLLM knows, else what the judge
     turns away as too long. A report that is longer is searched chunk by chunk, where the benchmark has a template for
     that. It is no part of what a verdict is: one that is decided stays, however its report was read.
@@ -147,15 +165,13 @@ class Judge(Endpoint):
     template: str = "default"
     grading: Literal["binary", "ternary"] | None = None
     rubric: Literal["original", "examples_removed", "augmented"] = ORIGINAL
-    trials: Size = 1
-    mode: Literal["live", "batch"] = "live"
-    structured_output: bool | None = None
     explanation_chars: Size | None = None
     context_tokens: Size | None = None
-    timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
-    @model_validator(mode="after")
-    def _can_be_batched(self) -> Self:
-        if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
-            raise ValueError(f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}")
-        return self
+
+def _as_list(given: Any) -> Any:
+    return [given] if isinstance(given, dict) else given
+
+
+Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(_as_list)]
+"""One analyst, or a list of them."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.config.models import Judge, Model, Size, Strict
+from tasks.config.models import Analysts, Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.text.near import did_you_mean
 
@@ -150,7 +150,8 @@ class Settings(Strict):
 
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
     default). `majorities` name sets of at least three judges whose majority vote is a grader of its own.
-    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`.
+    `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
+    `reviewer` checks criteria: one model each, or a list of them.
     """
 
     benchmark: str = "prbench"
@@ -159,6 +160,8 @@ class Settings(Strict):
     models: tuple[Model, ...] = ()
     judges: tuple[Judge, ...] = ()
     rubric_writer: Model | None = None
+    annotator: Analysts = ()
+    reviewer: Analysts = ()
     trials: Size = 1
     limits: Limits = Limits()
     calls: Calls = Calls()

@@ -1,5 +1,6 @@
 """What a stage runs in: run context, missing work, coverage, parts, its report."""
 
+from tasks.run.analysis import Analysis, Columns, Item, ask_about
 from tasks.run.conversations import Conversation, conversations_of
 from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
@@ -38,9 +39,12 @@ __all__ = [
     "LEDGER",
     "NO_CALL",
     "PASSING",
+    "Analysis",
+    "Columns",
     "Conversation",
     "Covered",
     "Found",
+    "Item",
     "Judging",
     "MissingVerdicts",
     "PartWriter",
@@ -49,6 +53,7 @@ __all__ = [
     "StageReport",
     "WantedTasks",
     "ask",
+    "ask_about",
     "callees",
     "conversations_of",
     "coverage",

@@ -20,10 +20,15 @@ from tasks.run.missing_work import (
 from tasks.run.part_writer import judge_target, target_of
 from warehouse import Reader, Warehouse, WarehouseError
 
-MODEL, JUDGE, RUBRIC_WRITER = "model", "judge", "rubric_writer"
+MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
 CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
-CALLED_BY = {"sample": (MODEL,), "judge": (JUDGE,), "derive": (RUBRIC_WRITER,)}
-"""The roles that a stage calls; a whole run calls all."""
+"""The roles that a whole run calls."""
+ANALYST_ROLES = (ANNOTATOR, REVIEWER)
+"""Those that an analysis calls; the configuration has a key of that name."""
+CALLED_BY = {
+    "sample": (MODEL,), "judge": (JUDGE,), "derive": (RUBRIC_WRITER,), "annotate": (ANNOTATOR,), "review": (REVIEWER,),
+}  # fmt: skip
+"""The roles that a stage calls."""
 
 
 class Callee(NamedTuple):
@@ -38,8 +43,8 @@ class Callee(NamedTuple):
         return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
 
 
-def callees(job: Job) -> Iterator[Callee]:
-    """The models and judges of a job, and its writer of rubrics if a judge's rubric needs one."""
+def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
+    """The models and judges of a job, its writer of rubrics if a judge's rubric needs one, and analysts of roles."""
     for model in job.settings.models:
         yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
@@ -47,13 +52,16 @@ def callees(job: Job) -> Iterator[Callee]:
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
+    for role in ANALYST_ROLES:
+        for analyst in getattr(job.settings, role) if role in roles else ():
+            yield Callee(role, analyst.label, target_of(analyst), analyst.mode == "batch")
 
 
-def callees_here(job: Job) -> Iterator[Callee]:
+def callees_here(job: Job, roles: Collection[str]) -> Iterator[Callee]:
     """Those that are called from this machine; what a cluster calls finds its keys there, but batches start here."""
     calls = job.settings.calls
     is_here = calls.where == "here" or calls.address == "local"
-    return (callee for callee in callees(job) if is_here or callee.is_batched)
+    return (callee for callee in callees(job, roles) if is_here or callee.is_batched)
 
 
 def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> None:
@@ -65,7 +73,9 @@ def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry
     Raises:
         UsageError: there is one.
     """
-    lacking = [(each, key) for each in callees_here(job) if each.role in roles and (key := missing_key(each.target))]
+    lacking = [
+        (each, key) for each in callees_here(job, roles) if each.role in roles and (key := missing_key(each.target))
+    ]
     if not lacking:
         return
     try:
@@ -100,7 +110,12 @@ class _Missing(NamedTuple):
     retry_failed: bool
 
     def of(self, callee: Callee, roles: Collection[str]) -> bool:
-        """Whether something is missing; a judge also has calls for what is sampled and reworded before it."""
+        """Whether something is missing; a judge also has calls for what is sampled and reworded before it.
+
+        An analysis that has nothing to ask calls nobody, and asks for no key.
+        """
+        if callee.role in ANALYST_ROLES:
+            return True
         if callee.role == MODEL:
             return self._has_responses(callee.label)
         if callee.role == RUBRIC_WRITER:

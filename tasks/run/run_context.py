@@ -28,11 +28,12 @@ from tasks.run.sender_states import states_written
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
-ROLES = ("sample", "judge", "drift", "derive")
-"""What calls are made for. Those of drift and derive are under the same limits together with the judges'."""
+_AS_JUDGES = ("drift", "derive", "annotate", "review")
+ROLES = ("sample", "judge", *_AS_JUDGES)
+"""What calls are made for. Those `_AS_JUDGES` are under the same limits together with the judges'."""
 _LOST_ROLES = {
     "responses": ("sample", "model"), "verdicts": ("judge", "judge"), "control_verdicts": ("drift", "judge"),
-    "criterion_variants": ("derive", "model"),
+    "criterion_variants": ("derive", "model"), "task_annotations": ("annotate", None),
 }  # fmt: skip
 """Table -> what its rows are called for, and which column has the label of the one that is called."""
 LEDGER = "ledger"
@@ -51,7 +52,7 @@ class RunContext:
             self.limiters[role] = Limiter(
                 concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
             )
-        self.limiters["drift"] = self.limiters["derive"] = self.limiters["judge"]
+        self.limiters |= dict.fromkeys(_AS_JUDGES, self.limiters["judge"])
         self._held = _held_back(job)
         self.ledger = Ledger(job.warehouse / LEDGER, Warehouse(job.warehouse).why_lost)
         tries = Tries(limits.attempts, limits.deadline_s, _stop_at_s(job))
@@ -121,7 +122,7 @@ def _held_back(job: Job) -> set[tuple[str, str | None]]:
     for loss in Warehouse(job.warehouse).losses():
         if loss.table in _LOST_ROLES and loss.benchmark in {None, job.settings.benchmark}:
             role, label = _LOST_ROLES[loss.table]
-            found.add((role, getattr(loss, label)))
+            found.add((role, label and getattr(loss, label)))
     return found
 
 
@@ -209,19 +210,19 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
     """
     if job.settings.calls.where == "ray":
         refuse_without_ray()
-    for callee in callees_here(job):
+    for callee in callees_here(job, roles):
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
     refuse_without_key(job, roles, retry_failed=retry_failed)
-    _refuse_unbounded(job)
+    _refuse_unbounded(job, roles)
 
 
-def _refuse_unbounded(job: Job) -> None:
+def _refuse_unbounded(job: Job, roles: Collection[str]) -> None:
     """Refuse a cap that cannot be kept."""
     limits = job.settings.limits
     if limits.max_usd is None and limits.max_tokens is None:
         return
-    for callee in callees(job):
+    for callee in callees(job, roles):
         target = callee.target
         if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
             raise UsageError(f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`")
@@ -240,5 +241,5 @@ def refuse_uninstalled(job: Job) -> None:
     Raises:
         UsageError: one is configured, and its packages are missing.
     """
-    if any(callee.target.is_embedded for callee in callees(job)):
+    if any(callee.target.is_embedded for callee in callees(job, ())):
         weights_path()

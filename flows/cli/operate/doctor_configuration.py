@@ -49,6 +49,8 @@ def check_models(job: Job) -> Iterator[Finding]:
         *(("model", model) for model in settings.models),
         *(("judge", judge) for judge in settings.judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
+        *(("annotator", annotator) for annotator in settings.annotator),
+        *(("reviewer", reviewer) for reviewer in settings.reviewer),
     ]
     for name, listed, outcome in (
         ("models", settings.models, "nothing is sampled; imported responses are judged"),
