@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from flows.report_basis import is_up_to_date
 from tasks.aggregate import has_stale_figures
+from tasks.annotate import ANNOTATION
 from tasks.assemble import turns_to_assemble
 from tasks.config import Job
 from tasks.hard_subset import has_new_selection
@@ -63,6 +64,11 @@ def _has_verdicts(job: Job, retry_failed: bool) -> bool:
     return any(responses for _, responses in plan_verdicts(job, retry_failed=retry_failed))
 
 
+def _has_annotations(job: Job, retry_failed: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        return any(ANNOTATION.missing(job, reader, retry_failed=retry_failed).values())
+
+
 def _has_figures(job: Job, _: bool) -> bool:
     with Warehouse(job.warehouse).reader() as reader:
         return has_stale_figures(reader)
@@ -85,6 +91,7 @@ _QUESTIONS: dict[str, tuple[Question, ...]] = {
     "derive": (_has_rewordings,),
     "judge": (_has_verdicts,),
     "aggregate": (_has_figures,),
+    "annotate": (_has_annotations,),
     "select_hard": (_has_figures, _has_selection),
     "evaluate": _RUN,
     "backfill": _RUN,

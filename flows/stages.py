@@ -5,13 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 
-from flows.batches import in_batches, in_response_batches, run_batches
+from flows.batches import ask_in_batches, in_batches, in_response_batches, run_batches
 from flows.job_flow import batch_task, job_flow
 from flows.report_basis import is_up_to_date
 from flows.run.errors import explained
 from flows.run.recording import is_recorded
 from flows.stage_log import log_stage
 from tasks.aggregate import aggregate
+from tasks.annotate import ANNOTATION, measure_annotations
 from tasks.assemble import assemble
 from tasks.check import check
 from tasks.config import Job
@@ -22,7 +23,7 @@ from tasks.ingest import ingest
 from tasks.judge import derive, judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.maintain import tidy
 from tasks.plan import former_template_notices
-from tasks.run import Judging, MissingVerdicts, StageReport
+from tasks.run import Judging, MissingVerdicts, StageReport, ask_about
 from tasks.sample import Cell, plan_samples, sample_cells
 
 
@@ -145,6 +146,21 @@ async def drift_flow(job: Job) -> StageReport:
         return report
 
     return await _timed(job, work())
+
+
+@job_flow("annotate")
+async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Label tasks where labels are missing, and measure how far annotations agree."""
+    asked = await ask_in_batches(job, ANNOTATION, "annotations", annotate_batch, retry_failed=retry_failed)
+    measured = await _timed(job, asyncio.to_thread(measure_annotations, job))
+    # New labels have leaderboards of their own.
+    return [asked, measured, *([await aggregate_flow(job)] if asked.rows else [])]
+
+
+@batch_task(retries=1)
+async def annotate_batch(job: Job, annotator: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Have an annotator label a batch of tasks."""
+    return await ask_about(job, ANNOTATION, annotator, row_ids, retry_failed=retry_failed)
 
 
 @job_flow("report")

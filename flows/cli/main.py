@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from flows.cli.analyse.annotate import annotate
 from flows.cli.common.help import Group, examples
 from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
@@ -47,6 +48,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, judges, criteria, lengths),
+    "Analyse": (annotate,),
     "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip

@@ -24,3 +24,4 @@ class Arguments:
     stop_at: str | None = None
     tasks: tuple[str, ...] = ()
     trial_numbers: tuple[int, ...] = ()
+    vocabularies: tuple[str, ...] = ()

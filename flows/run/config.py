@@ -67,6 +67,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         named_judges=arguments.judges or None,
         named_tasks=arguments.tasks or None,
         named_trials=arguments.trial_numbers or None,
+        vocabularies=arguments.vocabularies,
         night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
         is_quiet=arguments.is_quiet,

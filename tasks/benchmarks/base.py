@@ -44,6 +44,29 @@ class Reference:
 
 
 @dataclass(frozen=True)
+class Vocabulary:
+    """What an annotator may say about a task, for one kind of label.
+
+    Attributes:
+        title: what the labels are, as a heading.
+        question: what a label answers, as the annotator reads it.
+        labels: for each field (or `ANY_FIELD`), each label with a few words on what it covers.
+        most_secondary: how many labels a task may have beside its primary one.
+        is_listed: whether the annotator reads the labels; otherwise the question says how they are written.
+    """
+
+    title: str
+    question: str
+    labels: Mapping[str, Mapping[str, str]]
+    most_secondary: int = 1
+    is_listed: bool = True
+
+    def labels_of(self, task_field: str | None) -> Mapping[str, str]:
+        """The labels for tasks of a field; empty where it has none."""
+        return self.labels.get(task_field or ANY_FIELD, self.labels.get(ANY_FIELD, {}))
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """One benchmark: how its rows become tasks, what must hold for them, how they are graded and scored.
 
@@ -53,6 +76,8 @@ class Benchmark:
         gradings: the judge template of each grading, `binary` or `ternary`; the first one is what is done by default.
         vocabularies: for each field (or `ANY_FIELD`) and kind of label, what the label may be. Kinds are `category` of
             criteria, `decision_type` and `economic_pathway` of tasks, and those of `breakdowns`.
+        annotations: kind -> what a model may say of a task (`prbench annotate`); where rows carry labels of a kind,
+            theirs count.
         severities: each weight class's lowest and highest weight.
         hard_splits: by field, the split of the data set that holds its own choice of hard tasks.
         common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
@@ -77,6 +102,7 @@ class Benchmark:
     default_dataset_id: str
     severities: Mapping[str, tuple[float, float]]
     vocabularies: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    annotations: Mapping[str, Vocabulary] = field(default_factory=dict)
     hard_splits: Mapping[str, str] = field(default_factory=dict)
     common_breakdowns: tuple[str, ...] = BREAKDOWNS
     breakdowns: Mapping[str, str] = field(default_factory=dict)
@@ -105,6 +131,12 @@ class Benchmark:
     def missing_columns(self, present: set[str]) -> list[str]:
         """The declared columns that a data set lacks, in their declared order."""
         return [column for column in self.columns if column not in present]
+
+    @property
+    def own_breakdowns(self) -> dict[str, str]:
+        """Kind -> title of the labels that not every benchmark has, those of annotators included."""
+        of_annotators = {kind: vocabulary.title for kind, vocabulary in self.annotations.items()}
+        return {kind: title for kind, title in of_annotators.items() if kind not in BREAKDOWNS} | dict(self.breakdowns)
 
     @property
     def grading(self) -> str:

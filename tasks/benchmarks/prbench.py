@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tasks.benchmarks._prbench_labels import ANNOTATIONS
 from tasks.benchmarks.base import Benchmark, Reference, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number, split_labels
 from tasks.rules.conversation import build_messages, turn_pattern
@@ -30,40 +31,21 @@ SEVERITIES = {
 
 _COMMON_CATEGORIES = {"Handling Uncertainty", "Instruction Following", "Practical Utility", "Supplemental Insight"}
 
-VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
-    "Finance": {
-        "category": frozenset(
-            _COMMON_CATEGORIES
-            | {"Financial Accuracy", "Process Transparency & Auditability", "Risk & Regulatory Disclosure"}
-        ),
-        "decision_type": frozenset({
-            "Capital & Funding", "Compliance & Reporting", "Governance & Policy", "Markets & Transactions",
-            "Modeling & Measurement", "Non-decision / Informational", "Operations, Processes & Controls", "Other",
-            "Planning & Forecasts",
-        }),
-        "economic_pathway": frozenset({
-            "Compliance and Reporting Integrity", "Funding Optimization", "Informational / Educational Only",
-            "Operating Efficiency", "Other", "Risk & Resilience", "Value Creation",
-        }),
-    },
+_CATEGORIES = {
+    "Finance": {"Financial Accuracy", "Process Transparency & Auditability", "Risk & Regulatory Disclosure"},
     "Legal": {
-        "category": frozenset(
-            _COMMON_CATEGORIES
-            | {"Application of Law to the Facts", "Legal Accuracy", "Procedural Correctness",
-               "Risk & Ethical Disclosure"}
-        ),
-        "decision_type": frozenset({
-            "Claims & Litigation Strategy", "Compliance", "Duty and Obligation", "Governing Law & Rule",
-            "Negotiation & Deal Strategy", "Non-decision / Informational", "Other",
-            "Procedure, Forum & Jurisdiction", "Rights / Entitlement / Exemptions", "Risk & Outcome Forecasting",
-        }),
-        "economic_pathway": frozenset({
-            "Compliance Efficiency", "Contractual Risk Allocation", "Informational / Educational Only",
-            "Market Access", "Other", "Penalty and Damages Avoidance", "Rights and Asset Protection",
-            "Transaction Economics",
-        }),
+        "Application of Law to the Facts", "Legal Accuracy", "Procedural Correctness", "Risk & Ethical Disclosure",
     },
 }  # fmt: skip
+
+VOCABULARIES: dict[str, dict[str, frozenset[str]]] = {
+    field: {
+        "category": frozenset(_COMMON_CATEGORIES | own),
+        "decision_type": frozenset(ANNOTATIONS["decision_type"].labels[field]),
+        "economic_pathway": frozenset(ANNOTATIONS["economic_pathway"].labels[field]),
+    }
+    for field, own in _CATEGORIES.items()
+}
 """The labels that the data may carry, by field and kind (paper, figures 2 and 11, tables 7 to 12)."""
 
 
@@ -213,6 +195,7 @@ BENCHMARK = Benchmark(
     default_dataset_id="ScaleAI/PRBench",
     severities=SEVERITIES,
     vocabularies=VOCABULARIES,
+    annotations=ANNOTATIONS,
     hard_splits={"Finance": "finance_hard", "Legal": "legal_hard"},
     figure_sources=FIGURE_SOURCES,
     references=REFERENCES,

@@ -64,7 +64,7 @@ def leaderboard(job: Job, choice: Choice) -> Table:
 def _refuse_other_benchmarks(benchmark: Benchmark, choice: Choice) -> None:
     """Refuse what is asked about other benchmarks than this."""
     common = (breakdown for breakdown in benchmark.common_breakdowns if breakdown != "severity" or benchmark.severities)
-    breakdowns = [*common, *benchmark.breakdowns]
+    breakdowns = [*common, *benchmark.own_breakdowns]
     if choice.by is not None and choice.by not in breakdowns:
         raise UsageError(f"--by {choice.by}: no such breakdown; {benchmark.name} has {', '.join(breakdowns)}")
     if choice.is_severity and not benchmark.severities:

@@ -10,8 +10,8 @@ from warehouse import Reader
 
 MEASURED, COUNTED, ASSUMED, UNKNOWN = "measured", "counted", "assumed", "unknown"
 """What an estimate rests on: stored calls; prompts whose tokens are counted; or lengths that nothing here has shown."""
-_ASSUMED_ROLES = ("sample", "judge")
-_COUNTED_PROMPTS = 40
+_ASSUMED_ROLES = ("sample", "judge", "annotate", "review", "capabilities")
+COUNTED_PROMPTS = 40
 """So many prompts are counted where none was measured; tokenizing all of a night's would take longer than is useful."""
 
 
@@ -31,7 +31,7 @@ ANSWER_TOKENS = Span(500, 6_000)
 JUDGED_TOKENS = Span(300, 2_000)
 """Of the response that a judge reads."""
 VERDICT_TOKENS = Span(50, 1_000)
-"""Of a judge's reply with its thinking."""
+"""Of a judge's or an analyst's reply with its thinking."""
 _CACHED_SHARE = Span(0.0, 0.85)
 """Of a judge's prompt: the criteria of one response share all but the last lines."""
 
@@ -85,7 +85,7 @@ def measured_per_call(reader: Reader, table: str, condition: str, identity: list
 
 def counted_per_prompt(target: Target, texts: Sequence[str]) -> float:
     """Mean tokens of some prompts, those counted spread evenly over all."""
-    chosen = texts[:: max(1, len(texts) // _COUNTED_PROMPTS)]
+    chosen = texts[:: max(1, len(texts) // COUNTED_PROMPTS)]
     return sum(count_tokens(target, text) for text in chosen) / len(chosen)
 
 

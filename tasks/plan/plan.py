@@ -10,15 +10,18 @@ from dataclasses import replace
 from typing import Any
 
 import sql
-from tasks.config import ORIGINAL, Job
+from tasks.annotate import ANNOTATION
+from tasks.config import ORIGINAL, Analyst, Job
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
-from tasks.plan.estimate import COUNTED, Planned, counted_per_prompt, measured_per_call, planned_calls
+from tasks.plan.estimate import COUNTED, COUNTED_PROMPTS, Planned, counted_per_prompt, measured_per_call, planned_calls
 from tasks.plan.former_templates import judged_before
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import (
+    Analysis,
     Conversation,
+    Item,
     Judging,
     WantedTasks,
     conversations_of,
@@ -35,6 +38,8 @@ from warehouse import Reader, Warehouse
 
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
+ANALYSES = (ANNOTATION,)
+"""What analysts can be asked."""
 
 
 def plan(job: Job) -> list[Planned]:
@@ -65,6 +70,32 @@ def plan(job: Job) -> list[Planned]:
         ]
         rewording = [_rewording(job, wanted, reader)] if AUGMENTED in wanted_rubrics(job) else []
     return models + rewording + judges + control
+
+
+def plan_analyses(job: Job) -> list[Planned]:
+    """What the configured analyses would call, each by its own command and not by `run`.
+
+    Raises:
+        PipelineError: the data set is not ingested, or its conversations are not assembled.
+    """
+    with Warehouse(job.warehouse).reader() as reader:
+        return [
+            _asked(reader, analysis, analyst, items)
+            for analysis in ANALYSES
+            for analyst, items in zip(analysis.analysts(job), analysis.missing(job, reader).values(), strict=True)
+        ]
+
+
+def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item]) -> Planned:
+    """The calls of an analyst about items."""
+    target, role = target_of(analyst), analysis.role
+    prices = batch_prices_of(target) if analyst.mode == "batch" else prices_of(target)
+    condition = f"{role} = ? and {role}_config_hash = ?"
+    per_call = measured_per_call(reader, analysis.table, condition, [analyst.label, target.config_hash])
+    if per_call.prompt is None and items:
+        prompts = [item.prompt for item in items[:: max(1, len(items) // COUNTED_PROMPTS)]]
+        per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
+    return planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
 
 
 def _samples(

@@ -1,6 +1,7 @@
 """Judge templates: a name with its version, or a file of the user's."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from tasks.rules import evidence
@@ -30,6 +31,12 @@ def load_template(name: str, default: str) -> str:
         whose = " (which the benchmark's `gradings` name)" if name == "default" else ""
         raise UsageError(f"template: {wanted} is neither a file nor one of: {known}{whose}")
     return _read(path, PLACES)
+
+
+@cache
+def load_analysis_template(name: str) -> str:
+    """The text of a template below `analyses/`: what analysts are asked about tasks and criteria."""
+    return (FOLDER / "analyses" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def shipped_templates() -> list[str]:

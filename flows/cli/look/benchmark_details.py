@@ -32,7 +32,7 @@ def declared(benchmark: "Benchmark") -> dict[str, Any]:
         "weight_classes": [
             {"class": name, "lowest": low, "highest": high} for name, (low, high) in benchmark.severities.items()
         ],
-        "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.breakdowns.items()],
+        "breakdowns": [{"breakdown": kind, "title": title} for kind, title in benchmark.own_breakdowns.items()],
         "labels": _labels(benchmark),
         "hard_splits": [{"field": field, "split": split} for field, split in benchmark.hard_splits.items()],
     }

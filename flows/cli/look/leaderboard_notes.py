@@ -29,6 +29,7 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     if unjudged:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, is_one_judge)}")
     lines += _on_subsets(records)
+    lines += _on_annotations(records)
     if any(r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"] for r in records):
         lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
     if any(map(is_clipped, records)):
@@ -53,6 +54,18 @@ def _on_subsets(records: Sequence[Record]) -> list[str]:
         if labels and "hard" not in labels
         else []
     )
+
+
+def _on_annotations(records: Sequence[Record]) -> list[str]:
+    """Which labels are those of annotators."""
+    annotated = [r for r in records if r.get("n_tasks_annotated")]
+    if not annotated:
+        return []
+    is_all = all(r["n_tasks_annotated"] == r["n_tasks_wanted"] for r in records)
+    which = "All labels come" if is_all else "Some labels come"
+    return [
+        f"{which} from a model (`prbench annotate`), because the data set gives none: see the table labelled_tasks."
+    ]
 
 
 def _on_intervals(records: Sequence[Record]) -> list[str]:

@@ -1,5 +1,6 @@
 """The command `plan`."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +30,7 @@ def plan(context: Context) -> int:
 
     For each model and judge: the missing calls, their tokens and the estimated cost. Lengths come from stored calls;
     where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is loaded
-    and checked first.
+    and checked first. Configured analyses (`prbench annotate`) are listed below, because a run does not include them.
     """
     return show_plan(context, context.job)
 
@@ -37,7 +38,7 @@ def plan(context: Context) -> int:
 def show_plan(context: Context, job: "Job") -> int:
     """Show the calls that a job would make, with tokens and cost."""
     from flows.run.unknown_names import refuse_unknown_names
-    from tasks.plan import in_all
+    from tasks.plan import in_all, plan_analyses
     from tasks.plan import plan as planned_calls
 
     refuse_early(context)
@@ -45,14 +46,23 @@ def show_plan(context: Context, job: "Job") -> int:
     prepared = _prepare(job)
     if prepared and prepared.was_interrupted:
         return prepared.exit_code
-    planned = planned_calls(job)
+    planned, analyses = planned_calls(job), plan_analyses(job)
     total = in_all(planned)
     if context.as_json:
-        show_json({"calls": [vars(each) for each in planned], "total": vars(total)})
+        calls = {"calls": planned, "analyses": analyses}
+        show_json({name: [vars(each) for each in of_kind] for name, of_kind in calls.items()} | {"total": vars(total)})
         return 0
+    _show_calls([*planned, total])
+    if analyses:
+        click.echo("Analyses, which have commands of their own and are not part of a run:")
+        _show_calls(analyses)
+    return 0
+
+
+def _show_calls(planned: "Sequence[Planned]") -> None:
     rows = [
         (each.role, each.label, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each), each.basis)
-        for each in [*planned, total]
+        for each in planned
     ]
     show_table(_COLUMNS, rows)
     for each in planned:
@@ -62,7 +72,6 @@ def show_plan(context: Context, job: "Job") -> int:
             click.echo(f"Assumed for {each.label}, since none was measured yet: {each.assumed}")
         if each.judged_before:
             click.echo(f"Judged again by {each.label}: {each.judged_before}")
-    return 0
 
 
 def _prepare(job: "Job") -> "Execution | None":

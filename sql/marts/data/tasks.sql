@@ -1,5 +1,5 @@
 -- built as: table
--- depends on: checks, quarantine, split_members, task_rows
+-- depends on: labelled_tasks, checks, quarantine, split_members, task_rows
 with sizes as (
     select
         benchmark,
@@ -42,6 +42,20 @@ memberships as (
     group by benchmark, dataset_revision, task_id
 ),
 
+annotated as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        list(label order by label) filter (kind = 'decision_type')
+            as decision_types,
+        list(label order by label) filter (kind = 'economic_pathway')
+            as economic_pathways
+    from labelled_tasks
+    where source = 'annotated'
+    group by all
+),
+
 final as (
     select
         task_rows.benchmark,
@@ -52,8 +66,10 @@ final as (
         task_rows.expert,
         task_rows.turns,
         memberships.splits,
-        task_rows.decision_types,
-        task_rows.economic_pathways,
+        coalesce(annotated.decision_types, task_rows.decision_types)
+            as decision_types,
+        coalesce(annotated.economic_pathways, task_rows.economic_pathways)
+            as economic_pathways,
         task_rows.n_criteria,
         task_rows.positive_weight,
         task_rows.negative_weight,
@@ -64,11 +80,20 @@ final as (
         task_rows.conversation_id,
         task_rows.turn_pattern,
         task_rows.n_rows,
-        task_rows.content_hash
+        task_rows.content_hash,
+        case
+            when annotated.decision_types is not null then 'annotated'
+            when len(task_rows.decision_types) > 0 then 'released'
+        end as decision_types_source,
+        case
+            when annotated.economic_pathways is not null then 'annotated'
+            when len(task_rows.economic_pathways) > 0 then 'released'
+        end as economic_pathways_source
     from task_rows
     inner join memberships using (benchmark, dataset_revision, task_id)
     left join checked using (benchmark, dataset_revision)
     left join refused using (benchmark, dataset_revision, task_id)
+    left join annotated using (benchmark, dataset_revision, task_id)
 )
 
 select * from final

@@ -22,6 +22,7 @@ select
     n_tasks,
     n_tasks_full,
     n_tasks_wanted,
+    n_tasks_annotated,
     is_complete,
     coverage,
     coverage < $bar as is_below_bar,

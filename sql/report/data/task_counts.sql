@@ -4,7 +4,7 @@
 -- begins with: shown_splits
 with own as (
     select task_id, list(label order by label) as labels
-    from task_labels
+    from labelled_tasks
     where
         benchmark = $benchmark
         and dataset_revision = $revision

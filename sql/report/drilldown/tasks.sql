@@ -17,8 +17,11 @@ further as (
     select
         task_id,
         list({'kind': kind, 'label': label} order by kind, label) as labels
-    from task_labels
-    where benchmark = $benchmark and dataset_revision = $revision
+    from labelled_tasks
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and kind not in ('decision_type', 'economic_pathway')
     group by task_id
 ),
 

@@ -37,8 +37,11 @@ with kinds as (
     where benchmark = $benchmark and dataset_revision = $revision
     union all
     select kind, count(*) as n, false as of_criteria, true as is_own
-    from task_labels
-    where benchmark = $benchmark and dataset_revision = $revision
+    from labelled_tasks
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and kind not in ('decision_type', 'economic_pathway')
     group by kind
     union all
     select kind, count(*) as n, true as of_criteria, true as is_own

@@ -12,7 +12,8 @@ with members as (
     select
         score_bounds.* exclude (breakdown, label),
         task_breakdowns.breakdown,
-        task_breakdowns.label
+        task_breakdowns.label,
+        task_breakdowns.is_annotated
     from staging.score_bounds
     inner join staging.task_breakdowns
         using (benchmark, dataset_revision, task_id)
@@ -33,6 +34,7 @@ select
     members.score_name,
     if(definitions.clips_mean, 0, '-infinity'::double) as mean_floor,
     count(*) as n_tasks_wanted,
+    count(*) filter (is_annotated) as n_tasks_annotated,
     sum(members.n_wanted)::bigint as n_criteria_wanted,
     fsum(members.lowest) as sum_lowest,
     fsum(members.highest) as sum_highest

@@ -84,6 +84,7 @@ final as (
         bounded.n_tasks,
         bounded.n_tasks_full,
         bounded.n_tasks_wanted,
+        bounded.n_tasks_annotated,
         bounded.n_tasks_full = bounded.n_tasks_wanted as is_complete,
         bounded.n_trials,
         bounded.raw_mean_score,

@@ -6,7 +6,7 @@
 -- each of them.
 --
 -- built as: table
--- depends on: staging.task_set_members, task_labels, tasks
+-- depends on: staging.task_set_members, labelled_tasks, tasks
 with latest_hard as (
     select
         task_set_members.benchmark,
@@ -25,24 +25,19 @@ labelled as (
     union all by name
     select *, 'turns' as breakdown, turns::varchar as label from tasks
     union all by name
-    select *, 'decision_type' as breakdown, unnest(decision_types) as label
-    from tasks
-    union all by name
     select
-        *,
-        'economic_pathway' as breakdown,
-        unnest(economic_pathways) as label
+        tasks.*,
+        labelled_tasks.kind as breakdown,
+        labelled_tasks.label,
+        labelled_tasks.source = 'annotated' as is_annotated
     from tasks
+    inner join labelled_tasks using (benchmark, dataset_revision, task_id)
     union all by name
     select
         *,
         'reference_texts' as breakdown,
         if(has_reference_texts, 'with', 'without') as label
     from tasks
-    union all by name
-    select tasks.*, task_labels.kind as breakdown, task_labels.label
-    from tasks
-    inner join task_labels using (benchmark, dataset_revision, task_id)
     union all by name
     select *, 'subset' as breakdown, 'full' as label from tasks
     union all by name
@@ -56,6 +51,7 @@ select distinct
     dataset_revision,
     task_id,
     breakdown,
-    coalesce(label, '(none)') as label
+    coalesce(label, '(none)') as label,
+    coalesce(is_annotated, false) as is_annotated
 from labelled
 where is_admitted

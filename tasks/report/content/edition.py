@@ -80,10 +80,19 @@ class Edition:
         return {row["kind"] for row in self._kinds}
 
     @cached_property
+    def annotated(self) -> dict[str, str]:
+        """Kind -> whose labels of that kind are not the data set's, in a sentence."""
+        return {
+            row["kind"]: f"The labels of {row['n_annotated']} of {row['n_tasks']} tasks come from a model "
+            f"({', '.join(row['annotators'])}), because the data set gives none."
+            for row in self.rows("edition/annotated")
+        }
+
+    @cached_property
     def own_breakdowns(self) -> tuple[Breakdown, ...]:
         """Of the kinds that the benchmark alone has those of which there is a label, in its order."""
         own = {row["kind"]: row for row in self._kinds if row["is_own"] and not row["is_category"]}
-        titles = self.benchmark.breakdowns
+        titles = self.benchmark.own_breakdowns
         return tuple(Breakdown(kind, title, own[kind]["of_criteria"]) for kind, title in titles.items() if kind in own)
 
     @cached_property

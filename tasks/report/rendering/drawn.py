@@ -75,6 +75,8 @@ def drawn(figure: Figure, edition: Edition, site: Site) -> Drawn | None:
     site.write(f"figures/{figure.name}.csv", as_csv(columns, rows))
     site.write(f"figures/{figure.name}.sql", f"{query};\n")
     plots, notes = _charts(figure, rows)
+    if rows and figure.breakdown in edition.annotated:
+        notes.append(edition.annotated[figure.breakdown])
     if edition.narrowed_to and figure.reach == "warehouse":
         notes.append(f"This covers the whole warehouse, not only {edition.narrowed_to}.")
     listed = figure.listed(rows) if figure.listed else rows

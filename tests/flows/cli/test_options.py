@@ -29,6 +29,7 @@ DOES = {
     "assemble": ACTS | ANY_PLACE | {"--split", "--limit"},
     "sample": ACTS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},
     "derive": ACTS | ANY_PLACE | CALLS | {"--split", "--judge", "--limit"},
+    "annotate": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
     "aggregate": ACTS | ANY_PLACE,
     "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},

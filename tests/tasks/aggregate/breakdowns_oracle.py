@@ -24,7 +24,7 @@ WHOLE = ("all", "")
 
 EVERY_ROW = """
     from (
-        select * exclude (is_own_hard) from breakdown_leaderboard
+        select * exclude (is_own_hard, n_tasks_annotated) from breakdown_leaderboard
         union all by name
         select *, 'all' as breakdown, '' as label from leaderboard
         union all by name

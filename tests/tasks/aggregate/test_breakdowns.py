@@ -27,6 +27,8 @@ from tests.tasks.aggregate.breakdowns_oracle import (
 from warehouse import Reader, Warehouse
 
 TOLERANCE = 1e-12
+INTERVAL_TOLERANCE = 1e-6
+"""Resampled sums are 32-bit products, which some processors round otherwise in another place of the matrix."""
 BREAKDOWNS = {
     "all", "category", "topic", "expert", "turns", "decision_type", "economic_pathway", "severity", "reference_texts",
     "subset",
@@ -71,9 +73,9 @@ def number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def are_close(wanted: Any, actual: Any) -> bool:
+def are_close(wanted: Any, actual: Any, tolerance: float = TOLERANCE) -> bool:
     wanted, actual = number(wanted), number(actual)
-    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= TOLERANCE
+    return wanted is actual if wanted is None or actual is None else abs(wanted - actual) <= tolerance
 
 
 def test_the_world_holds_every_case_that_the_comparison_is_about(oracle: Oracle) -> None:
@@ -120,7 +122,8 @@ def test_the_rows_of_the_whole_subset_are_those_of_the_leaderboard(leaderboard_r
         (key, column)
         for key, row in whole.items()
         for column in columns
-        if not are_close(row[column], leaderboard_rows[(*key[:2], "subset", "full", key[-1])][column])
+        for other in [leaderboard_rows[(*key[:2], "subset", "full", key[-1])]]
+        if not are_close(row[column], other[column], INTERVAL_TOLERANCE if "_ci_" in f"_{column}" else TOLERANCE)
     ]
 
 

@@ -6,5 +6,8 @@ where
     and dataset_revision = $dataset_revision
     and (
         status = 'ok'
-        or not ($retry_failed::boolean or list_contains($again::varchar[], status))
+        or not (
+            $retry_failed::boolean
+            or list_contains($again::varchar[], status)
+        )
     )

@@ -1,0 +1,47 @@
+-- One row: a label of a task, with its source: the data set, or annotators
+-- where the data set gives the task no label of that kind.
+--
+-- built as: table
+-- depends on: staging.annotated_labels, task_labels, task_rows
+with released as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        'decision_type' as kind,
+        unnest(decision_types) as label
+    from task_rows
+    union all
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        'economic_pathway' as kind,
+        unnest(economic_pathways) as label
+    from task_rows
+    union all
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        kind,
+        label
+    from task_labels
+),
+
+annotated as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        kind,
+        label
+    from staging.annotated_labels
+    anti join released using (benchmark, dataset_revision, task_id, kind)
+)
+
+select *, 'released' as source
+from released
+union all by name
+select *, 'annotated' as source
+from annotated

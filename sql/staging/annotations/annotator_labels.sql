@@ -1,0 +1,86 @@
+-- One row: a label that an annotator gives a task, of one kind.
+--
+-- A label counts that more than half of the annotator's trials name, as primary
+-- or secondary; where none does, the primary label of the first trial. Of an
+-- annotator that was asked in several ways, the latest counts.
+--
+-- built as: table
+-- depends on: task_annotations
+with current as (
+    select *
+    from task_annotations
+    where status = 'ok'
+    qualify
+        concat_ws(' ', annotator_config_hash, template_hash)
+        = first_value(concat_ws(' ', annotator_config_hash, template_hash))
+            over (
+                partition by
+                    benchmark, dataset_revision, task_id, kind, annotator
+                order by created_at desc, annotation_id
+            )
+),
+
+trials as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        kind,
+        annotator,
+        count(*) as n_trials,
+        arg_min(primary_label, trial) as first_label
+    from current
+    group by all
+),
+
+named as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        kind,
+        annotator,
+        unnest(list_prepend(primary_label, secondary_labels)) as label,
+        unnest(
+            list_prepend(
+                true, list_transform(secondary_labels, lambda each: false)
+            )
+        ) as is_primary
+    from current
+),
+
+counted as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        kind,
+        annotator,
+        label,
+        count(*) as n_named,
+        count(*) filter (is_primary) as n_primary
+    from named
+    group by all
+)
+
+select
+    counted.benchmark,
+    counted.dataset_revision,
+    counted.task_id,
+    counted.kind,
+    counted.annotator,
+    counted.label,
+    counted.n_named,
+    counted.n_primary,
+    trials.n_trials
+from counted
+inner join trials
+    using (benchmark, dataset_revision, task_id, kind, annotator)
+qualify
+    2 * n_named > n_trials
+    or (
+        label = first_label
+        and 2 * max(n_named) over (
+            partition by benchmark, dataset_revision, task_id, kind, annotator
+        ) <= n_trials
+    )
