@@ -1,0 +1,239 @@
+"""`prbench annotate` against a scripted provider: which calls it makes, what becomes rows, and who uses the labels."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tasks.benchmarks import load_benchmark
+from tests.builders import SHARED_DATA
+from tests.faults.answers import Answer
+from tests.faults.content import Request, prompt_of
+from tests.faults.server import FaultServer
+from tests.flows.conftest import Command
+
+pytestmark = pytest.mark.slow
+REAL = SHARED_DATA / "prbench" / "finance_hard.parquet"
+KINDS = {"decision_type": "Which kind of decision", "economic_pathway": "economic consequence", "jurisdiction": "Whose"}
+N_TASKS = 8
+
+
+def kind_of(prompt: str) -> str:
+    return next(kind for kind, words in KINDS.items() if words in prompt)
+
+
+def labels_in(prompt: str) -> list[str]:
+    listed = prompt.partition("Labels:\n")[2].partition("\n\n")[0]
+    return re.findall(r"^- (.+?): ", listed, re.MULTILINE) or ["DE", "US-CA", "EU", "NONE"]
+
+
+def labelled(request: Request, _: int) -> Answer:
+    """A label by the hash of model and prompt, with a second one for every third."""
+    prompt = prompt_of(request)
+    labels = labels_in(prompt)
+    seed = hashlib.sha256((request["model"] + prompt).encode()).digest()
+    place = seed[0] % len(labels)
+    secondary = [labels[(place + 1) % len(labels)]] if seed[1] % 3 == 0 else []
+    return Answer(json.dumps({"explanation": "so", "primary": labels[place], "secondary": secondary}))
+
+
+@pytest.fixture
+def provider() -> Iterator[FaultServer]:
+    with FaultServer(labelled) as server:
+        yield server
+
+
+def annotator(provider: FaultServer, label: str = "ann", **more: Any) -> dict[str, Any]:
+    return {"name": f"hosted_vllm/{label}", "label": label, "api_base": provider.api_base, **more}
+
+
+def ready(command: Command, provider: FaultServer, *annotators: dict[str, Any], **settings: Any) -> None:
+    """The sample, assembled, with these annotators."""
+    asked = list(annotators) or annotator(provider)
+    command.configure(
+        **{"dataset": {"source": "sample"}, "warehouse": "data", "models": [], "judges": [], **settings},
+        annotator=asked,
+    )
+    command("ingest", "-q")
+    command("assemble", "-q")
+
+
+def test_each_task_is_labelled_once_by_each_vocabulary_and_a_finished_analysis_makes_no_call(
+    command: Command, provider: FaultServer
+) -> None:
+    ready(command, provider, annotator(provider, trials=2), annotator(provider, "bob"))
+    command("annotate")
+    asked = Counter((kind_of(prompt_of(each)), each["model"]) for each in provider.book)
+
+    assert asked == {(kind, name): N_TASKS * n for kind in KINDS for name, n in (("ann", 2), ("bob", 1))}
+    rows = command.sql("select * from task_annotations")
+    assert Counter(row["status"] for row in rows) == {"ok": 9 * N_TASKS}
+    known = load_benchmark("prbench").annotations
+    fields = {row["task_id"]: row["field"] for row in command.sql("select task_id, field from tasks")}
+    for row in rows:
+        allowed = known[row["kind"]].labels_of(fields[row["task_id"]])
+        assert {row["primary_label"], *row["secondary_labels"]} <= allowed.keys()
+
+    done = command("annotate")
+    assert "nothing is missing, no model call made" in done.stderr
+    assert len(provider.book) == 9 * N_TASKS
+
+
+def test_only_named_vocabularies_and_the_first_tasks_are_labelled(command: Command, provider: FaultServer) -> None:
+    ready(command, provider)
+    command("annotate", "jurisdiction", "--limit", "3")
+
+    assert {"jurisdiction"} == {kind_of(prompt_of(each)) for each in provider.book}
+    assert 3 == len(provider.book)
+    said = command("annotate", "jurisdictions", code=2).stderr
+    assert "jurisdictions: prbench has no such vocabulary (did you mean `jurisdiction`?)" in said
+
+
+def test_a_reply_without_labels_is_asked_for_once_more_then_a_failed_row_that_the_next_run_tries_again(
+    command: Command, provider: FaultServer
+) -> None:
+    ready(command, provider)
+    provider.behaviour = lambda request, number: Answer("I cannot say")
+    command("annotate", "decision_type")
+    assert 2 * N_TASKS == len(provider.book)
+    failed = command.sql("select distinct status, primary_label, secondary_labels, attempts from task_annotations")
+    assert [{"status": "parse_error", "primary_label": None, "secondary_labels": None, "attempts": 2}] == failed
+
+    provider.behaviour = labelled
+    command("annotate", "decision_type")
+    assert [{"status": "ok", "n": N_TASKS}] == command.sql(
+        "select status, count(*)::int as n from task_annotations group by all"
+    )
+
+
+def test_labels_that_the_data_set_has_stay_and_missing_ones_are_used_and_marked(
+    command: Command, provider: FaultServer
+) -> None:
+    ready(command, provider)
+    before = command.sql("select task_id, decision_types, economic_pathways from tasks order by task_id")
+    command("annotate")
+    after = command.sql("select task_id, decision_types, economic_pathways from tasks order by task_id")
+    sources = command.sql("select kind, source, count(distinct task_id)::int as n from labelled_tasks group by all")
+
+    released = {row["kind"]: row["n"] for row in sources if row["source"] == "released"}
+    annotated = {row["kind"]: row["n"] for row in sources if row["source"] == "annotated"}
+    for kind, column in (("decision_type", "decision_types"), ("economic_pathway", "economic_pathways")):
+        assert released.get(kind, 0) == sum(bool(row[column]) for row in before)
+        assert annotated.get(kind, 0) == sum(not row[column] for row in before)
+        assert all(row[column] for row in after)
+    assert annotated["jurisdiction"] == N_TASKS
+    assert [old for old in before if old["decision_types"]] == [
+        {**new, "economic_pathways": old["economic_pathways"]}
+        for old, new in zip(before, after, strict=True)
+        if old["decision_types"]
+    ]
+
+
+def test_a_leaderboard_by_annotated_labels_says_so(command: Command, provider: FaultServer) -> None:
+    ready(command, provider)
+    samples = load_samples()
+    command("import", "responses", samples["answers"])
+    command("import", "verdicts", samples["labels"])
+    command("annotate", "jurisdiction")
+    rows = command.json("leaderboard", "--by", "jurisdiction", "--judge", "reader")
+
+    assert rows
+    assert {row["n_tasks_annotated"] - row["n_tasks_wanted"] for row in rows} == {0}
+    said = command("leaderboard", "--by", "jurisdiction", "--judge", "reader").stdout
+    assert "All labels come from a model (`prbench annotate`)" in said
+    assert "come from a model" not in command("leaderboard", "--by", "topic", "--judge", "reader").stdout
+
+
+def load_samples() -> dict[str, str]:
+    from warehouse import sample_path
+
+    folder = sample_path("prbench").parent
+    return {"answers": str(folder / "answers.jsonl"), "labels": str(folder / "labels.csv")}
+
+
+def test_the_plan_counts_the_calls_and_their_cost_before_any_is_made(command: Command, provider: FaultServer) -> None:
+    price = {"input_usd_per_mtok": 2.0, "output_usd_per_mtok": 8.0}
+    ready(command, provider, annotator(provider, price=price))
+    (planned,) = command.json("plan")["analyses"]
+
+    assert (planned["role"], planned["label"], planned["calls"]) == ("annotate", "ann", 3 * N_TASKS)
+    assert 0 < planned["cost_usd_low"] < planned["cost_usd_high"]
+    assert planned["prompt_tokens"] > 3 * N_TASKS * 100
+    assert [] == provider.book
+
+    command("annotate")
+    (planned,) = command.json("plan")["analyses"]
+    assert (planned["calls"], planned["cost_usd"]) == (0, 0)
+
+
+def test_a_budget_stops_the_calls_and_the_next_run_continues(command: Command, provider: FaultServer) -> None:
+    price = {"input_usd_per_mtok": 1000.0, "output_usd_per_mtok": 1000.0}
+    ready(command, provider, annotator(provider, price=price, max_tokens=200))
+    command("annotate", "--max-usd", "10", code=4)
+    n_first = len(provider.book)
+    assert 0 < n_first < 3 * N_TASKS
+
+    command("annotate")
+    assert 3 * N_TASKS == len(provider.book)
+    assert len({prompt_of(each) for each in provider.book}) == len(provider.book)
+
+
+def test_a_provider_s_batches_make_the_calls_where_the_annotator_is_configured_so(
+    command: Command, provider: FaultServer
+) -> None:
+    ready(command, provider, annotator(provider, mode="batch"))
+    command("annotate", "decision_type")
+
+    assert [{"status": "ok", "n": N_TASKS}] == command.sql(
+        "select status, count(*)::int as n from task_annotations group by all"
+    )
+
+
+def test_without_an_annotator_or_a_vocabulary_the_command_says_what_to_do(command: Command) -> None:
+    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
+    command("ingest", "-q")
+    assert "annotator: no model is configured" in command("annotate", code=2).stderr
+
+
+@pytest.mark.skipif(not REAL.is_file(), reason="real data are not beside the checkout")
+def test_agreement_on_real_rows_is_what_plain_counting_gives(command: Command, provider: FaultServer) -> None:
+    ready(
+        command, provider, annotator(provider), annotator(provider, "bob"),
+        dataset={"source": str(REAL)}, quality={"criteria_per_task": "warn"},
+    )  # fmt: skip
+    command("annotate", "decision_type", "economic_pathway", "--limit", "60")
+    stored = command.sql("from annotation_agreement")
+    given = labels_by_task(command, "select task_id, kind, annotator as source, primary_label, secondary_labels "
+                                    "from task_annotations")  # fmt: skip
+    released = labels_by_task(command, "select task_id, kind, 'released' as source, label as primary_label, "
+                                       "[]::varchar[] as secondary_labels from labelled_tasks")  # fmt: skip
+    for row in stored:
+        ours, theirs = given[row["annotator"], row["kind"]], (given | released)[row["compared_with"], row["kind"]]
+        tasks = ours.keys() & theirs.keys()
+        assert row["n_tasks"] == len(tasks)
+        if row["label"] == "(micro average)":
+            both = sum(len(ours[task] & theirs[task]) for task in tasks)
+            assert row["precision"] == pytest.approx(both / sum(len(ours[task]) for task in tasks))
+            assert row["recall"] == pytest.approx(both / sum(len(theirs[task]) for task in tasks))
+        elif row["label"] == "(mean over tasks)":
+            shares = [len(ours[task] & theirs[task]) / len(ours[task] | theirs[task]) for task in tasks]
+            assert row["jaccard"] == pytest.approx(sum(shares) / len(shares))
+        elif not row["label"].startswith("("):
+            pairs = Counter((row["label"] in ours[task], row["label"] in theirs[task]) for task in tasks)
+            f1 = 2 * pairs[True, True] / (2 * pairs[True, True] + pairs[True, False] + pairs[False, True])
+            assert row["f1"] == pytest.approx(f1)
+    assert {(row["annotator"], row["compared_with"]) for row in stored} == {
+        ("ann", "bob"), ("ann", "released"), ("bob", "released"),
+    }  # fmt: skip
+
+
+def labels_by_task(command: Command, query: str) -> dict[tuple[str, str], dict[str, set[str]]]:
+    found: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for row in command.sql(query):
+        labels = {row["primary_label"], *row["secondary_labels"]}
+        found.setdefault((row["source"], row["kind"]), {}).setdefault(row["task_id"], set()).update(labels)
+    return found
