@@ -30,7 +30,7 @@ by_task as (
         avg(responses.chars_alnum) filter (responses.status = 'ok') as chars,
         avg(responses.completion_tokens) filter (responses.status = 'ok')
             as tokens,
-        avg(responses.latency_s) filter (responses.status = 'ok') as seconds,
+        avg(responses.latency_s) filter (responses.status = 'ok') as latency,
         case when n_unpriced = 0 then avg(responses.cost_usd) end as usd,
         bool_or(responses.status = 'ok') as is_usable
     from sides
@@ -64,9 +64,9 @@ paired as (
         case when is_both and b.chars is not null then c.chars end as chars,
         case when is_both and c.chars is not null then b.chars end as b_chars,
         case when is_both and b.tokens is not null then c.tokens end as tokens,
-        case when is_both and c.tokens is not null then b.tokens end as b_tokens,
-        case when is_both and b.seconds is not null then c.seconds end as seconds,
-        case when is_both and c.seconds is not null then b.seconds end as b_seconds,
+        case when is_both and c.tokens is not null then b.tokens end as b_out,
+        case when is_both and b.latency is not null then c.latency end as latency,
+        case when is_both and c.latency is not null then b.latency end as b_s,
         case when is_both and b.usd is not null then c.usd end as usd,
         case when is_both and c.usd is not null then b.usd end as b_usd
     from (select * from placed where not is_baseline) as c
@@ -89,10 +89,10 @@ select
     favg(chars) as mean_chars_alnum,
     favg(b_chars) as baseline_mean_chars_alnum,
     favg(tokens) as mean_completion_tokens,
-    favg(b_tokens) as baseline_mean_completion_tokens,
+    favg(b_out) as baseline_mean_completion_tokens,
     favg(usd) as mean_cost_usd,
     favg(b_usd) as baseline_mean_cost_usd,
-    favg(seconds) as mean_latency_s,
-    favg(b_seconds) as baseline_mean_latency_s
+    favg(latency) as mean_latency_s,
+    favg(b_s) as baseline_mean_latency_s
 from paired
 group by all
