@@ -65,7 +65,7 @@ paired as (
         case when is_both and c.chars is not null then b.chars end as b_chars,
         case when is_both and b.tokens is not null then c.tokens end as tokens,
         case when is_both and c.tokens is not null then b.tokens end as b_out,
-        case when is_both and b.latency is not null then c.latency end as latency,
+        case when is_both and b.latency is not null then c.latency end as s,
         case when is_both and c.latency is not null then b.latency end as b_s,
         case when is_both and b.usd is not null then c.usd end as usd,
         case when is_both and c.usd is not null then b.usd end as b_usd
@@ -92,7 +92,7 @@ select
     favg(b_out) as baseline_mean_completion_tokens,
     favg(usd) as mean_cost_usd,
     favg(b_usd) as baseline_mean_cost_usd,
-    favg(latency) as mean_latency_s,
+    favg(s) as mean_latency_s,
     favg(b_s) as baseline_mean_latency_s
 from paired
 group by all
