@@ -1,12 +1,26 @@
 """Conditions: which labels are one model with other tools, another effort, or another system prompt."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 BASELINE = "baseline"
 """The name of the condition that the others are compared with; without it, the first one is."""
 _Name = Annotated[str, Field(min_length=1)]
+
+
+def _with_names(given: Any) -> Any:
+    """A mapping whose keys are texts.
+
+    Raises:
+        ValueError: YAML read a key as something else.
+    """
+    strange = [key for key in given if not isinstance(key, str)] if isinstance(given, dict) else []
+    if strange:
+        raise ValueError(
+            f"the name {strange[0]!r} is not a text; put it in quotes (YAML reads on, off, yes and no as true or false)"
+        )
+    return given
 
 
 def _checked(labels: dict[str, str]) -> dict[str, str]:
@@ -26,5 +40,6 @@ def _checked(labels: dict[str, str]) -> dict[str, str]:
     return {first: labels[first], **labels}
 
 
-Conditions = dict[_Name, Annotated[dict[_Name, _Name], AfterValidator(_checked)]]
+_Labels = Annotated[dict[_Name, _Name], BeforeValidator(_with_names), AfterValidator(_checked)]
+Conditions = Annotated[dict[_Name, _Labels], BeforeValidator(_with_names)]
 """The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""

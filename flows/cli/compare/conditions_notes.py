@@ -27,7 +27,7 @@ def _on_figures(answer: ConditionsAnswer) -> Iterator[str]:
         yield small_note()
     if any(row["n_tasks"] and row["p_value"] is None for row in rows):
         yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
-    if rows:
+    if any(row["p_value"] is not None for row in rows):
         yield f"Intervals and p are for each comparison alone. {FAMILY}"
         yield "Smallest detectable difference: of one comparison, at 5 % with a power of 80 %."
     if any(1 in {row["n_trials"], row["baseline_n_trials"]} for row in rows):

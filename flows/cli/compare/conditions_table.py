@@ -119,12 +119,16 @@ def _change(row: Row, column: str, form: str) -> str | None:
     return f"{before:{form}} → {after:{form}}{ratio}"
 
 
+def _points(value: float) -> str:
+    return f"{value:+g}" if value else "0"
+
+
 def _show_changes(where: str, changes: Sequence[Changes]) -> None:
     show_table(
         ["model", "condition", "category", "criteria", "changed", "gain points", "lose points", "points gained",
          "points lost"],
         [[each.shared_model, each.condition, c["category"], c["n_compared"], c["n_changed"], c["n_gained"],
-          c["n_lost"], f"{c['points_gained']:+zg}", f"{c['points_lost']:+zg}"]
+          c["n_lost"], _points(c["points_gained"]), _points(c["points_lost"])]
          for each in changes for c in each.categories],
         title=f"Changed criteria: {where}",
         groups=[(each.shared_model, each.condition) for each in changes for _ in each.categories],
@@ -134,7 +138,7 @@ def _show_changes(where: str, changes: Sequence[Changes]) -> None:
         if shown:
             show_table(
                 ["points", "title", "category", "baseline", "condition", "task"],
-                [[f"{c['points']:+g}", c["title"], c["category"], decision(c["baseline_by_trial"]),
+                [[_points(c["points"]), c["title"], c["category"], decision(c["baseline_by_trial"]),
                   decision(c["by_trial"]), c["task_id"]] for c in shown],
                 title=f"{each.shared_model}, {each.condition}: criteria that gain and lose most points",
             )  # fmt: skip
