@@ -6,7 +6,7 @@ under LiteLLM's own names.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tasks.config.conditions import Conditions
 from tasks.config.models import Judge, Model, Size, Strict
@@ -175,3 +175,10 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
+
+    @field_validator("rubric_writer")
+    @classmethod
+    def _is_not_evaluated(cls, writer: Model | None) -> Model | None:
+        if writer is not None and writer.system_prompt is not None:
+            raise ValueError("`system_prompt` is for models that are evaluated")
+        return writer

@@ -1,6 +1,6 @@
 """What a stage runs in: run context, missing work, coverage, parts, its report."""
 
-from tasks.run.conversations import Conversation, conversations_of
+from tasks.run.conversations import Conversation, conversations_of, messages_to
 from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
 from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
@@ -52,6 +52,7 @@ __all__ = [
     "imported_models",
     "judge_target",
     "judgings",
+    "messages_to",
     "missing_criteria",
     "missing_responses",
     "missing_splits",
