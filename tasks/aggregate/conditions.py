@@ -12,6 +12,7 @@ from tasks.aggregate.rows import Row
 from tasks.config import Job
 from tasks.rules.statistics.comparison import paired_difference
 from tasks.rules.statistics.intervals import METHOD
+from tasks.rules.statistics.quantiles import Floats
 from tasks.rules.text.near import did_you_mean
 from warehouse import Reader
 
@@ -73,7 +74,11 @@ def stale_condition_tests(
             sql.with_steps(sql.read("questions/aggregate/stale_condition_values"), steps),
             {**given, "figures": [figure["figure_id"] for figure in figures]},
         )
-        found += [_tested(figure, values) for figure in figures]
+        names, first, counts = np.unique(values["figure_id"].astype(str), return_index=True, return_counts=True)
+        places = {name: slice(at, at + n) for name, at, n in zip(names, first, counts, strict=True)}
+        for figure in figures:
+            own = {name: values[name][places[figure["figure_id"]]] for name in ("baseline_value", "value")}
+            found.append(_tested(figure, own["baseline_value"], own["value"]))
     return found
 
 
@@ -114,10 +119,8 @@ def steps_on(benchmark: str | None, definitions: Definitions | None) -> tuple[di
     )
 
 
-def _tested(figure: Row, values: Mapping[str, Any]) -> Row:
-    own = values["figure_id"] == figure["figure_id"]
-    first, second = (np.asarray(values[name][own], dtype=np.float64) for name in ("baseline_value", "value"))
-    paired = paired_difference(first, second)
+def _tested(figure: Row, baseline: Floats, changed: Floats) -> Row:
+    paired = paired_difference(baseline, changed)
     return {
         "figure_id": figure["figure_id"],
         "basis": figure["basis"],

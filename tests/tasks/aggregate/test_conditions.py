@@ -117,6 +117,7 @@ def test_aggregate_has_work_until_the_configured_conditions_are_stored_and_n_tes
     assert has_work(job_on("sample", root, conditions={}), "aggregate")
 
 
+@pytest.mark.slow
 def test_a_test_is_shown_only_beside_the_values_it_was_computed_from(root: Path) -> None:
     aggregate(job_on("sample", root, conditions=CONDITIONS))
     before = read(root, DIFFERENCES)
