@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from flows.report_basis import is_up_to_date
-from tasks.aggregate import has_stale_figures
+from tasks.aggregate import has_stale_conditions, has_stale_figures
 from tasks.annotate import ANNOTATION
 from tasks.assemble import turns_to_assemble
 from tasks.config import Job
@@ -71,7 +71,7 @@ def _has_annotations(job: Job, retry_failed: bool) -> bool:
 
 def _has_figures(job: Job, _: bool) -> bool:
     with Warehouse(job.warehouse).reader() as reader:
-        return has_stale_figures(reader)
+        return has_stale_figures(reader) or has_stale_conditions(reader, job)
 
 
 def _has_no_report(job: Job, _: bool) -> bool:

@@ -13,6 +13,7 @@ import click
 
 from flows.cli.analyse.annotate import annotate
 from flows.cli.common.help import Group, examples
+from flows.cli.compare.conditions import conditions
 from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
@@ -47,7 +48,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
-    "Compare": (diff, judges, criteria, lengths),
+    "Compare": (diff, conditions, judges, criteria, lengths),
     "Analyse": (annotate,),
     "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),

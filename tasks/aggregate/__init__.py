@@ -4,12 +4,31 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.aggregate.agreement import stale_agreement, stale_reliability
+from tasks.aggregate.conditions import (
+    Definitions,
+    has_untested,
+    new_conditions,
+    stale_condition_tests,
+    steps_on,
+    stored_conditions,
+    unknown_labels,
+)
 from tasks.aggregate.intervals import has_stale_figures, stale_intervals
 from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
-__all__ = ["aggregate", "has_stale_figures", "stale_intervals"]
+__all__ = [
+    "Definitions",
+    "aggregate",
+    "has_stale_conditions",
+    "has_stale_figures",
+    "stale_condition_tests",
+    "stale_intervals",
+    "steps_on",
+    "stored_conditions",
+    "unknown_labels",
+]
 
 
 def aggregate(job: Job) -> StageReport:
@@ -18,23 +37,30 @@ def aggregate(job: Job) -> StageReport:
     warehouse.publish()
     with warehouse.reader() as reader:
         warehouse.write("grader_sets", _new_majorities(reader, job))
+        warehouse.write("condition_sets", new_conditions(reader, job))
     warehouse.publish()
     with warehouse.reader() as reader:
         intervals = stale_intervals(reader)
         agreement = stale_agreement(reader)
         reliability = stale_reliability(reader)
+        conditions = stale_condition_tests(reader)
     warehouse.write("intervals", intervals)
     warehouse.write("agreement_measures", agreement)
     warehouse.write("reliability_measures", reliability)
+    warehouse.write("condition_tests", conditions)
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
         rows = reader.rows("select grader from graders where benchmark = ?", [job.settings.benchmark])
         graders = {row["grader"] for row in rows}
+        unknown = unknown_labels(reader, job)
     note = f"{n_rows} leaderboard rows, {len(intervals)} intervals computed"
     report = StageReport("aggregate", rows=n_rows, notes=[note])
     if agreement:
         report.notes.append(f"{len(agreement)} agreement figures computed")
+    if conditions:
+        report.notes.append(f"{len(conditions)} differences between conditions tested")
+    report.warnings += unknown
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"
         for name, members in sorted(job.settings.majorities.items())
@@ -42,6 +68,11 @@ def aggregate(job: Job) -> StageReport:
         if member not in graders
     ]
     return report
+
+
+def has_stale_conditions(reader: Reader, job: Job) -> bool:
+    """Whether configured conditions are not stored yet, or a difference between conditions has no test."""
+    return bool(new_conditions(reader, job) or has_untested(reader))
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from tasks.run import (
     conversations_of,
     judge_target,
     judgings,
+    messages_to,
     missing_responses,
     missing_verdicts,
     target_of,
@@ -107,7 +108,7 @@ def _samples(
         reader, "responses", "model = ? and model_config_hash = ?", [label, target.config_hash]
     )
     if per_call.prompt is None and cells:
-        texts = ["\n".join(text for _, text in conversations[task_id].messages) for task_id, _ in cells]
+        texts = ["\n".join(text for _, text in messages_to(model, conversations[task_id])) for task_id, _ in cells]
         per_call = replace(per_call, prompt=counted_per_prompt(target, texts), basis=COUNTED)
     return planned_calls("sample", label, len(cells), per_call, prices_of(target), _most_answer(target))
 

@@ -21,7 +21,7 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
         pages: the served pages beside it.
         values: what its template shows.
     """
-    written = (*PAGES, *NAVIGATED) if (folder / "index.html").is_file() else ()
+    written = [each for each in (*PAGES, *NAVIGATED) if (folder / f"{each.name}.html").is_file()]
     common = {
         "heading": load_benchmark(benchmark).title,
         "pages": (*written, COMPARE, *pages),

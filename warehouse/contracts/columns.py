@@ -174,6 +174,13 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "alpha": (_REAL, "Krippendorff's alpha for nominal decisions; NULL where all decisions are the same."),
     "alpha_ci_low": (_REAL, "Lower end of the 95 % bootstrap interval over tasks."),
     "alpha_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval over tasks."),
+    # conditions of a model
+    "shared_model": (_TEXT, "Name that a model has under all its conditions, as configured."),
+    "condition_names": (_TEXTS, "Names of the conditions, the baseline first; empty if no longer configured."),
+    "condition_models": (_TEXTS, "Labels of the model under these conditions, in the same order."),
+    "p_value": (_REAL, "p-value of a paired difference by itself; NULL where too few tasks differ."),
+    "smallest_detectable": (_REAL, "Smallest true difference that one test at 5 % finds with a power of 80 %."),
+    "n_differing": (_INT, "Tasks whose difference is not the most common one."),
     # the control set
     "set_id": (_TEXT, "Hash of a control set: its judging and the verdicts that it holds."),
     "first_value": (_REAL, "Value of the verdict that a control set holds: 1, 0.5 or 0."),

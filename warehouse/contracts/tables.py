@@ -131,6 +131,11 @@ _TABLES = (
            "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
     _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
            "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
+    _table("condition_sets", "A model with its conditions, as configured.",
+           "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
+    _table("condition_tests", "Interval and test of a difference between conditions, with a fingerprint of its values.",
+           "figure_id basis method ci_low ci_high p_value smallest_detectable n_differing is_small created_at",
+           "figure_id"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",

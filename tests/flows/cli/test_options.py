@@ -39,6 +39,7 @@ DOES = {
     "sql": SHOWS | WAREHOUSE | {"--file", "--describe", "--cookbook", "--show", "--format", "--output"},
     "benchmarks": SHOWS,
     "diff": SHOWS | ANY_PLACE | COMPARED | {"--of", "--hard", "--score", "--flips"},
+    "conditions": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--flips"},
     "judges": SHOWS | ANY_PLACE | {"--judge", "--by", "--people"},
     "criteria": SHOWS | ANY_PLACE | {"--judge", "--vintage", "-n"},
     "lengths": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score"},
