@@ -131,6 +131,12 @@ _TABLES = (
            "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
     _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
            "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
+    _table("review_samples", "A criterion that a sheet for reviewers samples, and how probable that was.",
+           f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
+           "run_id created_at", "sample_id task_id criterion_id"),
+    _table("expert_reviews", "A person's review of a criterion: 1 for agree, 0 for disagree.",
+           f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value explanation "
+           "better_wording run_id created_at", "review_id"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",
