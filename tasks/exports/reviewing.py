@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import sql
 from tasks.config import Job
-from tasks.exports.sheets import SUFFIX, readable, refuse_place, write_sheet
+from tasks.exports.sheets import SUFFIX, fitting, readable, refuse_place, write_sheet
 from tasks.imports import REVIEW_SHEET_COLUMN
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest
@@ -142,6 +142,6 @@ def _member(row: Row, drawn: Drawn) -> Row:
 def _cells(row: Row, sample_id: str, conversation: str) -> Row:
     describes = None if not row["weight"] else "something desired" if row["weight"] > 0 else "something undesired"
     return {
-        **row, **dict.fromkeys(_FILLED_IN), "sample": sample_id, "describes": describes, "conversation": conversation,
+        **row, **dict.fromkeys(_FILLED_IN), "sample": sample_id, "describes": describes, "conversation": fitting(conversation),
         REVIEW_SHEET_COLUMN: HOW,
     }  # fmt: skip

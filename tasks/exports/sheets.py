@@ -10,6 +10,8 @@ from tasks.run import Conversation
 from warehouse import write_atomically
 
 SUFFIX = ".csv"
+_CELL_CHARS = 32_000
+"""Spreadsheets hold a little more in a cell, and put the rest of a longer one into other rows."""
 
 
 def refuse_place(file: Path) -> None:
@@ -27,6 +29,14 @@ def refuse_place(file: Path) -> None:
 def readable(conversations: Mapping[str, Conversation]) -> dict[str, str]:
     """Task id -> its conversation as one text for people."""
     return {task_id: "\n\n".join(map(": ".join, of.messages)) for task_id, of in conversations.items()}
+
+
+def fitting(text: str) -> str:
+    """A text to be read that fits into a cell: of a longer one the middle is left out, which the cell says."""
+    if len(text) <= _CELL_CHARS:
+        return text
+    half = _CELL_CHARS // 2 - 50
+    return f"{text[:half]}\n\n[... {len(text) - 2 * half} characters left out ...]\n\n{text[-half:]}"
 
 
 def write_sheet(file: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -16,7 +16,6 @@ from tasks.imports.files import (
     given_rows,
     of_what_is_here,
     origin_of,
-    refuse_conflict,
     required_text,
     store,
 )
@@ -100,9 +99,11 @@ def _read(job: Job, known: _Known, file: Path, reviewer: str | None, *, skip_unk
         _refuse_other_wording(where, row, wording, known.titles)
         made = _review_row(job, known, batch, where, row, wording)
         before = known.rows.setdefault(made["review_id"], made)
-        about = f"{made['reviewer']}: {_WORDS[before['value']]}, {origin_of(before, batch)}"
-        for name in ("value", "explanation", "better_wording"):
-            refuse_conflict(where, "review", made[name] or "", before[name] or "", about)
+        if any(made[name] != before[name] for name in ("value", "explanation", "better_wording")):
+            raise ImportRefused(
+                f"{where}: a different review already exists ({made['reviewer']}: {_WORDS[before['value']]}, "
+                f"{origin_of(before, batch)}); to replace it, correct the file or retract that batch"
+            )
         rows[made["review_id"]] = made
     undecided = [row for _, row in given if is_blank(as_text(row.get("decision")))]
     n_with_notes = sum(any(not is_blank(as_text(row.get(name))) for name in _ENTERED) for row in undecided)
