@@ -33,7 +33,7 @@ from flows.cli.operate.doctor import doctor
 from flows.cli.operate.serve import serve
 from flows.cli.run.pipeline import backfill, nightly, run
 from flows.cli.run.plan import plan
-from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
+from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, review, sample, select_hard
 from flows.run.errors import explained
 from tasks.console import shown_visibly
 
@@ -45,6 +45,7 @@ EXIT_DAMAGED = 3
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (
         run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
+        review,
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, judges, criteria, lengths),

@@ -5,11 +5,20 @@ from typing import Any
 
 from tasks.aggregate.agreement import stale_agreement, stale_reliability
 from tasks.aggregate.intervals import has_stale_figures, stale_intervals
+from tasks.aggregate.reviews import (
+    stale_predictions,
+    stale_review_intervals,
+    stale_reviewer_pairs,
+    stale_reviewer_sets,
+)
 from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
 __all__ = ["aggregate", "has_stale_figures", "stale_intervals"]
+
+
+_OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets)
 
 
 def aggregate(job: Job) -> StageReport:
@@ -23,9 +32,12 @@ def aggregate(job: Job) -> StageReport:
         intervals = stale_intervals(reader)
         agreement = stale_agreement(reader)
         reliability = stale_reliability(reader)
-    warehouse.write("intervals", intervals)
-    warehouse.write("agreement_measures", agreement)
-    warehouse.write("reliability_measures", reliability)
+        shares, pairs, sets = (find(reader) for find in _OF_REVIEWS)
+        predictions = stale_predictions(reader)
+    warehouse.write("intervals", [*intervals, *shares])
+    warehouse.write("agreement_measures", [*agreement, *pairs])
+    warehouse.write("reliability_measures", [*reliability, *sets])
+    warehouse.write("prediction_measures", predictions)
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
@@ -35,6 +47,8 @@ def aggregate(job: Job) -> StageReport:
     report = StageReport("aggregate", rows=n_rows, notes=[note])
     if agreement:
         report.notes.append(f"{len(agreement)} agreement figures computed")
+    if n_of_reviews := sum(map(len, (shares, pairs, sets, predictions))):
+        report.notes.append(f"{n_of_reviews} figures of reviews computed")
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"
         for name, members in sorted(job.settings.majorities.items())
