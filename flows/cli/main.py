@@ -17,6 +17,7 @@ from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
 from flows.cli.compare.lengths import lengths
+from flows.cli.compare.reviews import reviews
 from flows.cli.keep.backup import backup, restore
 from flows.cli.keep.compact import compact
 from flows.cli.keep.export import export
@@ -45,11 +46,10 @@ EXIT_DAMAGED = 3
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Run": (
         run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
-        review,
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, judges, criteria, lengths),
-    "Analyse": (annotate,),
+    "Analyse": (annotate, review, reviews),
     "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip

@@ -99,7 +99,7 @@ def _prediction(cells: NDArray[np.float64]) -> Row:
     total = tables.sum(axis=0)
     rates = {"failing_rate": failing_rate, "passing_rate": passing_rate}
     row: Row = {name: known(rate(total)[0]) if is_enough else None for name, rate in rates.items()}
-    row["is_small"] = bool(len(cells) < SMALL or n_tasks < FEW_OTHERS)
+    row["is_small"] = bool(len(cells) < SMALL or n_tasks < FEW_OTHERS or total.min() < FEWEST_OTHERS)
     if is_enough:
         return row | _measured(tables, _PREDICTION)
     return row | {f"{name}{end}": None for name in _PREDICTION for end in ("", "_ci_low", "_ci_high")}

@@ -8,7 +8,7 @@ criterion is well-constructed, accurate and relevant. Criteria are sampled with 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import sql
 from tasks.config import Job
@@ -33,15 +33,13 @@ HOW = (
     "reviewer: your name; decision: agree or disagree that the criterion is well-constructed, accurate and relevant to "
     "the task; reason: why (needed to disagree); better_wording: how it should read, if you like"
 )
-Stratum = Literal["category", "severity", "field", "topic"]
-STRATA: tuple[Stratum, ...] = ("category", "severity", "field", "topic")
 _NONE = "(none)"
 """The stratum of criteria without such a label."""
 Row = dict[str, Any]
 
 
 def export_review(
-    job: Job, target: Path, *, n_criteria: int, n_tasks: int | None = None, by: Sequence[Stratum] = (), seed: int = 0
+    job: Job, target: Path, *, n_criteria: int, n_tasks: int | None = None, by: Sequence[str] = (), seed: int = 0
 ) -> StageReport:
     """Write a CSV sheet of sampled criteria, and store the sample with its probabilities.
 
@@ -54,7 +52,7 @@ def export_review(
         target: a file that ends in .csv, or a folder, where the sheet is named after its sample.
         n_criteria: how many criteria; all of them if there are fewer.
         n_tasks: whole tasks instead of single criteria.
-        by: strata: every combination of these labels is one.
+        by: strata: every combination of these labels (category, severity, field, topic) is one.
         seed: another one draws another sample.
 
     Raises:
@@ -99,7 +97,7 @@ def _population(reader: Reader, wanted: WantedTasks) -> list[Row]:
 
 
 def _sample(
-    population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[Stratum], seed: int
+    population: Sequence[Row], n_criteria: int, n_tasks: int | None, by: Sequence[str], seed: int
 ) -> tuple[str, list[Drawn]]:
     """The design of a sample in words, and the criteria drawn."""
     if n_tasks is not None:
@@ -142,6 +140,6 @@ def _member(row: Row, drawn: Drawn) -> Row:
 def _cells(row: Row, sample_id: str, conversation: str) -> Row:
     describes = None if not row["weight"] else "something desired" if row["weight"] > 0 else "something undesired"
     return {
-        **row, **dict.fromkeys(_FILLED_IN), "sample": sample_id, "describes": describes, "conversation": fitting(conversation),
-        REVIEW_SHEET_COLUMN: HOW,
+        **row, **dict.fromkeys(_FILLED_IN), "sample": sample_id, "describes": describes,
+        "conversation": fitting(conversation), REVIEW_SHEET_COLUMN: HOW,
     }  # fmt: skip

@@ -142,8 +142,9 @@ _TABLES = (
            f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
            "review_id", "decided"),
     _table("prediction_measures", "How well a check predicts disagreement, with a fingerprint of what it rests on.",
-           "figure_id basis method failing_rate passing_rate difference difference_ci_low difference_ci_high odds_ratio "
-           "odds_ratio_ci_low odds_ratio_ci_high auc auc_ci_low auc_ci_high is_small created_at", "figure_id"),
+           "figure_id basis method failing_rate passing_rate difference difference_ci_low difference_ci_high "
+           "odds_ratio odds_ratio_ci_low odds_ratio_ci_high auc auc_ci_low auc_ci_high is_small created_at",
+           "figure_id"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",

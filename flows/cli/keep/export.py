@@ -110,5 +110,6 @@ def export_review(
     from tasks.exports import export_review as written
 
     job = context.stored_job(checked=("split",))
-    options = {"n_criteria": n_criteria, "n_tasks": n_tasks, "by": by, "seed": seed}
-    return finish(context, execute(job, lambda: [written(job, target, **options)]))
+    return finish(context, execute(job, lambda: [written(
+        job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
+    )]))  # fmt: skip

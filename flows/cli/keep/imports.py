@@ -152,9 +152,7 @@ def import_verdicts(
 @click.option("--by", "by_reviewer", metavar="NAME", help="Reviewer of rows that name none.")
 @_SKIP_UNKNOWN
 @shared_options()
-def import_reviews(
-    context: Context, files: tuple[Path, ...], by_reviewer: str | None, skip_unknown: bool
-) -> int:
+def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str | None, skip_unknown: bool) -> int:
     """Import reviews of criteria that people entered in sheets of `prbench export review`.
 
     Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and

@@ -17,6 +17,7 @@ inner join staging.check_outcomes as found
         and figures.reviewer = found.reviewer
         and figures.review_check = found.review_check
         and figures.outcome = found.outcome
-anti join (select * from prediction_measures where method = $method) as measured
+anti join
+    (select * from prediction_measures where method = $method) as measured
     on figures.figure_id = measured.figure_id and figures.basis = measured.basis
 order by figures.figure_id, found.task_id

@@ -15,6 +15,7 @@ inner join staging.reviewer_counts as found
         and figures.review_check = found.review_check
         and figures.reviewer_a = found.reviewer_a
         and figures.reviewer_b = found.reviewer_b
-anti join (select * from agreement_measures where method = $method) as measured
+anti join
+    (select * from agreement_measures where method = $method) as measured
     on figures.figure_id = measured.figure_id and figures.basis = measured.basis
 order by figures.figure_id, found.task_id, value_a, value_b

@@ -14,6 +14,7 @@ inner join staging.reviewer_sets as found
         and figures.dataset_revision = found.dataset_revision
         and figures.review_check = found.review_check
         and figures.reviewer_b is null
-anti join (select * from reliability_measures where method = $method) as measured
+anti join
+    (select * from reliability_measures where method = $method) as measured
     on figures.figure_id = measured.figure_id and figures.basis = measured.basis
 order by figures.figure_id, found.task_id

@@ -62,7 +62,7 @@ final as (
         fsum(sample_weight) as sample_weights,
         fsum(agreeing) as n_agreed,
         count(*) as n_criteria,
-        sum(n_reviews) as n_reviews
+        sum(n_reviews)::bigint as n_reviews
     from weighted
     inner join criteria
         using (benchmark, dataset_revision, task_id, criterion_id)
