@@ -4,7 +4,8 @@
 -- The disagreement is that of graders on a criterion (a share of their pairs),
 -- or that of people who review it (the share who disagree with it). A
 -- reviewer's repetitions are one check, which fails in a share of them; `all
--- checks` fails where one of a model's checks does. Of people all are one reviewer.
+-- checks` fails where one of a model's checks does. All people are one
+-- reviewer.
 --
 -- built as: table
 -- depends on: staging.current_reviews, temp.disagreements
