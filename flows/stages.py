@@ -112,12 +112,10 @@ async def provider_batches(job: Job, judging: Judging, response_ids: list[str], 
 
 
 @job_flow("review")
-async def review_flow(job: Job, retry_failed: bool = False) -> StageReport:
+async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Have the reviewers check the criteria that they have not checked, and measure what changed."""
-    report = await ask_in_batches(job, REVIEW, "reviews", review_batch, retry_failed=retry_failed)
-    if report.rows:
-        await asyncio.to_thread(aggregate, job)
-    return report
+    asked = await ask_in_batches(job, REVIEW, "reviews", review_batch, retry_failed=retry_failed)
+    return [asked, *([await aggregate_flow(job)] if asked.rows else [])]
 
 
 @batch_task(retries=1)

@@ -25,11 +25,7 @@ TASKS_LEVELS = (
     {"config"},
     {"dataset", "llm"},
     {"run", "stores"},
-<<<<<<< HEAD
-    {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "annotate", "report"},
-=======
-    {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "review", "report"},
->>>>>>> c32f4b2 (Reviewing rubrics: checks by models, shares of agreement, agreement of reviewers, and what checks predict)
+    {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "annotate", "review", "report"},
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
     {"exports"},
 )

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.analyse.annotate import annotate
+from flows.cli.analyse.review import review
+from flows.cli.analyse.reviews import reviews
 from flows.cli.common.help import Group, examples
 from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
 from flows.cli.compare.lengths import lengths
-from flows.cli.compare.reviews import reviews
 from flows.cli.keep.backup import backup, restore
 from flows.cli.keep.compact import compact
 from flows.cli.keep.export import export
@@ -34,7 +35,7 @@ from flows.cli.operate.doctor import doctor
 from flows.cli.operate.serve import serve
 from flows.cli.run.pipeline import backfill, nightly, run
 from flows.cli.run.plan import plan
-from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, review, sample, select_hard
+from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
 from flows.run.errors import explained
 from tasks.console import shown_visibly
 

@@ -10,7 +10,7 @@ from tasks.rules.text.characters import storable
 from tasks.rules.verdict import VerdictError, json_object
 
 CHECKS = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
-"""What is asked about a criterion (`prompts/review_v1.txt` says what each means); true is good."""
+"""What is asked about a criterion (`prompts/analyses/review_v1.txt` says what each means); true is good."""
 _KEYS = {"reason", "passes"}
 _NUL = "\0"
 REMINDER = (

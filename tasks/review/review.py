@@ -8,9 +8,9 @@ from typing import Any
 
 import sql
 from tasks.config import Analyst, Job
-from tasks.prompts import load_template
+from tasks.prompts import load_analysis_template
 from tasks.review.findings import REMINDER, Finding, reader, reply_shape
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.quoting import rubric_prompt
 from tasks.run import Analysis, Conversation, Item, Question, WantedTasks, conversations_of, target_of
@@ -18,6 +18,16 @@ from warehouse import Reader
 
 TEMPLATE = "review_v1"
 Row = Mapping[str, Any]
+
+
+def refuse_unready(job: Job) -> None:
+    """Refuse a job that names no reviewer.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if not job.settings.reviewer:
+        raise UsageError("reviewer: no model is configured that reviews criteria; name one under `reviewer:`")
 
 
 def review_items(job: Job, wanted: WantedTasks, reader_: Reader, analyst: Analyst) -> list[Item]:
@@ -31,7 +41,7 @@ def review_items(job: Job, wanted: WantedTasks, reader_: Reader, analyst: Analys
     given = {**wanted.key, "task_ids": list(wanted.task_ids)}
     rows = reader_.rows(sql.read("questions/review/criteria"), given)
     conversations = conversations_of(reader_, wanted, wanted.task_ids)
-    template = load_template(TEMPLATE, TEMPLATE)
+    template = load_analysis_template(TEMPLATE)
     made_by = {
         "reviewer": analyst.label, "reviewer_config_hash": target_of(analyst).config_hash,
         "template_hash": template_hash(template),

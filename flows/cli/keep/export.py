@@ -29,7 +29,7 @@ class _PlaceOrCommand(Group):
     "prbench export review criteria.csv -n 300 --by category",
 ))  # fmt: skip
 def export() -> None:
-    """Export tables, or a sheet for people: to grade responses, or to review rubrics.
+    """Export tables, or a sheet for human graders or reviewers.
 
     `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
     `prbench export COMMAND --help` lists the options.

@@ -148,7 +148,7 @@ def import_verdicts(
     "prbench import reviews from_eva.csv from_ben.csv",
     "prbench import reviews criteria.csv --by eva",
 ))  # fmt: skip
-@click.argument("files", type=_FILE, metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
 @click.option("--by", "by_reviewer", metavar="NAME", help="Reviewer of rows that name none.")
 @_SKIP_UNKNOWN
 @shared_options()

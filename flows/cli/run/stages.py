@@ -68,15 +68,6 @@ judge = _calling_stage(
     selection=EVALUATED,
 )
 aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.", "prbench aggregate")
-review = _calling_stage(
-    "review",
-    "Have models check how criteria are written.\n\nEach `reviewer` of the configuration says of each criterion "
-    "whether it is atomic, objective, self-contained, consistent with the rest of its rubric, and not given away by "
-    "the request, with a reason. Only missing reviews are made. `prbench reviews` shows them.",
-    "prbench review --limit 20 --max-usd 2",
-    "prbench review --split finance_hard",
-    selection=("split", "limit"),
-)
 
 
 @click.command(

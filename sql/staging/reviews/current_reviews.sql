@@ -21,7 +21,9 @@ with latest as (
 
 select
     criterion_reviews.*,
-    reviewer || if(review_trial > 1, '#' || review_trial, '') as repeated
+    reviewer
+    || case when review_trial > 1 then '#' || review_trial else '' end
+        as repeated
 from criterion_reviews
 inner join latest using (benchmark, dataset_revision, source, reviewer)
 where
