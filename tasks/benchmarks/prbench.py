@@ -147,7 +147,12 @@ SCORES = (
 )
 """Equations 1 and 2, and 3 and 4 of the paper (appendix D)."""
 
+_PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
+
+REVIEWED = ReviewReference(0.939, f"{_PAPER}, appendix E; no interval given")
+
 FIGURE_SOURCES = {
+    "review_agreement": f"appendix E of the paper, where experts agree with {REVIEWED.value * 100:.1f} % of criteria",
     "leaderboard": "equation 2 and figures 1 and 5 of the paper",
     "categories": "equation 4 and figure 6 of the paper",
     "length_score": "figure 7 of the paper",
@@ -164,7 +169,6 @@ FIGURE_SOURCES = {
     "with the experts, and two experts 0.813 and 0.589 with each other",
 }
 
-_PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
 _HARD = {
     "Gemini 2.5 Pro": (0.266, 0.297), "o3 (high)": (0.336, 0.352), "GPT-5 (high)": (0.394, 0.377),
     "Sonnet 4.5": (0.323, 0.294), "Grok 4 Fast Reasoning": (0.314, 0.325),
@@ -199,5 +203,5 @@ BENCHMARK = Benchmark(
     hard_splits={"Finance": "finance_hard", "Legal": "legal_hard"},
     figure_sources=FIGURE_SOURCES,
     references=REFERENCES,
-    review_reference=ReviewReference(0.939, f"{_PAPER}, appendix E; no interval given"),
+    review_reference=REVIEWED,
 )

@@ -37,6 +37,11 @@ class Edition:
     changes: tuple[Mapping[str, Any], ...] = ()
     living: tuple[str, ...] = ()
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has rows on the benchmark and the revision."""
+        query = f"select 1 from {table} where benchmark = ? and dataset_revision = ? limit 1"
+        return bool(self.reader.rows(query, [self.benchmark.name, self.revision]))
+
     @cached_property
     def values(self) -> dict[str, Any]:
         """What the queries below `sql/report/` may ask for, by name."""

@@ -10,5 +10,6 @@ from tasks.report.pages.history import HISTORY
 from tasks.report.pages.judges import JUDGES
 from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
+from tasks.report.pages.reviews import REVIEWS
 
-PAGES: Sequence[Page] = (OVERVIEW, CATEGORIES, LENGTHS, DATA, JUDGES, HISTORY, HARD)
+PAGES: Sequence[Page] = (OVERVIEW, CATEGORIES, LENGTHS, DATA, JUDGES, REVIEWS, HISTORY, HARD)
