@@ -54,6 +54,7 @@ class Edition:
             "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
+            "reviewed_share": self.benchmark.review_reference and self.benchmark.review_reference.value,
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, _ENTRY),

@@ -24,6 +24,7 @@ def agreeing(rows: Rows) -> list[Plot]:
         chart = charts.intervals(
             [row for row in first if row["breakdown"] == breakdown], name="label", value="agreeing_share",
             title="Criteria that people agree with", domain=(min(low, 0.8), 1.0), percent=True, hollow="is_small",
+            sort=[row["label"] for row in first if row["breakdown"] == breakdown],
         )  # fmt: skip
         plots.append(Plot(breakdown, chart))
     return plots
@@ -31,7 +32,7 @@ def agreeing(rows: Rows) -> list[Plot]:
 
 def populations(rows: Rows) -> list[str]:
     """What the shares are estimated for, and which of them are drawn."""
-    sizes = {row["population_id"]: row["n_population"] for row in rows}
+    sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
     listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
     more = "; the charts show the first" if len(sizes) > 1 else ""
     return [f"Estimated for {listed}{more}."] if sizes else []
@@ -81,7 +82,7 @@ def too_few(rows: Rows) -> list[str]:
 _AGREEMENT = Figure(
     "review_agreement",
     "Agreement of people with criteria",
-    "The share of criteria that experts call well-constructed, accurate and relevant to the task, estimated for all "
+    "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
     "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
     "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
     "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
