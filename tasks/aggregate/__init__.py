@@ -14,6 +14,12 @@ from tasks.aggregate.conditions import (
     unknown_labels,
 )
 from tasks.aggregate.intervals import has_stale_figures, stale_intervals
+from tasks.aggregate.reviews import (
+    stale_predictions,
+    stale_review_intervals,
+    stale_reviewer_pairs,
+    stale_reviewer_sets,
+)
 from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
@@ -31,6 +37,9 @@ __all__ = [
 ]
 
 
+_OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets)
+
+
 def aggregate(job: Job) -> StageReport:
     """Publish what is stored, and measure what has changed: intervals of figures, agreement of graders."""
     warehouse = Warehouse(job.warehouse)
@@ -44,10 +53,13 @@ def aggregate(job: Job) -> StageReport:
         agreement = stale_agreement(reader)
         reliability = stale_reliability(reader)
         conditions = stale_condition_tests(reader)
-    warehouse.write("intervals", intervals)
-    warehouse.write("agreement_measures", agreement)
-    warehouse.write("reliability_measures", reliability)
+        shares, pairs, sets = (find(reader) for find in _OF_REVIEWS)
+        predictions = stale_predictions(reader)
+    warehouse.write("intervals", [*intervals, *shares])
+    warehouse.write("agreement_measures", [*agreement, *pairs])
+    warehouse.write("reliability_measures", [*reliability, *sets])
     warehouse.write("condition_tests", conditions)
+    warehouse.write("prediction_measures", predictions)
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
@@ -60,6 +72,8 @@ def aggregate(job: Job) -> StageReport:
         report.notes.append(f"{len(agreement)} agreement figures computed")
     if conditions:
         report.notes.append(f"{len(conditions)} differences between conditions tested")
+    if n_of_reviews := sum(map(len, (shares, pairs, sets, predictions))):
+        report.notes.append(f"{n_of_reviews} figures of reviews computed")
     report.warnings += unknown
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"

@@ -16,6 +16,7 @@ from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.estimate import COUNTED, COUNTED_PROMPTS, Planned, counted_per_prompt, measured_per_call, planned_calls
 from tasks.plan.former_templates import judged_before
+from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import (
@@ -39,7 +40,7 @@ from warehouse import Reader, Warehouse
 
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
-ANALYSES = (ANNOTATION,)
+ANALYSES = (ANNOTATION, REVIEW)
 """What analysts can be asked."""
 
 

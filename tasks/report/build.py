@@ -13,7 +13,7 @@ from tasks.report.content.edition import Edition, open_edition
 from tasks.report.content.figures import Page
 from tasks.report.content.ranking import Ranking, rankings
 from tasks.report.drilldown import NAVIGATED, write_drilldown
-from tasks.report.pages import pages_of
+from tasks.report.pages import PAGES
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.pages.served import COMPARE
@@ -58,7 +58,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         site = Site(folder / name)
         copy_assets(site)
         ranked = rankings(edition)
-        pages = pages_of(edition)
+        pages = [page for page in PAGES if not page.needs or edition.has_rows(page.needs)]
         common = _common(edition, ranked, pages)
         with ThreadPoolExecutor(1) as beside:
             # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.

@@ -74,11 +74,25 @@ def decision(prompt: str) -> dict[str, Any]:
     return {"criteria_met": meets(prompt)}
 
 
+def is_reviewing(request: Request) -> bool:
+    """Whether a request asks for a review of a criterion (the shipped template has these words)."""
+    return "how well one criterion of an expert's grading rubric is written" in prompt_of(request)
+
+
+def review(prompt: str) -> dict[str, Any]:
+    """What the test reviewer says: decided by the prompt alone, about one check in four fails."""
+    found = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+    names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
+    return {name: {"reason": f"{name}, says the test", "passes": found[i] % 4 > 0} for i, name in enumerate(names)}
+
+
 def well_behaved(request: Request, _number: int) -> Answer:
     """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
     prompt = prompt_of(request)
     if is_judging(request):
         return Answer(json.dumps({"explanation": "as the test says", **decision(prompt)}))
+    if is_reviewing(request):
+        return Answer(json.dumps(review(prompt)))
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
     return Answer(f"An answer to {digest[:12]} by {request['model']}.")
 

@@ -6,7 +6,6 @@ import altair as alt
 
 from tasks.report.content.addresses import task_address
 from tasks.report.content.columns import Column, Kind, columns
-from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.content.wording import score_word
 from tasks.report.drawing import charts
@@ -101,12 +100,6 @@ def with_addresses(rows: Rows) -> list[dict[str, Any]]:
 
 def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
     return {"model": model, "model_config_hash": config_hash, "vintage": row["vintage"]}
-
-
-def has_conditions(edition: Edition) -> bool:
-    """Whether conditions are configured for the benchmark, as they were stored."""
-    query = "select count(*) from conditions where benchmark = ?"
-    return bool(edition.reader.value(query, [edition.benchmark.name]))
 
 
 CONDITIONS = Page(
@@ -204,5 +197,5 @@ CONDITIONS = Page(
             query="conditions/criteria",
         ),
     ),
+    needs="condition_differences",
 )  # fmt: skip
-"""The page is there only where conditions are configured."""

@@ -30,6 +30,8 @@ DOES = {
     "sample": ACTS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},
     "derive": ACTS | ANY_PLACE | CALLS | {"--split", "--judge", "--limit"},
     "annotate": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "review": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "reviews": SHOWS | ANY_PLACE | {"-n"},
     "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
     "aggregate": ACTS | ANY_PLACE,
     "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},
@@ -47,11 +49,13 @@ DOES = {
     "import responses": ACTS | ANY_PLACE | {"--vintage", "--as", "--pattern", "--skip-other", "--skip-unknown"},
     "import verdicts": ACTS | ANY_PLACE
     | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown"},
+    "import reviews": ACTS | ANY_PLACE | {"--by", "--skip-unknown"},
     "import warehouse": ACTS | WAREHOUSE,
     "export": set(),
     "export tables": ACTS | ANY_PLACE | {"--table"},
     "export labelling": ACTS | ANY_PLACE
     | {"--split", "--model", "--trial", "--limit", "--vintage", "--night", "-n", "--seed"},
+    "export review": ACTS | ANY_PLACE | {"--split", "--limit", "-n", "--tasks", "--by", "--seed"},
     "remove": set(),
     "remove response": ACTS | WAREHOUSE
     | {"--model", "--task", "--trial", "--vintage", "--longer-than", "--reason", "--dry-run"},
