@@ -30,6 +30,8 @@ def _on_figures(answer: ConditionsAnswer) -> Iterator[str]:
     if any(row["p_value"] is not None for row in rows):
         yield f"Intervals and p are for each comparison alone. {FAMILY}"
         yield "Smallest detectable difference: of one comparison, at 5 % with a power of 80 %."
+    if any((row[name] or 0.0) < 0 for row in rows for name in ("baseline_mean_score", "mean_score")):
+        yield "Means are before any clipping; the leaderboard may show a mean below 0 as 0."
     if any(1 in {row["n_trials"], row["baseline_n_trials"]} for row in rows):
         yield _ONE_TRIAL
 

@@ -88,7 +88,7 @@ select
     corrected.n_comparisons,
     corrected.smallest_detectable,
     corrected.method,
-    answers.* exclude (task_set_id, vintage, shared_model, condition)
+    answers.* exclude (task_set_id, samplings_id)
 from corrected
 left join staging.condition_answers as answers
-    using (task_set_id, vintage, shared_model, condition)
+    using (task_set_id, samplings_id)

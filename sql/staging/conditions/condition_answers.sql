@@ -9,11 +9,10 @@
 -- depends on: staging.condition_pairs, staging.task_set_members, responses
 with sides as (
     select distinct
+        samplings_id,
         benchmark,
         dataset_revision,
         vintage,
-        shared_model,
-        condition,
         unnest([false, true]) as is_baseline,
         unnest([model, baseline_model]) as model,
         unnest([model_config_hash, baseline_config_hash]) as model_config_hash
@@ -51,9 +50,7 @@ placed as (
 paired as (
     select
         coalesce(c.task_set_id, b.task_set_id) as task_set_id,
-        coalesce(c.vintage, b.vintage) as vintage,
-        coalesce(c.shared_model, b.shared_model) as shared_model,
-        coalesce(c.condition, b.condition) as condition,
+        coalesce(c.samplings_id, b.samplings_id) as samplings_id,
         coalesce(c.n, 0) as n_answers,
         coalesce(b.n, 0) as baseline_n_answers,
         coalesce(c.n_failures, 0) as n_failed,
@@ -71,14 +68,12 @@ paired as (
         case when is_both and c.usd is not null then b.usd end as b_usd
     from (select * from placed where not is_baseline) as c
     full join (select * from placed where is_baseline) as b
-        using (task_set_id, vintage, shared_model, condition, task_id)
+        using (task_set_id, samplings_id, task_id)
 )
 
 select
     task_set_id,
-    vintage,
-    shared_model,
-    condition,
+    samplings_id,
     sum(n_answers)::bigint as n_answers,
     sum(baseline_n_answers)::bigint as baseline_n_answers,
     sum(n_failed)::bigint as n_failed,

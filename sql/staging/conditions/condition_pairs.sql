@@ -24,6 +24,16 @@ select
         changed.model_run_id,
         baseline.model_run_id
     ) as pair_id,
+    -- Both samplings, whoever judged them.
+    hash(
+        changed.benchmark,
+        changed.dataset_revision,
+        changed.vintage,
+        changed.model,
+        changed.model_config_hash,
+        baseline.model,
+        baseline.model_config_hash
+    ) as samplings_id,
     members.shared_model,
     members.condition,
     members.position,

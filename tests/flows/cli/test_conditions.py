@@ -203,3 +203,21 @@ def test_impossible_conditions_are_refused_with_the_path_of_the_key(file: Path, 
     with pytest.raises(UsageError) as refused:
         load_job(Arguments(config=file))
     assert problem in str(refused.value)
+
+
+def test_doctor_says_which_labels_are_nowhere(
+    file: Path, warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def finding(*options: str) -> tuple[str, str]:
+        main(["doctor", "--json", *options])
+        found = json.loads(capsys.readouterr().out)
+        (one,) = [each for each in found if each["what"] == "conditions"]
+        return one["state"], one["detail"]
+
+    options = configured(file, warehouse)
+    assert finding(*options)[1] == "gpt: baseline, web search; other: low, few, same, shifted"
+    state, detail = finding(*options, "--warehouse", str(tmp_path / "empty"))
+    assert (state, detail.partition(":")[0]) == ("unknown", "neither configured nor stored yet")
+    state, detail = finding(*configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "serach"}}))
+    assert state == "PROBLEM"
+    assert detail.startswith("conditions.gpt.web: 'serach' is neither a configured model nor one with stored")
