@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 
 from tasks.report.content.figures import Page
-from tasks.report.pages.categories import CATEGORIES
+from tasks.report.pages.analyses.annotations import ANNOTATIONS
 from tasks.report.pages.analyses.conditions import CONDITIONS
+from tasks.report.pages.analyses.reviews import REVIEWS
+from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.data import DATA
 from tasks.report.pages.hard import HARD
 from tasks.report.pages.history import HISTORY
 from tasks.report.pages.judges import JUDGES
 from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
-from tasks.report.pages.analyses.reviews import REVIEWS
 
-PAGES: Sequence[Page] = (OVERVIEW, CATEGORIES, LENGTHS, CONDITIONS, DATA, JUDGES, REVIEWS, HISTORY, HARD)
+PAGES: Sequence[Page] = (OVERVIEW, CATEGORIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, REVIEWS, HISTORY, HARD)
