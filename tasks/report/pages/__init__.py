@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tasks.report.content.figures import Page
+from tasks.report.pages.analyses.reviews import REVIEWS
 from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.conditions import CONDITIONS
 from tasks.report.pages.data import DATA
@@ -11,6 +12,5 @@ from tasks.report.pages.history import HISTORY
 from tasks.report.pages.judges import JUDGES
 from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
-from tasks.report.pages.reviews import REVIEWS
 
 PAGES: Sequence[Page] = (OVERVIEW, CATEGORIES, LENGTHS, CONDITIONS, DATA, JUDGES, REVIEWS, HISTORY, HARD)

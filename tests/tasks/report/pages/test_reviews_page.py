@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasks.report.content.edition import Edition
-from tasks.report.pages.reviews import REVIEWS, agreeing, populations, predicting, too_few
+from tasks.report.pages.analyses.reviews import REVIEWS, agreeing, populations, predicting, too_few
 from tasks.report.pages.served import COMPARE
 from tasks.report.served import served_page
 from tests.builders import REVISION, admitted, criterion, row
