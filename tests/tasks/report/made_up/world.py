@@ -31,6 +31,7 @@ from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OL
 from tests.tasks.report.made_up.data import Names, job_for, write_data
 from tests.tasks.report.made_up.operations import check_rows, control_rows
 from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
+from tests.tasks.report.made_up.reviewing import review_rows
 from tests.tasks.report.made_up.runs import run_rows
 from warehouse import Warehouse
 
@@ -54,6 +55,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     made |= _control(job, names, asked, made)
     made |= {table: rows + made[table] for table, rows in earlier.items()}
     _store(job, made | run_rows(job.settings, names.nights, made, taint))
+    _store(job, review_rows(asked, job.data.revision, taint))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
