@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flows.cli.common.flow_runner import finish, report_done
+from flows.cli.common.flow_runner import finish, refuse_early, report_done
 from flows.cli.common.help import Group, examples
 from flows.cli.common.options import Context, shared_options
 
@@ -109,6 +109,7 @@ def export_review(
     from flows.execution import execute
     from tasks.exports import export_review as written
 
+    refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
     return finish(context, execute(job, lambda: [written(
         job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
