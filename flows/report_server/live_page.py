@@ -14,7 +14,10 @@ from tasks.compare import small_note
 from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
 
 _OLD = timedelta(minutes=5)
-_PURPOSES = {"sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria"}
+_PURPOSES = {
+    "sample": "responses", "judge": "verdicts", "drift": "control sets", "derive": "rewritten criteria",
+    "annotate": "labels of tasks", "review": "reviews of criteria",
+}  # fmt: skip
 _LEVELS = {
     "done": "good", "below_bar": "warn", "stopped_at_budget": "warn", "stopped_at_time": "warn", "failed": "bad",
     "killed": "bad", "interrupted": "warn",

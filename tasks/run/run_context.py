@@ -34,6 +34,7 @@ ROLES = ("sample", "judge", *_AS_JUDGES)
 _LOST_ROLES = {
     "responses": ("sample", "model"), "verdicts": ("judge", "judge"), "control_verdicts": ("drift", "judge"),
     "criterion_variants": ("derive", "model"), "task_annotations": ("annotate", None),
+    "model_reviews": ("review", None),
 }  # fmt: skip
 """Table -> what its rows are called for, and which column has the label of the one that is called."""
 LEDGER = "ledger"

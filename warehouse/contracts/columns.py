@@ -233,7 +233,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "verdicts_made": (_INT, "Verdicts that this run judged."),
     "calls": (_INT, "Requests that the run sent, discarded attempts included."),
     "day": (_TEXT, "Day on which calls ended (UTC), as an ISO date."),
-    "purpose": (_TEXT, "What calls were made for: sample, judge, drift or derive; unknown if not noted."),
+    "purpose": (_TEXT, "The stage that made calls, such as sample, judge, drift or review; unknown if not noted."),
     "called_model": (_TEXT, "The model as it was called, by LiteLLM's name."),
     "failed_calls": (_INT, "Those of the calls that brought no text: refused, cut, failed or turned away."),
     "unpriced_calls": (_INT, "Those of the calls whose cost nobody knows; they are not in the cost."),

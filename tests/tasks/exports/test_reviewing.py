@@ -15,7 +15,7 @@ from tasks.exports import export_review
 from tasks.imports import import_reviews, retract
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import good_row, job_on, write_jsonl
+from tests.builders import SHARED_DATA, good_row, job_on, write_jsonl
 from warehouse import Warehouse
 
 csv.field_size_limit(2**31 - 1)
@@ -346,3 +346,27 @@ def test_what_was_decided_otherwise_can_be_corrected_after_retracting_it(job: Jo
     import_reviews(job, [second])
 
     assert [0.0] == [row["value"] for row in stored(job, "select value from criterion_reviews where value = 0")]
+
+
+RESEARCH = SHARED_DATA / "researchrubrics"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not RESEARCH.is_dir(), reason="real data are not beside the checkout")
+def test_real_rubrics_of_another_benchmark_go_out_and_come_back(tmp_path: Path) -> None:
+    dataset = {"source": str(RESEARCH / "research-rubrics-dev-rubrics.jsonl"),
+               "prompts": str(RESEARCH / "research-rubrics-topics-dev.tsv")}  # fmt: skip
+    job = job_on("sample", tmp_path / "warehouse", benchmark="researchrubrics", dataset=dataset)
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    rows = agreeing(exported(job, tmp_path, n_criteria=120, by=("severity",)))
+    rows[0] |= {"decision": "disagree", "reason": "as the test says"}
+    (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows, separator=";")])
+    found = stored(job, "select task_id, criterion_id, value, title from criterion_reviews")
+    titles = {(row["task_id"], row["criterion_id"]): row["title"] for row in stored(job, "select * from criteria")}
+
+    assert report.rows == len(found) == len(rows) == 120
+    assert {row["title"] for row in found} == {titles[row["task_id"], row["criterion_id"]] for row in found}
+    assert [0.0] == [row["value"] for row in found if not row["value"]]
+    assert {row["describes"] for row in rows} == {"something desired", "something undesired"}
