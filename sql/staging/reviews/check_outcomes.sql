@@ -37,7 +37,7 @@ with checked as (
     group by all
 ),
 
-checks as (
+found_by_check as (
     select
         * exclude (repeated, value),
         1 - avg(value) as failing
@@ -81,7 +81,7 @@ select
     fsum(failing * (1 - disagreeing)) as fail_agree,
     fsum((1 - failing) * disagreeing) as pass_disagree,
     fsum((1 - failing) * (1 - disagreeing)) as pass_agree
-from checks
+from found_by_check
 inner join outcomes using (benchmark, dataset_revision, task_id, criterion_id)
 -- People who disagree do not predict that they disagree.
 where not (source = 'imported' and outcome = 'people')
