@@ -131,7 +131,7 @@ class _Grown:
         """The children of a node, the largest first; none where it cannot be divided into large enough ones."""
         n_items = int(self._counts[members].sum())
         most = min(len(np.unique(self._points[members], axis=0)), n_items // self._fewest)
-        if levels_left == 0 or most < 2:  # noqa: PLR2004 - one child would be the node itself
+        if levels_left == 0 or most < 2:
             return []
         # So many children in each level below would make leaves of four times the smallest size.
         least = max(2, math.ceil((n_items / (4 * self._fewest)) ** (1 / levels_left)))
@@ -151,7 +151,7 @@ class _Grown:
         made = KMeans(k, n_init=_STARTS, random_state=_SEED).fit(points, sample_weight=counts)
         sizes = np.bincount(made.labels_, counts, minlength=k)
         kept = np.flatnonzero(sizes >= self._fewest)
-        if len(kept) < 2:  # noqa: PLR2004
+        if len(kept) < 2:
             return -math.inf, made.labels_
         distances = np.linalg.norm(made.cluster_centers_[:, None] - made.cluster_centers_[kept][None], axis=2)
         labels = kept[distances.argmin(axis=1)][made.labels_]
@@ -165,8 +165,7 @@ class _Grown:
 def _bounded_threads() -> Any:
     """What bounds the number of threads of the libraries that are loaded."""
     try:
-        import sklearn.cluster
-        import sklearn.metrics
+        import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
         from threadpoolctl import threadpool_limits
     except ImportError as error:
         raise UsageError(

@@ -252,20 +252,26 @@ def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candida
 
 
 def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -> list[Below]:
-    """The test of each node. Where a lower bound of p alone is above alpha, that bound is the p-value."""
+    """The test of each node. Where a lower bound of p alone is above alpha after Holm's correction, it is the p-value.
+
+    So nothing is resampled for a node that cannot be found, which are nearly all.
+    """
     first, second = contrast.sides(inside, outside)
     by_chance = contrast.chance_p_values(inside, outside)
     bounds = np.maximum(_least_p_values(second - first), by_chance)
-    return [
-        _below(first[:, place], second[:, place], float(by_chance[place]))
-        if np.isnan(bound) or bound <= _CLOSE_TO_ALPHA * alpha
-        else Below(_untested(second[:, place] - first[:, place]), float(bound))
-        for place, bound in enumerate(bounds)
-    ]
+    sides = [(first[:, place], second[:, place], float(by_chance[place])) for place in range(len(bounds))]
+    tested = {place: _below(*sides[place]) for place in np.flatnonzero(np.isnan(bounds)).tolist()}
+    least = holm([tested[place].p_value if place in tested else bound for place, bound in enumerate(bounds.tolist())])
+    for place, bound in enumerate(bounds.tolist()):
+        corrected = least[place]
+        if place not in tested and corrected is not None:
+            is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
+            tested[place] = _below(*sides[place]) if is_possible else Below(_untested(*sides[place][:2]), bound)
+    return [tested[place] for place in range(len(bounds))]
 
 
-def _untested(differences: Floats) -> PairedDifference:
-    there = differences[~np.isnan(differences)]
+def _untested(first: Floats, second: Floats) -> PairedDifference:
+    there = (second - first)[~np.isnan(second - first)]
     return PairedDifference(len(there), float(there.mean()), None, None, None, None)
 
 
@@ -316,10 +322,9 @@ def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequen
     remainder = under[:, node] - parts
     if not remainder.any():
         return True
-    sets = np.stack([parts, remainder], axis=1)
-    outside = np.repeat(1.0 - under[:, [node]], 2, axis=1)
-    of_parts, of_remainder = _tested(contrast, sets, outside, alpha)
+    outside = 1.0 - under[:, [node]]
+    of_parts, of_remainder = (_tested(contrast, each[:, None], outside, alpha)[0] for each in (parts, remainder))
     if of_remainder.p_value is None or of_remainder.p_value > alpha:
         return False
     parts_below, remainder_below = of_parts.measured.difference, of_remainder.measured.difference
-    return remainder_below is not None and remainder_below <= _LIKE * (parts_below or -math.inf)
+    return parts_below is not None and remainder_below is not None and remainder_below <= _LIKE * parts_below
