@@ -25,7 +25,7 @@ TASKS_LEVELS = (
     {"config"},
     {"dataset", "llm"},
     {"run", "stores"},
-    {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "annotate", "report"},
+    {"ingest", "assemble", "sample", "judge", "check", "aggregate", "hard_subset", "annotate", "capabilities", "report"},
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
     {"exports"},
 )

@@ -17,6 +17,7 @@ from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
 from flows.cli.compare.lengths import lengths
+from flows.cli.compare.weaknesses import weaknesses
 from flows.cli.keep.backup import backup, restore
 from flows.cli.keep.compact import compact
 from flows.cli.keep.export import export
@@ -33,7 +34,7 @@ from flows.cli.operate.doctor import doctor
 from flows.cli.operate.serve import serve
 from flows.cli.run.pipeline import backfill, nightly, run
 from flows.cli.run.plan import plan
-from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
+from flows.cli.run.stages import aggregate, assemble, capabilities, derive, ingest, judge, sample, select_hard
 from flows.run.errors import explained
 from tasks.console import shown_visibly
 
@@ -48,7 +49,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, judges, criteria, lengths),
-    "Analyse": (annotate,),
+    "Analyse": (annotate, capabilities, weaknesses),
     "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip

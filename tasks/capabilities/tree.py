@@ -18,6 +18,8 @@ from tasks.rules.errors import UsageError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+METHOD = "k-means-1"
+"""The name of the method, stored with trees; the number grows when the same phrases would give another tree."""
 LEVELS = 4
 """Levels below the root: with it the five of the paper (section 5.2)."""
 FEWEST_CRITERIA = 15

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tasks.config.models import Analysts, Judge, Model, Size, Strict
+from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.text.near import did_you_mean
 
@@ -151,7 +151,7 @@ class Settings(Strict):
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
     default). `majorities` name sets of at least three judges whose majority vote is a grader of its own.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
-    `reviewer` checks criteria: one model each, or a list of them.
+    `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
     """
 
     benchmark: str = "prbench"
@@ -162,6 +162,7 @@ class Settings(Strict):
     rubric_writer: Model | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()
+    capabilities: Capabilities = Capabilities()
     trials: Size = 1
     limits: Limits = Limits()
     calls: Calls = Calls()
@@ -174,3 +175,15 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
+
+    @property
+    def capability_model(self) -> tuple[Analyst, ...]:
+        """The model that describes capabilities, if there is one."""
+        model = self.capabilities.model
+        return () if model is None else (model,)
+
+    @property
+    def capability_embedding(self) -> tuple[Analyst, ...]:
+        """The model that makes vectors of phrases, if there is one."""
+        embedding = self.capabilities.embedding
+        return () if embedding is None else (embedding,)

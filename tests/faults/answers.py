@@ -74,6 +74,19 @@ def decision(prompt: str) -> dict[str, Any]:
     return {"criteria_met": meets(prompt)}
 
 
+def describes_capability(request: Request) -> bool:
+    """Whether a request asks for a capability or for the name of a group (the shipped templates have these words)."""
+    return "capability" in prompt_of(request) and "only key is" in prompt_of(request)
+
+
+def described(prompt: str) -> dict[str, str]:
+    """A phrase of the last words that the prompt quotes; a name of the first ones."""
+    quoted = [line for line in prompt.splitlines() if line and not line.startswith("[")]
+    if "<name>" in prompt:
+        return {"name": " ".join(quoted[-3].split()[:6])}
+    return {"capability": " ".join(quoted[-2].split()[:12])}
+
+
 def well_behaved(request: Request, _number: int) -> Answer:
     """Answer a conversation with a text of its own, a criterion with a verdict of its own."""
     prompt = prompt_of(request)
