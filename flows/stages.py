@@ -209,7 +209,9 @@ async def _asked(
 
     if not await asyncio.to_thread(is_missing):
         return []
-    return [await ask_in_batches(job, analysis, what, batch, retry_failed=retry_failed)]
+    report = await ask_in_batches(job, analysis, what, batch, retry_failed=retry_failed)
+    report.is_below_bar |= bool(report.failures)
+    return [report]
 
 
 @batch_task(retries=1)

@@ -46,7 +46,7 @@ class Grown:
 
     def sums(self, right: Floats, weights: Floats) -> TaskSums:
         """A model's criteria by task and leaf."""
-        return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.finding), int(len(self.under))))
+        return weaknesses.task_sums(right, weights, self.tasks, self.leaves, (len(self.finding), len(self.under)))
 
 
 def measure(job: Job) -> StageReport:

@@ -108,7 +108,8 @@ def tfidf(phrases: Sequence[str]) -> Floats:
 
 def _unit(vectors: NDArray[Any]) -> Floats:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.round(np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0), _DIGITS)
+    scaled = np.divide(vectors, lengths, out=np.zeros(vectors.shape), where=lengths > 0)
+    return np.asarray(np.round(scaled, _DIGITS), dtype=np.float64)
 
 
 class _Grown:

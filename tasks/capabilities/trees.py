@@ -10,6 +10,7 @@ from tasks.capabilities.names import naming_of
 from tasks.capabilities.phrases import stored_phrases
 from tasks.capabilities.tree import METHOD, Tree, build_tree
 from tasks.config import Analyst, Job
+from tasks.rules.errors import PipelineError
 from tasks.rules.identity import digest
 from tasks.run import StageReport, target_of, wanted_tasks
 from warehouse import Reader, Warehouse
@@ -39,7 +40,14 @@ def grow(job: Job) -> StageReport:
 
 def _vectors(reader: Reader, key: Mapping[str, str], embedding: Analyst) -> dict[str, list[float]]:
     given = {**key, "model_config_hash": target_of(embedding).config_hash}
-    return {row["phrase"]: row["vector"] for row in reader.rows(sql.read("questions/capabilities/embeddings"), given)}
+    rows = reader.rows(sql.read("questions/capabilities/embeddings"), given)
+    lengths = sorted({len(row["vector"]) for row in rows})
+    if len(lengths) > 1:
+        raise PipelineError(
+            f"{embedding.label}: vectors of {lengths[0]} and of {lengths[-1]} numbers cannot be compared; the model "
+            "behind this name has changed, so give it another `label` and another parameter"
+        )
+    return {row["phrase"]: row["vector"] for row in rows}
 
 
 def _tree_id(field: str, members: Sequence[Row], embedding: Analyst | None) -> str:

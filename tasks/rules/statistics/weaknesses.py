@@ -83,7 +83,9 @@ class TaskSums:
             Shape (n_tasks, n_sets).
         """
         right, decided = self.right @ leaves, self.decided @ leaves
-        return np.divide(right, decided, out=np.full(right.shape, np.nan), where=decided > 0)
+        shares: Floats = np.full(right.shape, np.nan)
+        np.divide(right, decided, out=shares, where=decided > 0)
+        return shares
 
     def chance_variance(self, leaves: Floats) -> Floats:
         """The variance that a task value would have if rightness were dealt out to the task's criteria by chance.
@@ -111,14 +113,15 @@ def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: 
     is_decided = ~np.isnan(right) & (weights != 0)
     sizes, known = np.where(is_decided, np.abs(weights), 0.0), np.where(is_decided, right, 0.0)
     places = tasks * shape[1] + leaves
-    summed = [
-        np.bincount(places, each, minlength=shape[0] * shape[1]).reshape(shape)
-        for each in (sizes * known, sizes, sizes**2)
-    ]
-    counts, means = (np.bincount(tasks, each, minlength=shape[0]) for each in (is_decided.astype(np.float64), known))
-    means = means / np.maximum(counts, 1.0)
+
+    def summed(each: Floats) -> Floats:
+        return np.bincount(places, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+    counts = np.bincount(tasks, is_decided, minlength=shape[0])
+    means = np.bincount(tasks, known, minlength=shape[0]) / np.maximum(counts, 1)
     squared = np.bincount(tasks, np.where(is_decided, (known - means[tasks]) ** 2, 0.0), minlength=shape[0])
-    return TaskSums(*summed, (squared / np.maximum(counts - 1.0, 1.0))[:, None])
+    spread = squared / np.maximum(counts - 1, 1)
+    return TaskSums(summed(sizes * known), summed(sizes), summed(sizes**2), spread[:, None])
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +299,10 @@ def _least_p_values(differences: Floats) -> Floats:
     enough = differing >= FEWEST_OTHERS
     if enough.any():
         chosen, n = differences[:, enough], counts[enough]
-        steps = np.nanmean(chosen, axis=0) / (np.nanstd(chosen, axis=0, ddof=1) / np.sqrt(n))
-        two_sided = student_two_sided(np.abs(steps), differing[enough] - 1.0)
+        errors = np.nanstd(chosen, axis=0, ddof=1) / np.sqrt(n)
+        steps = np.asarray(np.nanmean(chosen, axis=0) / errors, dtype=np.float64)
+        degrees = np.asarray(differing[enough] - 1.0, dtype=np.float64)
+        two_sided = student_two_sided(np.asarray(np.abs(steps), dtype=np.float64), degrees)
         p_values[enough] = np.where(steps < 0, two_sided / 2.0, 1.0 - two_sided / 2.0)
     return p_values
 
