@@ -209,9 +209,7 @@ async def _asked(
 
     if not await asyncio.to_thread(is_missing):
         return []
-    report = await ask_in_batches(job, analysis, what, batch, retry_failed=retry_failed)
-    report.is_below_bar |= bool(report.failures)
-    return [report]
+    return [await ask_in_batches(job, analysis, what, batch, retry_failed=retry_failed)]
 
 
 @batch_task(retries=1)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.analyse.annotate import annotate
+from flows.cli.analyse.weaknesses import weaknesses
 from flows.cli.common.help import Group, examples
 from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
 from flows.cli.compare.lengths import lengths
-from flows.cli.compare.weaknesses import weaknesses
 from flows.cli.keep.backup import backup, restore
 from flows.cli.keep.compact import compact
 from flows.cli.keep.export import export

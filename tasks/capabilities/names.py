@@ -14,7 +14,7 @@ from tasks.capabilities.phrases import made_by, phrase_identity, text_question
 from tasks.capabilities.replies import NAME
 from tasks.config import Analyst, Job
 from tasks.llm import OK
-from tasks.prompts import load_naming_template
+from tasks.prompts import load_analysis_template
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.quoting import naming_prompt
 from tasks.run import Analysis, Item, WantedTasks
@@ -51,7 +51,7 @@ def naming_of(job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
     """How far the naming of the trees that count is."""
     nodes = list(reader.rows(sql.read("questions/capabilities/node_phrases"), {**key, **phrase_identity(job)}))
     stored = {row["name_id"]: row for row in reader.rows(sql.read("questions/capabilities/names"), dict(key))}
-    template = load_naming_template(TEMPLATE)
+    template = load_analysis_template(TEMPLATE)
     common = {**key, **made_by(analyst, template_hash(template))}
     trees: dict[str, list[Row]] = {}
     for node in nodes:

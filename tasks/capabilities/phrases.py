@@ -7,7 +7,7 @@ from typing import Any
 import sql
 from tasks.capabilities.replies import NAME, PHRASE, read_text, reminder, reply_shape, vector_question
 from tasks.config import Analyst, Job
-from tasks.prompts import load_template
+from tasks.prompts import load_analysis_template
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.identity import digest, template_hash
 from tasks.rules.quoting import prompt_on
@@ -52,7 +52,7 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     Raises:
         PipelineError: a task has no assembled conversation.
     """
-    template = load_template(TEMPLATE, TEMPLATE)
+    template = load_analysis_template(TEMPLATE)
     common = {**wanted.key, **made_by(analyst, template_hash(template))}
     rows = reader.rows(sql.read("questions/capabilities/criteria"), {**wanted.key, "tasks": list(wanted.task_ids)})
     conversations = conversations_of(reader, wanted, wanted.task_ids)
@@ -75,20 +75,15 @@ def phrase_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst
     return items
 
 
-def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
-    """All criteria that have a phrase by the configured model, by field, task and criterion."""
-    analyst = job.settings.capability_model[0]
-    by = made_by(analyst, template_hash(load_template(TEMPLATE, TEMPLATE)))
-    return list(reader.rows(sql.read("questions/capabilities/phrases"), {**key, **_identity(by)}))
-
-
-def _identity(by: Mapping[str, str]) -> dict[str, str]:
+def phrase_identity(job: Job) -> dict[str, str]:
+    """What phrases of the configured model have in common."""
+    by = made_by(job.settings.capability_model[0], template_hash(load_analysis_template(TEMPLATE)))
     return {name: by[name] for name in ("model_config_hash", "template_hash")}
 
 
-def phrase_identity(job: Job) -> dict[str, str]:
-    """What phrases of the configured model have in common."""
-    return _identity(made_by(job.settings.capability_model[0], template_hash(load_template(TEMPLATE, TEMPLATE))))
+def stored_phrases(job: Job, reader: Reader, key: Mapping[str, str]) -> list[dict[str, Any]]:
+    """All criteria that have a phrase by the configured model, by field, task and criterion."""
+    return list(reader.rows(sql.read("questions/capabilities/phrases"), {**key, **phrase_identity(job)}))
 
 
 def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) -> list[Item]:

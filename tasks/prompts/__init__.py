@@ -8,7 +8,7 @@ from tasks.rules import evidence
 from tasks.rules.conversation import PLACES, missing_places
 from tasks.rules.errors import UsageError
 from tasks.rules.paths import from_home
-from tasks.rules.quoting import NAMING_PLACES, is_marked
+from tasks.rules.quoting import is_marked
 
 FOLDER = Path(__file__).parent
 
@@ -52,11 +52,6 @@ _UNMARKED = {"evidence_v2": "evidence_v1"}
 def load_evidence_template(name: str, beside: str) -> str:
     """The template that asks for the evidence in a part of a long report, as it goes with the text of a judge's."""
     return _read(FOLDER / f"{name if is_marked(beside) else _UNMARKED.get(name, name)}.txt", evidence.PLACES)
-
-
-def load_naming_template(name: str) -> str:
-    """The template that asks for the name of a group of capabilities."""
-    return _read(FOLDER / f"{name}.txt", NAMING_PLACES)
 
 
 def _read(path: Path, places: Sequence[str]) -> str:

@@ -56,8 +56,6 @@ def prompt_on(
 
 
 TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
-NAMING_PLACES = (MARKER, TAKEN, PHRASES)
-"""What a template has to hold that asks for the name of a group."""
 
 
 def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:

@@ -29,6 +29,8 @@ DOES = {
     "assemble": ACTS | ANY_PLACE | {"--split", "--limit"},
     "sample": ACTS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},
     "derive": ACTS | ANY_PLACE | CALLS | {"--split", "--judge", "--limit"},
+    "capabilities": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "weaknesses": SHOWS | ANY_PLACE | {"--judge", "--than", "-n"},
     "annotate": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
     "aggregate": ACTS | ANY_PLACE,

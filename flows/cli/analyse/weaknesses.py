@@ -87,8 +87,9 @@ def _show(title: str, found: Records, by_node: dict[str, Records]) -> None:
 def _show_others(model: str, than: str | None, compared: Records) -> None:
     others = [row for row in compared if row["n_confirmed"] and row["compared_model"] != than]
     for row in others:
-        other = row["compared_model"]
+        other, n = row["compared_model"], row["n_confirmed"]
+        worse = f"Worse in {n} {'capability' if n == 1 else 'capabilities'}"
         if other is None:
-            click.echo(f"\nThan in its other criteria: {row['n_confirmed']} capabilities (without --than)")
+            click.echo(f"\n{worse} than in its other criteria: prbench weaknesses {model}")
         else:
-            click.echo(f"\nThan {other}: {row['n_confirmed']} capabilities (--than {other})")
+            click.echo(f"\n{worse} than {other}: prbench weaknesses {model} --than {other}")
