@@ -44,7 +44,7 @@ def name_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Analyst) 
     return naming_of(job, reader, wanted.key, analyst).items
 
 
-NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", name_items)
+NAMES = Analysis("capabilities", "capability_model", "capability_names", "name_id", name_items, "model")
 
 
 def naming_of(job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst) -> Naming:

@@ -102,5 +102,7 @@ def embedding_items(job: Job, wanted: WantedTasks, reader: Reader, analyst: Anal
     ]
 
 
-PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", phrase_items)
-EMBEDDINGS = Analysis("capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", embedding_items)
+PHRASES = Analysis("capabilities", "capability_model", "criterion_capabilities", "capability_id", phrase_items, "model")
+EMBEDDINGS = Analysis(
+    "capabilities", "capability_embedding", "phrase_embeddings", "embedding_id", embedding_items, "model"
+)

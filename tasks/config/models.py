@@ -201,3 +201,9 @@ class Capabilities(Strict):
 
     model: Analyst | None = None
     embedding: Embedding | None = None
+
+    @model_validator(mode="after")
+    def _has_phrases(self) -> Self:
+        if self.embedding is not None and self.model is None:
+            raise ValueError("`embedding` needs `model`, which writes the phrases")
+        return self

@@ -142,7 +142,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
         # All weights have one size here, so the min-normalised score is a plain share.
         assert np.mean([np.mean(each) for each in of_tasks.values()]) == pytest.approx(row["value"])
         assert len(of_tasks) == row["n_tasks"]
-        assert row["ci_low"] < row["value"] < row["ci_high"]
+        assert row["ci_low"] is None or row["ci_low"] < row["value"] < row["ci_high"]
 
     found = command.json("weaknesses", "weak")
     weakness = found["weaknesses"][0]
@@ -278,6 +278,17 @@ def test_calls_that_are_not_made_at_the_budget_leave_no_tree(
     assert 0 < len(provider.book) < N_TASKS * N_CRITERIA
     assert not any(is_naming(each) for each in provider.book)
     assert [] == command.sql("from capability_nodes")
+
+
+def test_the_plan_counts_phrases_and_says_what_follows_from_them(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    before = {each["note"][:5]: each["calls"] for each in command.json("plan")["analyses"]}
+    assert {"": N_TASKS * N_CRITERIA, "names": 0} == before
+    assert [] == provider.book
+    command("capabilities")
+    after = command.json("plan")["analyses"]
+    assert [("", 0), ("", 0)] == [(each["note"], each["calls"]) for each in after]
 
 
 def test_without_a_model_the_command_says_what_to_configure(command: Command, tmp_path: Path) -> None:

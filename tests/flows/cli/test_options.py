@@ -153,7 +153,7 @@ def test_the_list_of_commands_says_in_a_sentence_what_each_one_does() -> None:
     for heading, of_section in SECTIONS.items():
         assert f"\n{heading}:\n" in page
         for command in of_section:
-            assert f"\n  {command.name:<11}  {first_sentence(command)}\n" in page
+            assert f"\n  {command.name:<12}  {first_sentence(command)}\n" in page
     assert {command.name for of_section in SECTIONS.values() for command in of_section} == set(cli.commands)
 
 
