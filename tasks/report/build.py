@@ -14,6 +14,7 @@ from tasks.report.content.figures import Page
 from tasks.report.content.ranking import Ranking, rankings
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.pages import PAGES
+from tasks.report.pages.capabilities import CAPABILITIES, SCORE_COLUMNS, has_trees, trees
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.pages.served import COMPARE
@@ -22,6 +23,7 @@ from tasks.report.rendering.drawn import figures_of
 from tasks.report.rendering.html import as_json, render
 from tasks.report.rendering.ranking import shown
 from tasks.report.rendering.site import Site
+from tasks.report.rendering.tables import table
 from warehouse import Warehouse
 
 
@@ -58,12 +60,13 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         site = Site(folder / name)
         copy_assets(site)
         ranked = rankings(edition)
-        common = _common(edition, ranked)
+        pages = (*PAGES, CAPABILITIES) if has_trees(edition) else PAGES
+        common = _common(edition, ranked, pages)
         with ThreadPoolExecutor(1) as beside:
             # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.
-            drawn = beside.submit(lambda: [_rendered(page, edition, site, common, ranked) for page in PAGES])
+            drawn = beside.submit(lambda: [_rendered(page, edition, site, common, ranked) for page in pages])
             write_drilldown(edition, site, common, _earlier(edition))
-        for page, html in reversed([*zip(PAGES, drawn.result(), strict=True)]):
+        for page, html in reversed([*zip(pages, drawn.result(), strict=True)]):
             site.write(f"{page.name}.html", html)
         compare = render(COMPARE.template, report=common, page=COMPARE, title=COMPARE.title, asked=None)
         site.write(f"{COMPARE.name}.html", compare)
@@ -77,6 +80,8 @@ def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any
     """A page's HTML; what it loads is written."""
     figures = figures_of(page, edition, site)
     more = _overview(edition, ranked) if page is OVERVIEW else {}
+    if page is CAPABILITIES:
+        more = {"trees": trees(edition), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
 
 
@@ -94,14 +99,14 @@ def _overview(edition: Edition, ranked: Sequence[Ranking]) -> Mapping[str, Any]:
     return {"notices": notices(edition), "facts": facts(edition), "rankings": [shown(each) for each in ranked]}
 
 
-def _common(edition: Edition, ranked: Sequence[Ranking]) -> Mapping[str, Any]:
+def _common(edition: Edition, ranked: Sequence[Ranking], pages: Sequence[Page]) -> Mapping[str, Any]:
     """What every page says; `orders` has by judging the models, the best first."""
     as_of = edition.reader.value("select max(coalesce(ended_at, started_at)) from runs")
     state = f" State of {as_of.astimezone(UTC):%Y-%m-%d %H:%M} UTC." if as_of else ""
     narrowed = f", only {edition.narrowed_to}" if edition.narrowed_to else ""
     return {
         "heading": edition.benchmark.title,
-        "pages": (*PAGES, *NAVIGATED, COMPARE),
+        "pages": (*pages, *NAVIGATED, COMPARE),
         "models": [entry["entry"] for entry in edition.entries],
         "judgings": [judging["judging"] for judging in edition.judgings],
         "main": edition.main,

@@ -69,6 +69,7 @@ def _refuse_unknown(job: "Job", models: tuple[str, ...]) -> None:
 
 
 def _show(title: str, found: Records, by_node: dict[str, Records]) -> None:
+    found = [{**row, "p_confirmed": f"{row['p_confirmed']:.2g}"} for row in found]
     show_figures(title, found, {
         "capability": "name", "within": "parent_name", "field": "field", "score": "value", "beside": "compared_value",
         "difference": ("gap", "gap_ci_low", "gap_ci_high"), "p corrected": "p_confirmed", "tasks": "n_tasks",
