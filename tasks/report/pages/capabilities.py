@@ -83,7 +83,7 @@ def trees(edition: Edition) -> list[Node]:
         address = task_address(row["task_id"], criterion_id=row["criterion_id"])
         criteria[row["node_id"]].append({**row, "address": address})
     nodes: dict[str, Node] = {}
-    roots = []
+    roots: list[Node] = []
     for row in edition.rows("capabilities/nodes"):
         node = nodes[row["node_id"]] = Node(row, [], scores[row["node_id"]], criteria[row["node_id"]])
         (roots if row["parent_id"] is None else nodes[row["parent_id"]].children).append(node)
