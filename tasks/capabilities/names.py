@@ -59,10 +59,16 @@ def naming_of(job: Job, reader: Reader, key: Mapping[str, str], analyst: Analyst
     whole = Naming()
     for of_tree in trees.values():
         one = _named(of_tree, stored, partial(_item, common, analyst, template))
+        # What has failed in this run is tried again by the next one, not by the next round.
+        one.items = [item for item in one.items if not _has_failed(stored.get(item.row_id), job.run_id)]
         whole.names |= one.names
         whole.items += one.items
         whole.is_finished &= one.is_finished
     return whole
+
+
+def _has_failed(row: Row | None, run_id: str) -> bool:
+    return row is not None and row["status"] != OK and row["run_id"] == run_id
 
 
 def _named(nodes: Sequence[Row], stored: Mapping[str, Row], item_of: Any) -> Naming:

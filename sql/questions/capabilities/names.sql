@@ -2,7 +2,8 @@
 select
     name_id,
     name,
-    status
+    status,
+    run_id
 from capability_names
 where
     benchmark = $benchmark

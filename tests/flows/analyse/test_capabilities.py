@@ -241,6 +241,28 @@ def test_a_name_that_another_node_has_is_asked_for_again_with_those_that_are_tak
     assert all(name.startswith("rules of Tax") for name in names if name != "Rules")
 
 
+def test_a_node_that_gets_no_name_has_none_and_is_asked_about_again_by_the_next_run(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    def nameless(request: Request, number: int) -> Answer:
+        if is_naming(request) and number % 2 == 0 and "depreciation" in phrases_in(prompt_of(request))[0]:
+            return Answer("I cannot.")
+        return Answer("no") if is_naming(request) and number else describing(request, number)
+
+    provider.behaviour = nameless
+    command("capabilities")
+    failed = command.sql("select name_id from capability_names where status = 'parse_error'")
+    unnamed = command.sql("select name from capability_nodes where name is null")
+    asked = Counter(prompt_of(each) for each in provider.book if is_naming(each))
+    assert len(failed) >= len(unnamed) > 0
+    # A request and one reminder, in one round.
+    assert 2 >= max(asked.values())
+
+    provider.behaviour = describing
+    command("capabilities")
+    assert [] == command.sql("select name from capability_nodes where name is null")
+
+
 def test_a_criterion_that_cannot_be_described_is_a_failed_row_and_no_part_of_the_tree(
     command: Command, provider: FaultServer, planted: list[dict[str, Any]]
 ) -> None:
