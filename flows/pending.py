@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from flows.report_basis import is_up_to_date
-from tasks.aggregate import has_stale_figures
+from tasks.aggregate import has_stale_conditions, has_stale_figures
 from tasks.annotate import ANNOTATION
 from tasks.assemble import turns_to_assemble
 from tasks.config import Job
 from tasks.hard_subset import has_new_selection
 from tasks.judge import plan_verdicts
+from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
 from tasks.run import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.sample import plan_samples
@@ -69,9 +70,14 @@ def _has_annotations(job: Job, retry_failed: bool) -> bool:
         return any(ANNOTATION.missing(job, reader, retry_failed=retry_failed).values())
 
 
+def _has_reviews(job: Job, retry_failed: bool) -> bool:
+    with Warehouse(job.warehouse).reader() as reader:
+        return any(REVIEW.missing(job, reader, retry_failed=retry_failed).values())
+
+
 def _has_figures(job: Job, _: bool) -> bool:
     with Warehouse(job.warehouse).reader() as reader:
-        return has_stale_figures(reader)
+        return has_stale_figures(reader) or has_stale_conditions(reader, job)
 
 
 def _has_no_report(job: Job, _: bool) -> bool:
@@ -92,6 +98,7 @@ _QUESTIONS: dict[str, tuple[Question, ...]] = {
     "judge": (_has_verdicts,),
     "aggregate": (_has_figures,),
     "annotate": (_has_annotations,),
+    "review": (_has_reviews,),
     "select_hard": (_has_figures, _has_selection),
     "evaluate": _RUN,
     "backfill": _RUN,

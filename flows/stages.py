@@ -24,6 +24,7 @@ from tasks.ingest import ingest
 from tasks.judge import derive, judge_by_provider_batches, judge_responses, plan_verdicts
 from tasks.maintain import tidy
 from tasks.plan import former_template_notices
+from tasks.review import REVIEW
 from tasks.run import Analysis, Judging, MissingVerdicts, StageReport, ask_about
 from tasks.sample import Cell, plan_samples, sample_cells
 from warehouse import Warehouse
@@ -110,6 +111,19 @@ async def judge_batch(
 async def provider_batches(job: Job, judging: Judging, response_ids: list[str], retry_failed: bool) -> StageReport:
     """Have a provider's batches make the calls of a judge."""
     return await judge_by_provider_batches(job, judging, response_ids, retry_failed=retry_failed)
+
+
+@job_flow("review")
+async def review_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Have the reviewers check the criteria that they have not checked, and measure what changed."""
+    asked = await ask_in_batches(job, REVIEW, "reviews", review_batch, retry_failed=retry_failed)
+    return [asked, *([await aggregate_flow(job)] if asked.rows else [])]
+
+
+@batch_task(retries=1)
+async def review_batch(job: Job, reviewer_label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Have a reviewer check a batch of criteria."""
+    return await ask_about(job, REVIEW, reviewer_label, row_ids, retry_failed=retry_failed)
 
 
 @job_flow("aggregate")

@@ -35,6 +35,7 @@ TASKS_LEVELS = (
         "hard_subset",
         "annotate",
         "capabilities",
+        "review",
         "report",
     },
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},

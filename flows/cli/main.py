@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.analyse.annotate import annotate
+from flows.cli.analyse.review import review
+from flows.cli.analyse.reviews import reviews
 from flows.cli.analyse.weaknesses import weaknesses
 from flows.cli.common.help import Group, examples
+from flows.cli.compare.conditions import conditions
 from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
@@ -48,8 +51,8 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
-    "Compare": (diff, judges, criteria, lengths),
-    "Analyse": (annotate, capabilities, weaknesses),
+    "Compare": (diff, conditions, judges, criteria, lengths),
+    "Analyse": (annotate, capabilities, weaknesses, review, reviews),
     "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip

@@ -4,12 +4,40 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasks.aggregate.agreement import stale_agreement, stale_reliability
+from tasks.aggregate.conditions import (
+    Definitions,
+    has_untested,
+    new_conditions,
+    stale_condition_tests,
+    steps_on,
+    stored_conditions,
+    unknown_labels,
+)
 from tasks.aggregate.intervals import has_stale_figures, stale_intervals
+from tasks.aggregate.reviews import (
+    stale_predictions,
+    stale_review_intervals,
+    stale_reviewer_pairs,
+    stale_reviewer_sets,
+)
 from tasks.config import Job
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
-__all__ = ["aggregate", "has_stale_figures", "stale_intervals"]
+__all__ = [
+    "Definitions",
+    "aggregate",
+    "has_stale_conditions",
+    "has_stale_figures",
+    "stale_condition_tests",
+    "stale_intervals",
+    "steps_on",
+    "stored_conditions",
+    "unknown_labels",
+]
+
+
+_OF_REVIEWS = (stale_review_intervals, stale_reviewer_pairs, stale_reviewer_sets)
 
 
 def aggregate(job: Job) -> StageReport:
@@ -18,23 +46,35 @@ def aggregate(job: Job) -> StageReport:
     warehouse.publish()
     with warehouse.reader() as reader:
         warehouse.write("grader_sets", _new_majorities(reader, job))
+        warehouse.write("condition_sets", new_conditions(reader, job))
     warehouse.publish()
     with warehouse.reader() as reader:
         intervals = stale_intervals(reader)
         agreement = stale_agreement(reader)
         reliability = stale_reliability(reader)
-    warehouse.write("intervals", intervals)
-    warehouse.write("agreement_measures", agreement)
-    warehouse.write("reliability_measures", reliability)
+        conditions = stale_condition_tests(reader)
+        shares, pairs, sets = (find(reader) for find in _OF_REVIEWS)
+        predictions = stale_predictions(reader)
+    warehouse.write("intervals", [*intervals, *shares])
+    warehouse.write("agreement_measures", [*agreement, *pairs])
+    warehouse.write("reliability_measures", [*reliability, *sets])
+    warehouse.write("condition_tests", conditions)
+    warehouse.write("prediction_measures", predictions)
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
         rows = reader.rows("select grader from graders where benchmark = ?", [job.settings.benchmark])
         graders = {row["grader"] for row in rows}
+        unknown = unknown_labels(reader, job)
     note = f"{n_rows} leaderboard rows, {len(intervals)} intervals computed"
     report = StageReport("aggregate", rows=n_rows, notes=[note])
     if agreement:
         report.notes.append(f"{len(agreement)} agreement figures computed")
+    if conditions:
+        report.notes.append(f"{len(conditions)} differences between conditions tested")
+    if n_of_reviews := sum(map(len, (shares, pairs, sets, predictions))):
+        report.notes.append(f"{n_of_reviews} figures of reviews computed")
+    report.warnings += unknown
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"
         for name, members in sorted(job.settings.majorities.items())
@@ -42,6 +82,11 @@ def aggregate(job: Job) -> StageReport:
         if member not in graders
     ]
     return report
+
+
+def has_stale_conditions(reader: Reader, job: Job) -> bool:
+    """Whether configured conditions are not stored yet, or a difference between conditions has no test."""
+    return bool(new_conditions(reader, job) or has_untested(reader))
 
 
 def _new_majorities(reader: Reader, job: Job) -> list[dict[str, Any]]:

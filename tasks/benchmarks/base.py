@@ -67,6 +67,19 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
+class ReviewReference:
+    """The share of its criteria that independent experts agree with, as the benchmark's own paper gives it.
+
+    Attributes:
+        value: the share, from 0 to 1.
+        source: where in the paper it is, and how it was measured.
+    """
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
 class Benchmark:
     """One benchmark: how its rows become tasks, what must hold for them, how they are graded and scored.
 
@@ -84,6 +97,7 @@ class Benchmark:
         breakdowns: kind -> title of the labels that tasks and criteria of this benchmark carry beside those of all.
         figure_sources: figure of the report -> where the benchmark's own paper shows the like; stands behind "See".
         references: scores that the paper gives, for the report's ranking.
+        review_reference: what the paper says of reviews of its criteria, beside one's own.
         evidence_template: the template that asks for the evidence in a chunk of an answer that is too long for a judge;
             None: answers are judged whole, and one that is too long is a failure (`context_length`).
         graded_rows: makes a reader of graded rows in the benchmark's own shape, which turns each into rows that imports
@@ -108,6 +122,7 @@ class Benchmark:
     breakdowns: Mapping[str, str] = field(default_factory=dict)
     figure_sources: Mapping[str, str] = field(default_factory=dict)
     references: tuple[Reference, ...] = ()
+    review_reference: ReviewReference | None = None
     id_columns: tuple[str, ...] = ()
     evidence_template: str | None = None
     graded_rows: Callable[[], Callable[[Row], Iterable[Row]]] = lambda: lambda row: (row,)

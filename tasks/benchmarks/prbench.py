@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tasks.benchmarks._prbench_labels import ANNOTATIONS
-from tasks.benchmarks.base import Benchmark, Reference, RowError
+from tasks.benchmarks.base import Benchmark, Reference, ReviewReference, RowError
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number, split_labels
 from tasks.rules.conversation import build_messages, turn_pattern
 from tasks.rules.identity import conversation_id, criterion_hash, digest
@@ -147,7 +147,12 @@ SCORES = (
 )
 """Equations 1 and 2, and 3 and 4 of the paper (appendix D)."""
 
+_PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
+
+REVIEWED = ReviewReference(0.939, f"{_PAPER}, appendix E; no interval given")
+
 FIGURE_SOURCES = {
+    "review_agreement": f"appendix E of the paper, where experts agree with {REVIEWED.value * 100:.1f} % of criteria",
     "leaderboard": "equation 2 and figures 1 and 5 of the paper",
     "categories": "equation 4 and figure 6 of the paper",
     "length_score": "figure 7 of the paper",
@@ -164,7 +169,6 @@ FIGURE_SOURCES = {
     "with the experts, and two experts 0.813 and 0.589 with each other",
 }
 
-_PAPER, _JUDGE = "arXiv 2511.11562", "o4-mini"
 _HARD = {
     "Gemini 2.5 Pro": (0.266, 0.297), "o3 (high)": (0.336, 0.352), "GPT-5 (high)": (0.394, 0.377),
     "Sonnet 4.5": (0.323, 0.294), "Grok 4 Fast Reasoning": (0.314, 0.325),
@@ -199,4 +203,5 @@ BENCHMARK = Benchmark(
     hard_splits={"Finance": "finance_hard", "Legal": "legal_hard"},
     figure_sources=FIGURE_SOURCES,
     references=REFERENCES,
+    review_reference=REVIEWED,
 )

@@ -125,10 +125,15 @@ class Endpoint(Strict):
 
 
 class Model(Endpoint):
-    """A model that is evaluated."""
+    """A model that is evaluated.
+
+    `system_prompt` is sent as the first message of every conversation, and is part of the model's identity; judges do
+    not see it. Without it none is sent, as the benchmarks do.
+    """
 
     resample: Literal["never", "nightly"] = "never"
     fallback: dict[str, Any] = {}
+    system_prompt: Annotated[str, Field(min_length=1)] | None = None
 
 
 class Analyst(Endpoint):

@@ -6,8 +6,9 @@ under LiteLLM's own names.
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tasks.config.conditions import Conditions
 from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.text.near import did_you_mean
@@ -150,6 +151,8 @@ class Settings(Strict):
 
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
     default). `majorities` name sets of at least three judges whose majority vote is a grader of its own.
+    `conditions` say which labels are one model under several conditions; only where the key is present does `aggregate`
+    replace what is stored of them.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
     `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
     """
@@ -170,6 +173,7 @@ class Settings(Strict):
     coverage: Coverage = Coverage()
     hard_subset: HardSubset = HardSubset()
     majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(default_factory=dict)
+    conditions: Conditions = Field(default_factory=dict)
     nightly: Nightly = Nightly()
     drift: Drift = Drift()
     alerts: Alerts = Alerts()
@@ -187,3 +191,10 @@ class Settings(Strict):
         """The model that makes vectors of phrases, if there is one."""
         embedding = self.capabilities.embedding
         return () if embedding is None else (embedding,)
+
+    @field_validator("rubric_writer")
+    @classmethod
+    def _is_not_evaluated(cls, writer: Model | None) -> Model | None:
+        if writer is not None and writer.system_prompt is not None:
+            raise ValueError("`system_prompt` is for models that are evaluated")
+        return writer

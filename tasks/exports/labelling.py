@@ -1,19 +1,19 @@
 """A sheet for human graders: one row a criterion of a response, to be filled in and imported as verdicts."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import sql
 from tasks.config import Job
+from tasks.exports.sheets import readable, refuse_place, write_sheet
 from tasks.imports import SHEET_COLUMN
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
-from tasks.rules.text.cells import defused
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run import StageReport, WantedTasks, conversations_of, wanted_tasks
-from warehouse import Warehouse, write_atomically
+from warehouse import Warehouse
 
 COLUMNS = (
     "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation", SHEET_COLUMN,
@@ -26,7 +26,6 @@ Where three steps are asked for, the decision is in words and its column `verdic
 _DECISION = {BINARY: "criteria_met", TERNARY: "verdict"}
 _ENTERED = {BINARY: "yes or no", TERNARY: ", ".join(WORDS)}
 _FILLED_IN = ("judge", *_DECISION.values(), "explanation")
-Row = dict[str, Any]
 
 
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
@@ -38,7 +37,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     Raises:
         UsageError: the file is there already, has another ending than .csv, or there is no response to grade.
     """
-    _refuse_place(file)
+    refuse_place(file)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
@@ -56,22 +55,19 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         n_cut = max(0, len(rows) - n_rows)
         rows = rows[:n_rows]
         conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
-    texts = {task_id: "\n\n".join(map(": ".join, of.messages)) for task_id, of in conversations.items()}
+    texts = readable(conversations)
     grading = wanted.benchmark.grading
     columns = [_DECISION[grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
     how = f"judge: your name; {_DECISION[grading]}: {_ENTERED[grading]}; explanation: if you like"
-    _write(file, columns, [row | {SHEET_COLUMN: how} for row in rows], texts)
+    cells = [
+        {**row, SHEET_COLUMN: how, **dict.fromkeys(_FILLED_IN, ""), "conversation": texts.get(row["task"], "")}
+        for row in rows
+    ]
+    write_sheet(file, columns, cells)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
     said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
     notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
     return StageReport("export", rows=len(rows), notes=notes)
-
-
-def _refuse_place(file: Path) -> None:
-    if file.suffix != ".csv":
-        raise UsageError(f"{file}: the sheet must end in .csv")
-    if file.exists():
-        raise UsageError(f"{file}: already exists and may be filled in; choose another name")
 
 
 def _wanted(job: Job, wanted: WantedTasks) -> dict[str, Any]:
@@ -112,23 +108,3 @@ def _until(n_rows: int, responses: Iterable[Mapping[str, Any]]) -> Iterator[Mapp
             return
         n_rows -= each["n_criteria"]
         yield each
-
-
-def _write(file: Path, columns: Sequence[str], rows: Iterable[Row], conversations: Mapping[str, str]) -> None:
-    import polars as pl
-
-    cells = (
-        {**row, **dict.fromkeys(_FILLED_IN, ""), "conversation": conversations.get(row["task"], "")} for row in rows
-    )
-    sheet = pl.DataFrame(
-        [[defused("" if row.get(name) is None else str(row[name])) for name in columns] for row in cells],
-        schema=dict.fromkeys(columns, pl.String), orient="row",
-    )  # fmt: skip
-    # All quoted, since some spreadsheets separate cells by semicolons; with a byte order mark, without which they
-    # assume another encoding.
-    content = sheet.write_csv(quote_style="always", include_bom=True, line_terminator="\r\n")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, content.encode())
-    except OSError as error:
-        raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error

@@ -130,7 +130,9 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     csv.field_size_limit(_LONGEST_FIELD)  # a response is one cell
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
-            columns, *rows = [cells for cells in csv.reader(lines, strict=True) if cells] or [[]]
+            separator = _separator(next(csv.reader(lines), []))
+            lines.seek(0)
+            columns, *rows = [cells for cells in csv.reader(lines, strict=True, delimiter=separator) if cells] or [[]]
     except (UnicodeDecodeError, csv.Error) as error:
         raise ImportRefused(f"{file}: not CSV in UTF-8 ({error}); save it again") from error
     _refuse_twice(file, columns)
@@ -138,6 +140,12 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
         if len(cells) != len(columns):
             raise ImportRefused(f"{file}: row {number}: has {len(cells)} cells, not {len(columns)}; correct the row")
         yield dict(zip(columns, cells, strict=True))
+
+
+def _separator(first_line: Sequence[str]) -> str:
+    """What separates cells: spreadsheets in many languages write semicolons, and some write tabs."""
+    only = first_line[0] if len(first_line) == 1 else ""
+    return next((each for each in (";", "\t") if each in only), ",")
 
 
 def _refuse_twice(file: Path, columns: Sequence[str]) -> None:
@@ -196,15 +204,20 @@ def origin_of(row: Mapping[str, Any], batch: str) -> str:
     return "earlier in this import" if row["import_batch"] == batch else f"import batch {row['import_batch']}"
 
 
-def store(job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str) -> StageReport:
-    """Write the new rows and report what was done; a retracted batch counts again."""
+def store(
+    job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str, *, called: str | None = None
+) -> StageReport:
+    """Write the new rows and report what was done; a retracted batch counts again.
+
+    `called` is what people call the rows, if that is not the name of the table.
+    """
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
     warehouse.write(table_name, rows)
     if was_retracted:
         warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
     warehouse.publish()
-    note = f"{len(rows)} {table_name} imported, {n_given - len(rows)} already present (batch {batch})"
+    note = f"{len(rows)} {called or table_name} imported, {n_given - len(rows)} already present (batch {batch})"
     if was_retracted:
         note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
     return StageReport("import", rows=len(rows), notes=[note])

@@ -13,13 +13,21 @@ _NAMED = 5
 
 
 class Batch(NamedTuple):
-    """The published rows of an imported file: its responses, its verdicts and those on its responses."""
+    """The published rows of an imported file: its responses, its verdicts and those on its responses, its reviews."""
 
     n_responses: int
     n_verdicts: int
+    n_reviews: int
     is_retracted: bool
 
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are in all."""
+        return self.n_responses + self.n_verdicts + self.n_reviews
+
     def __str__(self) -> str:
+        if self.n_reviews:
+            return f"{self.n_reviews} reviews"
         return f"{self.n_responses} responses and {self.n_verdicts} verdicts"
 
 
@@ -59,7 +67,7 @@ def retract(job: Job, batch: str) -> StageReport:
     before = batch_in(warehouse, batch)
     if before.is_retracted:
         return StageReport("import", notes=[f"batch {batch} is already retracted"])
-    if not before.n_responses and not before.n_verdicts:
+    if not before.n_rows:
         with warehouse.reader() as reader:
             known = [row["import_batch"] for row in reader.rows(sql.read("questions/imports/batches"))]
         said = f"known batches: {', '.join(known[:_NAMED])}" if known else "nothing was imported"
@@ -68,4 +76,4 @@ def retract(job: Job, batch: str) -> StageReport:
     warehouse.write("retractions", [retraction_row(job, batch, is_retracted=True)])
     warehouse.publish()
     note = f"{before} retracted (batch {batch}); import the same file again to restore them"
-    return StageReport("import", rows=before.n_responses + before.n_verdicts, notes=[note])
+    return StageReport("import", rows=before.n_rows, notes=[note])

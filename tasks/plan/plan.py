@@ -17,6 +17,7 @@ from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.estimate import COUNTED, COUNTED_PROMPTS, Planned, counted_per_prompt, measured_per_call, planned_calls
 from tasks.plan.former_templates import judged_before
+from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
 from tasks.rules.variants import AUGMENTED
 from tasks.run import (
@@ -28,6 +29,7 @@ from tasks.run import (
     conversations_of,
     judge_target,
     judgings,
+    messages_to,
     missing_responses,
     missing_verdicts,
     target_of,
@@ -39,7 +41,7 @@ from warehouse import Reader, Warehouse
 
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
-ANALYSES = (ANNOTATION, PHRASES, EMBEDDINGS, NAMES)
+ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
 """What analysts can be asked."""
 UNKNOWN_BEFORE = {
     EMBEDDINGS.table: "vectors of phrases that are not written yet; one call for each different phrase",
@@ -116,7 +118,7 @@ def _samples(
         reader, "responses", "model = ? and model_config_hash = ?", [label, target.config_hash]
     )
     if per_call.prompt is None and cells:
-        texts = ["\n".join(text for _, text in conversations[task_id].messages) for task_id, _ in cells]
+        texts = ["\n".join(text for _, text in messages_to(model, conversations[task_id])) for task_id, _ in cells]
         per_call = replace(per_call, prompt=counted_per_prompt(target, texts), basis=COUNTED)
     return planned_calls("sample", label, len(cells), per_call, prices_of(target), _most_answer(target))
 

@@ -14,7 +14,7 @@ from tasks.report.content.figures import Page
 from tasks.report.content.ranking import Ranking, rankings
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.pages import PAGES
-from tasks.report.pages.capabilities import CAPABILITIES, SCORE_COLUMNS, has_trees, trees
+from tasks.report.pages.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.pages.served import COMPARE
@@ -60,7 +60,7 @@ def build(job: Job, folder: Path, vintage: str | None = None, changes: Sequence[
         site = Site(folder / name)
         copy_assets(site)
         ranked = rankings(edition)
-        pages = (*PAGES, CAPABILITIES) if has_trees(edition) else PAGES
+        pages = [page for page in PAGES if not page.needs or edition.has_rows(page.needs)]
         common = _common(edition, ranked, pages)
         with ThreadPoolExecutor(1) as beside:
             # Drawing keeps one core busy, and so leaves another one to the database, compression and hashes.

@@ -21,7 +21,8 @@ def served_page(page: Page, benchmark: str, folder: Path, pages: tuple[Page, ...
         pages: the served pages beside it.
         values: what its template shows.
     """
-    written = (*PAGES, *NAVIGATED) if (folder / "index.html").is_file() else ()
+    is_there = (folder / "index.html").is_file()
+    written = [page for page in (*PAGES, *NAVIGATED) if is_there and (folder / f"{page.name}.html").is_file()]
     common = {
         "heading": load_benchmark(benchmark).title,
         "pages": (*written, COMPARE, *pages),

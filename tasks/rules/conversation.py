@@ -47,8 +47,8 @@ def turn_pattern(conversation: Sequence[Turn], turns: int | None) -> str:
 def build_messages(conversation: Sequence[Turn]) -> tuple[Message, ...]:
     """The conversation as sent: each user turn with its references in front, each assistant turn where there is one.
 
-    No system prompt is added. Blank slots are passed over; whether the turns are whole is judged on the
-    `turn_pattern`, not here.
+    No system prompt is added; one that is configured for a model is sent by the sample stage. Blank slots are passed
+    over; whether the turns are whole is judged on the `turn_pattern`, not here.
     """
     messages: list[Message] = []
     for turn in conversation:

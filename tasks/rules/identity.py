@@ -92,3 +92,8 @@ def verdict_id(
         "verdict", response, response_text, criterion_id, criterion, judge, judge_config_hash, template, grading,
         judge_trial, judge_vintage,
     )  # fmt: skip
+
+
+def review_id(key: Mapping[str, str], task_id: str, criterion_id: str, criterion: str, reviewer: str) -> str:
+    """Identity of a person's review of a criterion: `key` is the data set's, `criterion` the hash of its content."""
+    return digest("review", dict(key), task_id, criterion_id, criterion, reviewer)

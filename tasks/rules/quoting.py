@@ -55,6 +55,29 @@ def prompt_on(
     return fill(template, values)
 
 
+RUBRIC, NUMBER = "<<rubric>>", "<<number>>"
+
+
+def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tuple[str, str]], place: int) -> str:
+    """A marked template filled with turns, a whole rubric and, last, one criterion of it.
+
+    What all criteria of a rubric share comes first and is the same for each. `rubric` holds a word on each criterion,
+    such as whether it is desired, and its text; `place` is that of the criterion, from 0.
+    """
+    criterion = rubric[place][1]
+    texts = [*(content for _, content in turns), *(text for _, text in rubric)]
+    marker = marker_of(texts, texts)
+    listed = [
+        f"[{marker} criterion {number} of {len(rubric)}: {word}]\n{text}\n"
+        for number, (word, text) in enumerate(rubric, start=1)
+    ]
+    return fill(template, {
+        PLACES[0]: _quoted(turns, marker, None), RUBRIC: "".join([*listed, f"[{marker} end of the rubric]"]),
+        PLACES[1]: criterion, NUMBER: f"{place + 1} of {len(rubric)}", MARKER: marker,
+        CRITERION_MARKER: marker_of([marker, criterion], [marker, criterion, *texts]),
+    })  # fmt: skip
+
+
 TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
 
 

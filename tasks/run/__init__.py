@@ -1,7 +1,7 @@
 """What a stage runs in: run context, missing work, coverage, parts, its report."""
 
 from tasks.run.analysis import Analysis, Columns, Item, ask_about
-from tasks.run.conversations import Conversation, conversations_of
+from tasks.run.conversations import Conversation, conversations_of, messages_to
 from tasks.run.coverage import Covered, coverage
 from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
 from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
@@ -61,6 +61,7 @@ __all__ = [
     "imported_models",
     "judge_target",
     "judgings",
+    "messages_to",
     "missing_criteria",
     "missing_responses",
     "missing_splits",

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sql
+from tasks.config import Model
 from tasks.rules.conversation import Message
 from tasks.run.missing_work import WantedTasks
 from warehouse import Reader
@@ -25,3 +26,9 @@ def conversations_of(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str
         row["task_id"]: Conversation(row["conversation_id"], tuple(zip(row["roles"], row["texts"], strict=True)))
         for row in rows
     }
+
+
+def messages_to(model: Model, conversation: Conversation) -> tuple[Message, ...]:
+    """What a model is sent: the conversation, with the model's system prompt in front where it has one."""
+    prompt = model.system_prompt
+    return conversation.messages if prompt is None else (("system", prompt), *conversation.messages)

@@ -24,11 +24,18 @@ def target_of(endpoint: Endpoint) -> Target:
         parameters=endpoint.parameters,
         timeout_s=endpoint.timeout_s,
         fallback=endpoint.fallback if isinstance(endpoint, Model) else {},
-        identity={"omits_think_tag": True} if endpoint.omits_think_tag else {},
+        identity=_identity_of(endpoint),
         headers=endpoint.headers,
         is_streamed=endpoint.stream,
         prices=None if price is None else Prices(**price.model_dump(), price_table=_CONFIGURED),
     )
+
+
+def _identity_of(endpoint: Endpoint) -> dict[str, Any]:
+    """What makes its answers its own beside name, address and parameters; what is not set is not there."""
+    tag = {"omits_think_tag": True} if endpoint.omits_think_tag else {}
+    prompt = endpoint.system_prompt if isinstance(endpoint, Model) else None
+    return {**tag, **({} if prompt is None else {"system_prompt": prompt})}
 
 
 def judge_target(judge: Judge) -> Target:

@@ -16,6 +16,7 @@ from tasks.run import (
     StageReport,
     WantedTasks,
     conversations_of,
+    messages_to,
     missing_responses,
     run_context_of,
     target_of,
@@ -56,7 +57,7 @@ async def sample_cells(job: Job, model_label: str, cells: Sequence[Cell]) -> Sta
 
         async def one(place: int, cell: Cell) -> None:
             conversation = conversations[cell[0]]
-            messages = [{"role": role, "content": content} for role, content in conversation.messages]
+            messages = [{"role": role, "content": content} for role, content in messages_to(model, conversation)]
             identity = _response_id(job, wanted, model, target, cell, conversation.conversation_id)
             call = Call(
                 target, messages, identity, trial=cell[1], vintage=job.vintage_of(model), priority=(place,),

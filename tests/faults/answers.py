@@ -74,17 +74,16 @@ def decision(prompt: str) -> dict[str, Any]:
     return {"criteria_met": meets(prompt)}
 
 
-def describes_capability(request: Request) -> bool:
-    """Whether a request asks for a capability or for the name of a group (the shipped templates have these words)."""
-    return "capability" in prompt_of(request) and "only key is" in prompt_of(request)
+def is_reviewing(request: Request) -> bool:
+    """Whether a request asks for a review of a criterion (the shipped template has these words)."""
+    return "how well one criterion of an expert's grading rubric is written" in prompt_of(request)
 
 
-def described(prompt: str) -> dict[str, str]:
-    """A phrase of the last words that the prompt quotes; a name of the first ones."""
-    quoted = [line for line in prompt.splitlines() if line and not line.startswith("[")]
-    if "<name>" in prompt:
-        return {"name": " ".join(quoted[-3].split()[:6])}
-    return {"capability": " ".join(quoted[-2].split()[:12])}
+def review(prompt: str) -> dict[str, Any]:
+    """What the test reviewer says: decided by the prompt alone, about one check in four fails."""
+    found = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
+    names = ("atomic", "objective", "self_contained", "consistent", "not_given_away")
+    return {name: {"reason": f"{name}, says the test", "passes": found[i] % 4 > 0} for i, name in enumerate(names)}
 
 
 def well_behaved(request: Request, _number: int) -> Answer:
@@ -92,6 +91,8 @@ def well_behaved(request: Request, _number: int) -> Answer:
     prompt = prompt_of(request)
     if is_judging(request):
         return Answer(json.dumps({"explanation": "as the test says", **decision(prompt)}))
+    if is_reviewing(request):
+        return Answer(json.dumps(review(prompt)))
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()
     return Answer(f"An answer to {digest[:12]} by {request['model']}.")
 

@@ -20,6 +20,7 @@ from tests.warehouse.conftest import Start
 from tests.warehouse.parts import named
 from warehouse import Warehouse, WarehouseError, take_notices
 from warehouse.contracts.tables import TABLES
+from warehouse.parts.engine import memory
 
 Row = dict[str, Any]
 
@@ -484,3 +485,9 @@ def test_texts_of_a_small_database_are_stored_without_what_takes_long_to_learn(
         stored = reader.rows("from pragma_storage_info('responses') where column_name = 'text'")
         assert sorted(texts) == sorted(found["text"] for found in reader.rows("select text from responses"))
     assert is_small == ("FSST" not in {segment["compression"] for segment in stored})
+
+
+def test_work_on_parts_takes_little_memory_until_they_are_very_large() -> None:
+    assert "1200MB" == memory() == memory(1_000_000_000)
+    assert "800MB" == memory(1_000_000, to_load=True)
+    assert "4200MB" == memory(7_000_000_000)

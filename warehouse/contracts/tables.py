@@ -160,6 +160,25 @@ _TABLES = (
            "agreement agreement_ci_low agreement_ci_high created_at", "figure_id"),
     _table("reliability_measures", "Agreement within a set of graders, with a fingerprint of the decisions.",
            "figure_id basis method alpha alpha_ci_low alpha_ci_high created_at", "figure_id"),
+    _table("condition_sets", "A model with its conditions, as configured.",
+           "benchmark shared_model condition_names condition_models created_at", "benchmark shared_model"),
+    _table("condition_tests", "Interval and test of a difference between conditions, with a fingerprint of its values.",
+           "figure_id basis method ci_low ci_high p_value smallest_detectable n_differing is_small created_at",
+           "figure_id"),
+    _table("review_samples", "A criterion that a sheet for reviewers samples, and how probable that was.",
+           f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
+           "run_id created_at", "sample_id task_id criterion_id"),
+    _table("expert_reviews", "A person's review of a criterion: 1 for agree, 0 for disagree.",
+           f"review_id {_TASK} criterion_id criterion_hash reviewer sample_id import_batch value explanation "
+           "better_wording run_id created_at", "review_id"),
+    _table("model_reviews", "A model's review of a criterion: one call with all checks.",
+           f"review_id {_TASK} criterion_id criterion_hash reviewer reviewer_config_hash served_model "
+           f"served_fingerprint template_hash review_trial status findings {_USAGE} {_OUTCOME}",
+           "review_id", "decided"),
+    _table("prediction_measures", "How well a check predicts disagreement, with a fingerprint of what it rests on.",
+           "figure_id basis method failing_rate passing_rate difference difference_ci_low difference_ci_high "
+           "odds_ratio odds_ratio_ci_low odds_ratio_ci_high auc auc_ci_low auc_ci_high is_small created_at",
+           "figure_id"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",

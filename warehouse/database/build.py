@@ -8,7 +8,7 @@ import sql
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.database.recovery import PARTS, VERIFIED
 from warehouse.database.schema import attach, put_empty
-from warehouse.parts.engine import MEMORY, MEMORY_TO_LOAD, engine, holds, quoted
+from warehouse.parts.engine import engine, holds, memory, quoted
 from warehouse.parts.loading import ARRIVED, Names, Standing, in_order, load
 from warehouse.parts.part_list import Kind, count_query, counted
 
@@ -19,7 +19,7 @@ _SMALL_BYTES = 16_000_000
 its symbols would take longer than writing all else.
 """
 _LARGE_BYTES = 200_000_000
-"""Size from which taking rows in gets all the memory: ten million verdicts do not fit into less."""
+"""Size of the parts from which taking rows in gets all the memory: ten million verdicts do not fit into less."""
 _LARGE_ROWS = 100_000
 """Rows from which on a model is committed before the next one is computed."""
 
@@ -35,17 +35,16 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
         put_empty(building, stamp)
     with engine(building.with_suffix(".tmp.spill")) as connection:
         attach(connection, building)
-        new = [part.path for table, parts in standing.items() for part in parts if (table, part.name) in missing]
-        n_bytes = sum(path.stat().st_size for path in (building, *new))
+        n_bytes = sum(part.path.stat().st_size for parts in standing.values() for part in parts)
         if n_bytes <= _SMALL_BYTES:
             connection.execute("set disabled_compression_methods = 'fsst'")
         # Few transactions: a statement that commits by itself costs more than the work it does.
-        connection.execute(f"set memory_limit = {quoted(MEMORY if n_bytes > _LARGE_BYTES else MEMORY_TO_LOAD)}")
+        connection.execute(f"set memory_limit = {quoted(memory(n_bytes, to_load=n_bytes < _LARGE_BYTES))}")
         connection.execute("begin")
         taken_in = _take_in(connection, standing, missing)
         _note_parts(connection, standing)
         connection.execute("commit")
-        connection.execute(f"set memory_limit = {quoted(MEMORY)}")
+        connection.execute(f"set memory_limit = {quoted(memory(n_bytes))}")
         for name in taken_in:
             _index(connection, TABLES[name])
         connection.execute("begin")

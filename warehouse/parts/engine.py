@@ -7,10 +7,19 @@ from pathlib import Path
 
 import duckdb
 
-MEMORY = "1200MB"
-"""What work on the parts may take, since it runs beside everything else; what is larger goes by way of the disk."""
-MEMORY_TO_LOAD = "800MB"
-"""What taking rows in may take: it is as fast with less, and otherwise takes all that it may."""
+_MEMORY_BYTES = 1_200_000_000
+_MEMORY_OF_SIZE = 0.6
+_MEMORY_TO_LOAD = 2 / 3
+"""The share with which taking a few rows in is as fast; it takes all that it may."""
+
+
+def memory(n_bytes: int = 0, *, to_load: bool = False) -> str:
+    """What work on parts of a size in bytes may take, since it runs beside everything else.
+
+    What is larger goes by way of the disk, but joins of more than 30 million verdicts (2 GB) need more to go there.
+    """
+    most = max(_MEMORY_BYTES, round(_MEMORY_OF_SIZE * n_bytes))
+    return f"{round(most * (_MEMORY_TO_LOAD if to_load else 1) / 1e6)}MB"
 
 
 @contextmanager
@@ -19,7 +28,7 @@ def engine(spill: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         with duckdb.connect() as connection:
             quieten(connection)
-            connection.execute(f"set memory_limit = {quoted(MEMORY)}")
+            connection.execute(f"set memory_limit = {quoted(memory())}")
             connection.execute(f"set temp_directory = {quoted(spill)}")
             # The order of rows means nothing, and keeping it costs a third of the time.
             connection.execute("set preserve_insertion_order = false")

@@ -26,6 +26,8 @@ always-met  Every complete response meets them.
 disagreed   Graders disagree on them most.
 suspect     Their points correlate negatively with the rest of their task,
             so their weight or sign may be wrong.
+
+Reviews of these criteria (`prbench reviews`) are in the same table.
 """
 
 
@@ -39,7 +41,7 @@ suspect     Their points correlate negatively with the rest of their task,
               help="Number of criteria to show.")  # fmt: skip
 @shared_options(selection=("judge", "vintage"), output=SHOWS, texts={"vintage": "Only this vintage."})
 def criteria(context: Context, which: str, n_criteria: int) -> int:
-    """Find criteria worth a second look."""
+    """Find criteria worth a second look; what reviewers say of them is shown too."""
     given = context.arguments
     parameters = {"which": which, "n_criteria": n_criteria, "judges": list(given.judges), "vintage": given.vintage}
     job = context.stored_job()
@@ -58,7 +60,8 @@ def criteria(context: Context, which: str, n_criteria: int) -> int:
     judging = {} if which == "disagreed" else {"judge": "judge", **repetition(records)}
     show_figures(_KINDS[which], _by_criterion(records), {
         "task": "task_id", "criterion": "criterion_id", "category": "category", "weight": "weight", **figures,
-        "disagreement": "disagreement", **judging, "title": "title",
+        "disagreement": "disagreement", "people disagreeing": "n_disagreeing", "reviewed by": "n_reviews",
+        "failed checks": "failed_checks", **judging, "title": "title",
     })  # fmt: skip
     if which == "suspect" and not any((r["rest_correlation_high"] or 0) < 0 for r in records):
         click.echo("All of these may be due to chance: none has an upper limit below 0, which needs at least 4 models.")

@@ -1,10 +1,10 @@
-"""The command `export`: tables for another warehouse, or a sheet for human graders."""
+"""The command `export`: tables for another warehouse, or a sheet for human graders or reviewers."""
 
 from pathlib import Path
 
 import click
 
-from flows.cli.common.flow_runner import report_done
+from flows.cli.common.flow_runner import finish, refuse_early, report_done
 from flows.cli.common.help import Group, examples
 from flows.cli.common.options import Context, shared_options
 
@@ -26,9 +26,10 @@ class _PlaceOrCommand(Group):
     "prbench export board/ --table leaderboard --table verdict_details",
     "prbench export s3://bucket/shared",
     "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
+    "prbench export review criteria.csv -n 300 --by category",
 ))  # fmt: skip
 def export() -> None:
-    """Export tables, or a sheet for human graders.
+    """Export tables, or a sheet for human graders or reviewers.
 
     `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
     `prbench export COMMAND --help` lists the options.
@@ -75,3 +76,41 @@ def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> in
     from tasks.exports import export_labelling as written
 
     return report_done(context, written(context.stored_job(checked=("split", "model")), file, n_rows=n_rows, seed=seed))
+
+
+@export.command("review", epilog=examples(
+    "prbench export review criteria.csv -n 300",
+    "prbench export review criteria.csv -n 300 --by category --by severity",
+    "prbench export review sheets/ --tasks 25            all criteria of 25 tasks",
+    "prbench import reviews criteria.csv                 read the sheet back",
+))  # fmt: skip
+@click.argument("target", type=_PATH, metavar="FILE|FOLDER")
+@click.option("-n", "n_criteria", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
+              help="Number of criteria to sample.")  # fmt: skip
+@click.option("--tasks", "n_tasks", type=click.IntRange(min=1), metavar="N",
+              help="Sample N whole tasks with all their criteria instead.")  # fmt: skip
+@click.option("--by", type=click.Choice(["category", "severity", "field", "topic"]), multiple=True,
+              help="Sample equally from each of these (repeatable).")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
+@shared_options(selection=("split", "limit"))
+def export_review(
+    context: Context, target: Path, n_criteria: int, n_tasks: int | None, by: tuple[str, ...], seed: int
+) -> int:
+    """Write a sheet for experts who review rubrics (CSV).
+
+    It has one row for each sampled criterion, with the task's conversation and columns to fill in: `reviewer` (the
+    name), `decision` (agree or disagree that the criterion is well-constructed, accurate and relevant to the task),
+    `reason` and `better_wording`. `prbench import reviews` reads it back. Give the same sheet to several people to
+    measure how far they agree with each other.
+
+    Each criterion's probability of being sampled is stored (table `review_samples`), so the share of agreement can be
+    estimated for all criteria (`prbench reviews`).
+    """
+    from flows.execution import execute
+    from tasks.exports import export_review as written
+
+    refuse_early(context, must_be_stored=True)
+    job = context.stored_job(checked=("split",))
+    return finish(context, execute(job, lambda: [written(
+        job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
+    )]))  # fmt: skip

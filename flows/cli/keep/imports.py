@@ -1,4 +1,4 @@
-"""The command `import`: responses, verdicts and warehouses from elsewhere, and retracting an import."""
+"""The command `import`: responses, verdicts, reviews and warehouses from elsewhere, and retracting an import."""
 
 from pathlib import Path
 
@@ -21,13 +21,14 @@ _SKIP_UNKNOWN = click.option(
 @click.group("import", cls=Group, invoke_without_command=True, epilog=examples(
     "prbench import responses answers.jsonl",
     "prbench import verdicts labels.csv",
+    "prbench import reviews criteria.csv",
     "prbench import warehouse exported/",
     "prbench import --retract 4f1c2a9be0d37788",
 ))  # fmt: skip
 @click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
 @shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
-    """Import responses, verdicts or a warehouse.
+    """Import responses, verdicts, reviews of rubrics or a warehouse.
 
     Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
     back. `prbench import COMMAND --help` describes the formats and lists the options.
@@ -140,6 +141,32 @@ def import_verdicts(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
         skip_unknown=skip_unknown,
     )]))  # fmt: skip
+
+
+@import_.command("reviews", epilog=examples(
+    "prbench import reviews criteria.csv",
+    "prbench import reviews from_eva.csv from_ben.csv",
+    "prbench import reviews criteria.csv --by eva",
+))  # fmt: skip
+@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.option("--by", "by_reviewer", metavar="NAME", help="Reviewer of rows that name none.")
+@_SKIP_UNKNOWN
+@shared_options()
+def import_reviews(context: Context, files: tuple[Path, ...], by_reviewer: str | None, skip_unknown: bool) -> int:
+    """Import reviews of criteria that people entered in sheets of `prbench export review`.
+
+    Rows (CSV, JSONL or Parquet) have the columns `task, criterion, decision` (agree or disagree) and `reviewer`, and
+    may have `reason` (needed to disagree), `better_wording` and those by which a sheet names its sample. Rows without a
+    decision are skipped and counted. A row on a criterion whose words have changed since is refused.
+    """
+    from flows.execution import execute
+    from tasks.imports import import_reviews as bring_in
+    from tasks.imports import refuse_early
+
+    job = context.job
+    for file in files:
+        refuse_early(job, file)
+    return finish(context, execute(job, lambda: bring_in(job, files, reviewer=by_reviewer, skip_unknown=skip_unknown)))
 
 
 @import_.command("warehouse", epilog=examples(

@@ -1,5 +1,6 @@
 """All checks of `prbench doctor`. No key is ever shown, and nothing heavy is imported."""
 
+from flows.cli.operate.doctor_conditions import check_conditions
 from flows.cli.operate.doctor_configuration import check_configuration, check_data_set, check_models, check_nights
 from flows.cli.operate.doctor_senders import check_senders
 from flows.cli.operate.doctor_storage import check_versions, check_warehouse
@@ -20,7 +21,10 @@ def examine(job: Job) -> list[Finding]:
 
 
 def _of_job(job: Job) -> list[Finding]:
-    return [*check_data_set(job), *check_models(job), *check_senders(job), *check_nights(job), *check_warehouse(job)]
+    return [
+        *check_data_set(job), *check_models(job), *check_conditions(job), *check_senders(job), *check_nights(job),
+        *check_warehouse(job),
+    ]  # fmt: skip
 
 
 def examine_broken(error: ConfigurationError) -> list[Finding]:

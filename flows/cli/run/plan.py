@@ -30,7 +30,8 @@ def plan(context: Context) -> int:
 
     For each model and judge: the missing calls, their tokens and the estimated cost. Lengths come from stored calls;
     where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is loaded
-    and checked first. Configured analyses (`prbench annotate`) are listed below, because a run does not include them.
+    and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below, because a run does
+    not include them.
     """
     return show_plan(context, context.job)
 

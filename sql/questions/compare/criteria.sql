@@ -37,6 +37,22 @@ with found as (
         ) = 1
 ),
 
+reviews as (
+    select
+        task_id,
+        criterion_id,
+        nullif(count(*) filter (review_check = 'agree'), 0) as n_reviews,
+        -- NULL where no person reviewed it.
+        sum(1 - value) filter (review_check = 'agree')::bigint
+            as n_disagreeing,
+        string_agg(
+            distinct review_check, ', ' order by review_check
+        ) filter (review_check <> 'agree' and value = 0) as failed_checks
+    from staging.current_reviews
+    where benchmark = $benchmark and dataset_revision = $revision
+    group by all
+),
+
 best as (
     select
         task_id,
@@ -62,12 +78,16 @@ final as (
         rest_correlation_high,
         disagreement,
         n_graded,
+        n_reviews,
+        n_disagreeing,
+        failed_checks,
         judge,
         judge_trial,
         vintage,
         title
     from found
     inner join best using (task_id, criterion_id)
+    left join reviews using (task_id, criterion_id)
     order by
         best_keys,
         task_id,

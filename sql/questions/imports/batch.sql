@@ -13,6 +13,10 @@ select
             import_batch = $batch
             or response_id in (select response_id from of_batch)
     ) as n_verdicts,
+    (
+        select count(*) from expert_reviews
+        where import_batch = $batch
+    ) as n_reviews,
     coalesce(
         (
             select is_retracted from retractions

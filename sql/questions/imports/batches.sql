@@ -7,6 +7,10 @@ with rows_of_batches as (
     select import_batch, created_at
     from verdicts
     where import_batch is not null
+    union all
+    select import_batch, created_at
+    from expert_reviews
+    where import_batch is not null
 )
 
 select import_batch

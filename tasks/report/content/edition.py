@@ -37,6 +37,11 @@ class Edition:
     changes: tuple[Mapping[str, Any], ...] = ()
     living: tuple[str, ...] = ()
 
+    def has_rows(self, table: str) -> bool:
+        """Whether a table has rows on the benchmark and the revision."""
+        query = f"select 1 from {table} where benchmark = ? and dataset_revision = ? limit 1"
+        return bool(self.reader.rows(query, [self.benchmark.name, self.revision]))
+
     @cached_property
     def values(self) -> dict[str, Any]:
         """What the queries below `sql/report/` may ask for, by name."""
@@ -49,6 +54,7 @@ class Edition:
             "own_hard_splits": [each["split"] for each in self.selections],
             "bar": self.job.settings.coverage.min,
             "main": self.main,
+            "reviewed_share": self.benchmark.review_reference and self.benchmark.review_reference.value,
             "run": self.job.run_id,
             "living": list(self.living),
             "entries": Rows.of(self.entries, _ENTRY),

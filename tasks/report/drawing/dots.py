@@ -36,16 +36,19 @@ def dots(
     names: Sequence[Any] | None = None,
     percent: bool = False,
     from_zero: bool = False,
+    zero: bool = False,
 ) -> alt.TopLevelMixin:
     """Under each label a dot with its interval for each name; not filled where the column `hollow` is true.
 
     `labels` and `names` are in the order in which they are shown; models have the order of the page. Without a `domain`
-    the charts of a figure have one axis over what is chosen of all of them, which begins at 0 with `from_zero`.
+    the charts of a figure have one axis over what is chosen of all of them, which begins at 0 with `from_zero`. `zero`
+    draws the line where nothing differs.
     """
     axis = alt.Axis(format=".0%") if percent else alt.Undefined
     scale = alt.Scale(domain=list(domain) if domain else alt.Undefined, zero=False)
-    shared = {} if domain else shared_axis(value, low, high, zero=from_zero)
-    base = chart_of(rows).encode(
+    shared = {} if domain else shared_axis(value, low, high, zero=from_zero or zero)
+    empty = chart_of(rows)
+    base = empty.encode(
         y=alt.Y(f"{label}:N", title=None, sort=list(labels), axis=wrapped_axis()),
         yOffset=alt.YOffset(f"{name}:N", sort=list(names) if names else alt.Undefined),
         color=hue(name, names),
@@ -58,5 +61,6 @@ def dots(
         shape=sign(name, names),
         tooltip=[f"{label}:N", f"{name}:N", *number_tips({value: title, low: "from", high: "to"}, percent)],
     )
-    chart = alt.layer(rule, *points(marks, hollow, 45))
+    nothing = [empty.mark_rule(strokeDash=[4, 3], color="gray").encode(x=alt.datum(0))] if zero else []
+    chart = alt.layer(*nothing, rule, *points(marks, hollow, 45))
     return chart.properties(usermeta=a_line_for([label, name], _STEP) | shared)

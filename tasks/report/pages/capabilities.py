@@ -52,6 +52,7 @@ CAPABILITIES = Page(
     "model does in each of them.",
     (_WEAKNESSES, _SCORES),
     template="capabilities/page.html",
+    needs="capability_trees",
 )
 SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
 """The table of a node."""
@@ -67,13 +68,10 @@ class Node:
     criteria: Sequence[Mapping[str, Any]] = ()
 
 
-def has_trees(edition: Edition) -> bool:
-    """Whether there is anything for the page to show."""
-    return not edition.narrowed_to and bool(edition.rows("capabilities/nodes"))
-
-
 def trees(edition: Edition) -> list[Node]:
-    """The roots, with all that is under them."""
+    """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
+    if edition.narrowed_to:
+        return []
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in edition.rows("capabilities/scores"):

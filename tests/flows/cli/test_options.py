@@ -32,6 +32,8 @@ DOES = {
     "capabilities": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "weaknesses": SHOWS | ANY_PLACE | {"--judge", "--than", "-n"},
     "annotate": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "review": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "reviews": SHOWS | ANY_PLACE | {"-n"},
     "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
     "aggregate": ACTS | ANY_PLACE,
     "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},
@@ -41,6 +43,7 @@ DOES = {
     "sql": SHOWS | WAREHOUSE | {"--file", "--describe", "--cookbook", "--show", "--format", "--output"},
     "benchmarks": SHOWS,
     "diff": SHOWS | ANY_PLACE | COMPARED | {"--of", "--hard", "--score", "--flips"},
+    "conditions": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--flips"},
     "judges": SHOWS | ANY_PLACE | {"--judge", "--by", "--people"},
     "criteria": SHOWS | ANY_PLACE | {"--judge", "--vintage", "-n"},
     "lengths": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score"},
@@ -48,11 +51,13 @@ DOES = {
     "import responses": ACTS | ANY_PLACE | {"--vintage", "--as", "--pattern", "--skip-other", "--skip-unknown"},
     "import verdicts": ACTS | ANY_PLACE
     | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown"},
+    "import reviews": ACTS | ANY_PLACE | {"--by", "--skip-unknown"},
     "import warehouse": ACTS | WAREHOUSE,
     "export": set(),
     "export tables": ACTS | ANY_PLACE | {"--table"},
     "export labelling": ACTS | ANY_PLACE
     | {"--split", "--model", "--trial", "--limit", "--vintage", "--night", "-n", "--seed"},
+    "export review": ACTS | ANY_PLACE | {"--split", "--limit", "-n", "--tasks", "--by", "--seed"},
     "remove": set(),
     "remove response": ACTS | WAREHOUSE
     | {"--model", "--task", "--trial", "--vintage", "--longer-than", "--reason", "--dry-run"},

@@ -92,7 +92,8 @@ def test_the_sql_of_every_figure_runs_as_it_stands_and_gives_the_csv(edition: Ed
 
 
 def test_captions_name_its_own_scores_and_nothing_of_another_benchmark(research_site: Path) -> None:
-    found = {name: says for page in PAGES for name, (_, says) in said(research_site, page.name).items()}
+    pages = [page.name for page in PAGES if (research_site / f"{page.name}.html").is_file()]
+    found = {name: says for page in pages for name, (_, says) in said(research_site, page).items()}
 
     assert [name for name, text in found.items() if OTHERS_WORDS.search(text) or "$" in text] == []
     assert "Mean compliance score" in found["leaderboard"]

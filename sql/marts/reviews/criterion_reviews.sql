@@ -1,0 +1,121 @@
+-- People's reviews (whether they agree with a criterion) and models' (a row for
+-- each check), on criteria that still read as they were reviewed.
+--
+-- built as: table
+-- depends on: expert_reviews, model_reviews, criteria
+with by_people as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        criterion_id,
+        criterion_hash,
+        'imported' as source,
+        import_batch,
+        reviewer,
+        1 as review_trial,
+        'agree' as review_check,
+        if(value = 1, 'pass', 'fail') as status,
+        value,
+        explanation,
+        better_wording,
+        sample_id,
+        run_id,
+        created_at
+    from expert_reviews
+),
+
+findings as (
+    select
+        *,
+        unnest(
+            from_json(
+                findings,
+                '[{"name":"VARCHAR","passes":"BOOLEAN","reason":"VARCHAR"}]'
+            )
+        ) as finding
+    from model_reviews
+    where status = 'ok'
+),
+
+by_models as (
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        criterion_id,
+        criterion_hash,
+        'reviewed' as source,
+        reviewer,
+        reviewer_config_hash,
+        template_hash,
+        review_trial,
+        finding.name as review_check,
+        if(finding.passes, 'pass', 'fail') as status,
+        finding.passes::integer::double as value,
+        finding.reason as explanation,
+        run_id,
+        created_at
+    from findings
+    union all by name
+    -- A call that failed says nothing on any check.
+    select
+        benchmark,
+        dataset_revision,
+        task_id,
+        criterion_id,
+        criterion_hash,
+        'reviewed' as source,
+        reviewer,
+        reviewer_config_hash,
+        template_hash,
+        review_trial,
+        status,
+        run_id,
+        created_at
+    from model_reviews
+    where status <> 'ok'
+),
+
+reviews as (
+    select * from by_people
+    union all by name
+    select * from by_models
+),
+
+final as (
+    select
+        reviews.benchmark,
+        reviews.dataset_revision,
+        reviews.task_id,
+        reviews.criterion_id,
+        criterion_hash,
+        criteria.title,
+        criteria.category,
+        criteria.severity,
+        criteria.weight,
+        source,
+        import_batch,
+        sample_id,
+        reviewer,
+        reviewer_config_hash,
+        template_hash,
+        review_trial,
+        review_check,
+        status,
+        value,
+        explanation,
+        better_wording,
+        run_id,
+        created_at
+    from reviews
+    inner join criteria
+        on
+            reviews.benchmark = criteria.benchmark
+            and reviews.dataset_revision = criteria.dataset_revision
+            and reviews.task_id = criteria.task_id
+            and reviews.criterion_id = criteria.criterion_id
+            and reviews.criterion_hash = criteria.content_hash
+)
+
+select * from final

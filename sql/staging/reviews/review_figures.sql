@@ -1,0 +1,31 @@
+-- One row: a share of agreement, over all criteria or under a label, with a
+-- fingerprint of the values that it rests on.
+--
+-- built as: view
+-- depends on: staging.review_values
+select
+    benchmark,
+    dataset_revision,
+    population_id,
+    breakdown,
+    label,
+    any_value(n_population) as n_population,
+    fsum(weight_agreed) / fsum(sample_weights) as agreeing_share,
+    fsum(n_agreed) / sum(n_criteria) as unweighted_share,
+    sum(n_criteria)::bigint as n_criteria,
+    sum(n_reviews)::bigint as n_reviews,
+    count(*) as n_tasks,
+    md5(
+        concat_ws(
+            chr(31),
+            'reviews',
+            benchmark,
+            dataset_revision,
+            population_id,
+            breakdown,
+            label
+        )
+    ) as figure_id,
+    bit_xor(hash(task_id, weight_agreed, sample_weights))::varchar as basis
+from staging.review_values
+group by all

@@ -1,0 +1,135 @@
+"""A model under several conditions: what is configured, and the tests of the differences whose values have changed."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+import sql
+from tasks.aggregate.rows import Row
+from tasks.config import Job
+from tasks.rules.statistics.comparison import paired_difference
+from tasks.rules.statistics.intervals import METHOD
+from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.text.near import did_you_mean
+from warehouse import Reader
+
+Definitions = Mapping[str, Mapping[str, str]]
+"""The name that a model's conditions share -> condition -> the label of the model under it, the baseline first."""
+_VIEWS = ("condition_pairs", "condition_values", "condition_figures", "condition_answers")
+"""The views of `sql/staging/conditions/` that read the definitions, each after those that it reads."""
+_FIGURES_AT_A_TIME = 500
+
+
+def stored_conditions(reader: Reader, benchmark: str) -> Definitions:
+    """The conditions that are stored of a benchmark."""
+    rows = reader.rows("select * from condition_sets where benchmark = ? order by shared_model", [benchmark])
+    return {
+        row["shared_model"]: dict(zip(row["condition_names"], row["condition_models"], strict=True))
+        for row in rows
+        if row["condition_names"]
+    }
+
+
+def new_conditions(reader: Reader, job: Job) -> list[Row]:
+    """The rows of `condition_sets` that make what is stored the same as what is configured.
+
+    A configuration without the key changes nothing, so that one warehouse can serve several configurations.
+    """
+    if "conditions" not in job.settings.model_fields_set:
+        return []
+    benchmark, configured = job.settings.benchmark, job.settings.conditions
+    stored = stored_conditions(reader, benchmark)
+    now = datetime.now(UTC)
+    return [
+        {"benchmark": benchmark, "shared_model": name, "condition_names": list(labels),
+         "condition_models": list(labels.values()), "created_at": now}
+        for name in sorted({*stored, *configured})
+        for labels in [configured.get(name, {})]
+        if [*stored.get(name, {}).items()] != [*labels.items()]
+    ]  # fmt: skip
+
+
+def stale_condition_tests(
+    reader: Reader, benchmark: str | None = None, definitions: Definitions | None = None
+) -> list[Row]:
+    """The rows of `condition_tests` for every difference whose values have none yet.
+
+    Args:
+        reader: the published state.
+        benchmark: whose differences; None: those of all stored conditions.
+        definitions: conditions of that benchmark that count instead of the stored ones.
+    """
+    steps, given = steps_on(benchmark, definitions)
+    stale = reader.rows(
+        sql.with_steps(sql.read("questions/aggregate/stale_conditions"), steps),
+        {**given, "method": METHOD, "benchmark": benchmark},
+    )
+    found: list[Row] = []
+    for start in range(0, len(stale), _FIGURES_AT_A_TIME):
+        figures = stale[start : start + _FIGURES_AT_A_TIME]
+        values = reader.arrays(
+            sql.with_steps(sql.read("questions/aggregate/stale_condition_values"), steps),
+            {**given, "figures": [figure["figure_id"] for figure in figures]},
+        )
+        names, first, counts = np.unique(values["figure_id"].astype(str), return_index=True, return_counts=True)
+        places = {name: slice(at, at + n) for name, at, n in zip(names, first, counts, strict=True)}
+        for figure in figures:
+            own = {name: values[name][places[figure["figure_id"]]] for name in ("baseline_value", "value")}
+            found.append(_tested(figure, own["baseline_value"], own["value"]))
+    return found
+
+
+def unknown_labels(reader: Reader, job: Job) -> list[str]:
+    """One line for each label of a condition that is neither configured nor the model of a stored response."""
+    query = "select distinct model from responses where benchmark = ? order by model"
+    stored = [row["model"] for row in reader.rows(query, [job.settings.benchmark])]
+    known = list(dict.fromkeys([*(model.label for model in job.settings.models), *(job.named_models or ()), *stored]))
+    return [
+        f"conditions.{name}.{condition}: {label!r} is neither a configured model nor one with stored responses"
+        f"{did_you_mean(label, known)}; known: {', '.join(known) or 'none'}"
+        for name, labels in job.settings.conditions.items()
+        for condition, label in labels.items()
+        if label not in known
+    ]
+
+
+def has_untested(reader: Reader) -> bool:
+    """Whether a difference between stored conditions has no test for the values that it rests on now."""
+    query = sql.read("questions/aggregate/stale_conditions") + "\nlimit 1"
+    return bool(reader.rows(query, {"method": METHOD, "benchmark": None}))
+
+
+def steps_on(benchmark: str | None, definitions: Definitions | None) -> tuple[dict[str, str], dict[str, Any]]:
+    """First steps of a query that put definitions in place of the stored ones, and the parameters that they need."""
+    if definitions is None:
+        return {}, {}
+    records = [
+        {"shared_model": name, "condition_names": list(labels), "condition_models": list(labels.values())}
+        for name, labels in definitions.items()
+    ]
+    given = sql.read("questions/aggregate/given_conditions")
+    members = sql.read("staging/conditions/condition_members")
+    views = {name: sql.read(f"staging/conditions/{name}") for name in _VIEWS}
+    return (
+        {"condition_sets": given, "condition_members": members, **views},
+        {"conditions": json.dumps(records), "conditions_of": benchmark},
+    )
+
+
+def _tested(figure: Row, baseline: Floats, changed: Floats) -> Row:
+    paired = paired_difference(baseline, changed)
+    return {
+        "figure_id": figure["figure_id"],
+        "basis": figure["basis"],
+        "method": METHOD,
+        "ci_low": paired.ci_low,
+        "ci_high": paired.ci_high,
+        "p_value": paired.p_value,
+        "smallest_detectable": paired.smallest_detectable,
+        "n_differing": paired.n_differing,
+        "is_small": paired.is_small,
+        "created_at": datetime.now(UTC),
+    }

@@ -1,0 +1,1 @@
+"""The pages of analyses, each there only where there is something to show."""

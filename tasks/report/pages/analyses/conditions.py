@@ -1,0 +1,201 @@
+"""Conditions: what tools, effort or a system prompt change for a model, beside the same model without."""
+
+from typing import Any
+
+import altair as alt
+
+from tasks.report.content.addresses import task_address
+from tasks.report.content.columns import Column, Kind, columns
+from tasks.report.content.figures import Figure, Page, Plot, Rows
+from tasks.report.content.wording import score_word
+from tasks.report.drawing import charts
+from tasks.report.drawing.dots import dots
+from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits, picked
+
+_TRUST = (
+    "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
+    "repetition would differ. A difference is significant if its p-value, corrected for all comparisons of this figure "
+    "on one split under one judge (Holm), is below 0.05; the interval is not corrected. The smallest detectable "
+    "difference is what one comparison finds with a power of 80 %. A hollow dot marks fewer than 50 tasks, or fewer "
+    "than 10 that differ: its interval may be too narrow."
+)
+_EMPTY = (
+    "No condition and its baseline have been judged here by the same judge in the same vintage. `conditions` in the "
+    "configuration says which labels are one model."
+)
+_DRAWN = ("name", "label", "difference", "ci_low", "ci_high", "is_small", "n_tasks", "p_adjusted")
+_COMPARISON = (
+    *columns("judging split"),
+    Column("shared_model", "Model"),
+    Column("condition", "Condition"),
+    Column("baseline", "Compared with"),
+)
+_DIFFERENCE = (
+    *columns("difference"),
+    Column("ci_low", "from", "signed", "95 % interval"),
+    Column("ci_high", "to", "signed", "95 % interval"),
+    Column("no_interval", "No interval, because"),
+    Column("p_value", "p", "p"),
+    *columns("p_adjusted"),
+    Column("n_comparisons", "Comparisons", "count"),
+    *columns("is_significant"),
+    Column("smallest_detectable", "Smallest detectable", "score"),
+    *columns("is_small"),
+    Column("baseline_mean_score", "baseline", "score", "Mean score"),
+    Column("mean_score", "condition", "score", "Mean score"),
+    *columns("n_tasks n_tasks_wanted n_trials"),
+)
+
+
+def _both(name: str, kind: Kind, title: str, ratio: str = "") -> tuple[Column, ...]:
+    """The columns of a figure under the baseline and under the condition, and of the second by the first."""
+    found = (Column(f"baseline_{name}", "baseline", kind, title), Column(name, "condition", kind, title))
+    return (*found, Column(ratio, "factor", "number", title)) if ratio else found
+
+
+def whole(rows: Rows) -> list[Plot]:
+    """A chart for each split: a dot with its interval for each condition, beside the line where nothing differs."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return charts.intervals(
+            picked(of_split, *_DRAWN), value="difference", name="name", title=_axis(rows), zero=True,
+            sort=names_in_order(of_split, "name"), hollow="is_small",
+        )  # fmt: skip
+
+    return by_split(rows, draw)
+
+
+def by_category(rows: Rows) -> list[Plot]:
+    """A chart for each split: under each category a dot with its interval for each condition."""
+
+    def draw(of_split: Rows) -> alt.TopLevelMixin:
+        return dots(
+            picked(of_split, *_DRAWN), label="label", value="difference", low="ci_low", high="ci_high",
+            title=_axis(rows), labels=sorted(names_in_order(of_split, "label")), hollow="is_small", name="name",
+            names=names_in_order(rows, "name"), zero=True,
+        )  # fmt: skip
+
+    return by_split(rows, draw)
+
+
+def _axis(rows: Rows) -> str:
+    return f"Difference ({score_word(rows[0]['score_name'])})"
+
+
+def with_addresses(rows: Rows) -> list[dict[str, Any]]:
+    """The rows with the address of a page that sets both responses side by side, at the criterion."""
+    return [
+        dict(row)
+        | {
+            "address": task_address(
+                row["task_id"],
+                _entry(row, row["baseline_model"], row["baseline_config_hash"]),
+                _entry(row, row["model_label"], row["model_config_hash"]),
+                row["criterion_id"],
+            )
+        }
+        for row in rows
+    ]
+
+
+def _entry(row: Any, model: str, config_hash: str) -> dict[str, Any]:
+    return {"model": model, "model_config_hash": config_hash, "vintage": row["vintage"]}
+
+
+CONDITIONS = Page(
+    "conditions",
+    "Conditions",
+    "What tools, effort or a system prompt change: each model under several conditions, beside the same model under "
+    "its baseline.",
+    (
+        Figure(
+            "conditions",
+            "Difference from the baseline",
+            "Mean $score under a condition minus that under the baseline, on the tasks with a complete trial on both "
+            f"sides, before any clipping. To the right the condition is better. {_TRUST}",
+            (*_COMPARISON, *_DIFFERENCE),
+            whole,
+            empty=_EMPTY,
+            listed=on_full_splits,
+            query="conditions/differences",
+            given={"breakdown": "all"},
+        ),
+        Figure(
+            "condition_categories",
+            "Difference by category",
+            "The same over the criteria of one category ($criteria_score: $criteria_formula). "
+            f"{_TRUST}",
+            (*_COMPARISON, *columns("label", label="Category"), *_DIFFERENCE),
+            by_category,
+            empty=_EMPTY,
+            listed=on_full_splits,
+            breakdown="category",
+            query="conditions/differences",
+            given={"breakdown": "category"},
+        ),
+        Figure(
+            "condition_responses",
+            "Length, cost and time",
+            "Means of a response over the tasks with a usable response on both sides; tokens, cost and seconds only "
+            "where they are known on both. The factor is the mean under the condition divided by that under the "
+            "baseline.",
+            (
+                *_COMPARISON,
+                *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
+                *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
+                *_both("answer_usd", "price", "Cost of a response", "usd_ratio"),
+                *_both("latency_s", "number", "Seconds", "latency_ratio"),
+                *_both("n_failed", "count", "Failed"),
+                *_both("n_answers", "count", "Responses"),
+            ),
+            empty=_EMPTY,
+            is_table=True,
+            listed=on_full_splits,
+            query="conditions/differences",
+            given={"breakdown": "all"},
+        ),
+        Figure(
+            "condition_changes",
+            "Criteria that changed",
+            "Of the criteria that were decided on both sides, those whose verdict differs, or whose mean over the "
+            "trials does. A criterion gains points if its change raises the score: one with a positive weight that is "
+            "now met, or one with a negative weight that is no longer met. Points are its weight times the change.",
+            (
+                *_COMPARISON[:-1],
+                *columns("label", label="Category"),
+                Column("n_compared", "compared", "count", "Criteria"),
+                Column("n_changed", "changed", "count", "Criteria"),
+                Column("n_gained", "criteria", "count", "Gain"),
+                Column("points_gained", "points", "number", "Gain"),
+                Column("n_lost", "criteria", "count", "Loss"),
+                Column("points_lost", "points", "number", "Loss"),
+                Column("points_net", "Points in all", "number"),
+            ),
+            empty="No criterion has been decided on both sides yet.",
+            is_table=True,
+            listed=on_full_splits,
+            query="conditions/changes",
+        ),
+        Figure(
+            "condition_criteria",
+            "Criteria that gain or lose most",
+            "For each comparison the ten criteria that gain most points, and the ten that lose most. A task's link "
+            "shows both responses side by side at the criterion.",
+            (
+                *columns("judging"),
+                *_COMPARISON[2:4],
+                Column("points", "Points", "number"),
+                Column("criterion", "Criterion"),
+                *columns("label", label="Category"),
+                Column("baseline_value", "baseline", "number", "Met"),
+                Column("value", "condition", "number", "Met"),
+                *columns("task_id"),
+            ),
+            empty="No criterion changed.",
+            is_table=True,
+            listed=with_addresses,
+            query="conditions/criteria",
+        ),
+    ),
+    needs="condition_differences",
+)  # fmt: skip

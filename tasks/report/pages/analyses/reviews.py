@@ -1,0 +1,207 @@
+"""Reviews of rubrics: whether people agree with criteria, what models find, and what that is worth."""
+
+import altair as alt
+
+from tasks.report.content.columns import Column, columns
+from tasks.report.content.figures import Figure, Page, Plot, Rows
+from tasks.report.drawing import charts
+from tasks.report.drawing.dots import dots
+from tasks.report.drawing.plots import names_in_order, range_of
+
+_MOST_LISTED = 100
+_OUTCOMES = {
+    "graders": "Disagreement of graders on the criterion",
+    "people": "Disagreement of people with the criterion",
+}
+
+
+def agreeing(rows: Rows) -> list[Plot]:
+    """The share of agreement with its interval, over all criteria and under each label."""
+    first = [row for row in rows if row["population_id"] == rows[0]["population_id"]] if rows else []
+    low, _ = range_of(first, "ci_low", "agreeing_share")
+    plots = []
+    for breakdown in names_in_order(first, "breakdown"):
+        chart = charts.intervals(
+            [row for row in first if row["breakdown"] == breakdown], name="label", value="agreeing_share",
+            title="Criteria that people agree with", domain=(min(low, 0.8), 1.0), percent=True, hollow="is_small",
+            sort=[row["label"] for row in first if row["breakdown"] == breakdown],
+        )  # fmt: skip
+        plots.append(Plot(breakdown, chart))
+    return plots
+
+
+def populations(rows: Rows) -> list[str]:
+    """What the shares are estimated for, and which of them are drawn."""
+    sizes = {row["population_id"]: row["n_population"] for row in rows if row["n_population"] is not None}
+    listed = " and ".join(f"{size:,} criteria" for size in sizes.values())
+    more = "; the charts show the first" if len(sizes) > 1 else ""
+    return [f"Estimated for {listed}{more}."] if sizes else []
+
+
+def passing(rows: Rows) -> list[Plot]:
+    """A map of reviewers and checks."""
+    by_models = [row for row in rows if row["kind"] == "model"]
+    if not by_models:
+        return []
+    chart = charts.heat(
+        by_models, x="review_check", y="reviewer", value="pass_share", title="Share that passes", domain=(0, 1),
+        across=sorted({row["review_check"] for row in by_models}), down=names_in_order(by_models, "reviewer"),
+        tips={"n_criteria": "criteria"}, percent=True,
+    )  # fmt: skip
+    return [Plot("Checks by models", chart)]
+
+
+def predicting(rows: Rows) -> list[Plot]:
+    """For each kind of disagreement the difference of its rates, a dot for each reviewer and check."""
+    known = [{**row, "is_few": row["is_small"]} for row in rows if row["difference"] is not None]
+    low, high = range_of(known, "difference_ci_low", "difference_ci_high", "difference")
+
+    def draw(of_outcome: Rows) -> alt.TopLevelMixin:
+        return dots(
+            of_outcome, label="review_check", value="difference", low="difference_ci_low", high="difference_ci_high",
+            title="Rate where the check fails, minus where it passes", name="reviewer",
+            labels=sorted({row["review_check"] for row in of_outcome}), names=names_in_order(known, "reviewer"),
+            hollow="is_few", domain=(min(low, 0.0), max(high, 0.0)),
+        )  # fmt: skip
+
+    found = {name: [row for row in known if row["outcome"] == name] for name in _OUTCOMES}
+    return [Plot(title, draw(found[name])) for name, title in _OUTCOMES.items() if found[name]]
+
+
+def too_few(rows: Rows) -> list[str]:
+    """How many checks have no figure, and why."""
+    n_unknown = sum(row["auc"] is None for row in rows)
+    if not n_unknown:
+        return []
+    return [
+        f"No figure for {n_unknown} of {len(rows)}: fewer than 5 tasks have a criterion that fails the check (or "
+        "passes it), or fewer than 5 criteria are disagreed on (or agreed on)."
+    ]
+
+
+_AGREEMENT = Figure(
+    "review_agreement",
+    "Agreement of people with criteria",
+    "The share of criteria that people call well-constructed, accurate and relevant to the task, estimated for all "
+    "criteria that the samples were drawn from: a criterion counts by one over its probability of being sampled, and "
+    "with several reviewers by the share of them who agree. Lines are 95 % intervals for other tasks of the same kind. "
+    "A hollow dot is based on fewer than 50 tasks, or on few that differ; below 5 there is no interval.",
+    (
+        *columns("breakdown label"),
+        Column("agreeing_share", "Agree", "share"),
+        Column("ci_low", "from", "share", "95 % interval"),
+        Column("ci_high", "to", "share", "95 % interval"),
+        Column("unweighted_share", "Agree, without weights", "share"),
+        *columns("is_small n_criteria"),
+        Column("n_reviews", "Reviews", "count"),
+        *columns("n_tasks"),
+        Column("n_population", "Estimated for", "count"),
+    ),
+    agreeing,
+    empty="No person has reviewed a sampled criterion. prbench export review writes a sheet.",
+    notes=populations,
+    reach="pooled",
+    query="reviews/agreement",
+)
+_REVIEWERS = Figure(
+    "reviewer_agreement",
+    "Agreement of reviewers",
+    "How often reviewers of the same criteria decide alike in a check: two of them, or all together. Kappa and alpha "
+    "are agreement beyond chance: 1 is always, 0 is chance. #2 marks a second repetition.",
+    (
+        Column("review_check", "Check"),
+        Column("reviewer_a", "Reviewer"),
+        Column("reviewer_b", "Other reviewer"),
+        *columns("agreement agreement_ci_low agreement_ci_high", "Same decision"),
+        *columns("kappa kappa_ci_low kappa_ci_high", "Kappa", kappa="Value"),
+        *columns("alpha alpha_ci_low alpha_ci_high", "Krippendorff's alpha", alpha="Value", alpha_ci_low="from",
+                 alpha_ci_high="to"),
+        *columns("n n_tasks"),
+    ),
+    is_table=True,
+    empty="No criterion has two reviews.",
+    reach="pooled",
+    query="reviews/reviewers",
+)  # fmt: skip
+_CHECKS = Figure(
+    "review_checks",
+    "Criteria that pass",
+    "The share of reviewed criteria that pass each check of each reviewer. Models check how a criterion is written: "
+    "whether it is atomic (asks for one thing), objective, self-contained, consistent with the rest of its rubric, and "
+    "not given away by the request.",
+    (
+        Column("reviewer", "Reviewer"),
+        *columns("kind"),
+        Column("review_check", "Check"),
+        Column("pass_share", "Pass", "share"),
+        *columns("n_criteria n_tasks"),
+        Column("n_trials", "Repetitions", "count"),
+    ),
+    passing,
+    reach="pooled",
+    query="reviews/checks",
+)
+_PREDICTIONS = Figure(
+    "review_predictions",
+    "What checks predict",
+    "How often graders disagree on criteria that fail a check, minus how often on those that pass it; the same for "
+    "people who disagree with a criterion. Right of 0 the check finds what causes disagreement. An AUC of 0.5 is "
+    "chance, 1 a check that finds every disagreement and nothing else. Lines are 95 % intervals over tasks, each by "
+    "itself: of many checks some exclude 0 by chance. A hollow dot is based on few tasks or few criteria.",
+    (
+        Column("outcome", "Disagreement of"),
+        Column("reviewer", "Reviewer"),
+        Column("review_check", "Check"),
+        Column("failing_rate", "where it fails", "share", "Rate of disagreement"),
+        Column("passing_rate", "where it passes", "share", "Rate of disagreement"),
+        *columns("difference"),
+        Column("difference_ci_low", "from", "signed", "95 % interval"),
+        Column("difference_ci_high", "to", "signed", "95 % interval"),
+        Column("odds_ratio", "Value", "score", "Odds ratio"),
+        Column("odds_ratio_ci_low", "from", "score", "Odds ratio"),
+        Column("odds_ratio_ci_high", "to", "score", "Odds ratio"),
+        Column("auc", "Value", "score", "AUC"),
+        Column("auc_ci_low", "from", "score", "AUC"),
+        Column("auc_ci_high", "to", "score", "AUC"),
+        *columns("is_small n_criteria"),
+        Column("n_failing", "Failing", "count"),
+        *columns("n_tasks"),
+    ),
+    predicting,
+    empty="No reviewed criterion has verdicts of two graders, or both a person's and a model's review.",
+    notes=too_few,
+    reach="pooled",
+    query="reviews/predictions",
+)
+_OBJECTIONS = Figure(
+    "review_objections",
+    "Criteria with objections",
+    "Criteria that a person disagrees with or that fail a check, those with the most objections first, with the "
+    "reasons and what verdicts say of the same criterion: never or always met, graders disagree, or suspect, since its "
+    "points correlate negatively with the rest of its task.",
+    (
+        *columns("task_id"),
+        Column("title", "Criterion"),
+        *columns("severity"),
+        Column("reviewer", "Reviewer"),
+        Column("review_check", "Check"),
+        Column("explanation", "Reason"),
+        Column("better_wording", "Better wording"),
+        Column("findings", "Verdicts"),
+    ),
+    is_table=True,
+    listed=lambda rows: rows[:_MOST_LISTED],
+    empty="No criterion has an objection.",
+    reach="pooled",
+    query="reviews/objections",
+)
+
+REVIEWS = Page(
+    "reviews",
+    "Reviews",
+    "How good the rubrics are: whether people agree with their criteria, which criteria fail the checks of models, and "
+    "whether such criteria cause disagreement.",
+    (_AGREEMENT, _REVIEWERS, _CHECKS, _PREDICTIONS, _OBJECTIONS),
+    has_judging=False,
+    needs="criterion_reviews",
+)

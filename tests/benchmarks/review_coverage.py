@@ -1,0 +1,114 @@
+"""How often the 95 % interval of the share of criteria that people agree with holds the true share.
+
+Populations of criteria are made up: tasks with 7 to 30 criteria, whose chance of being agreed with hangs together
+within a task and differs by category, the rarest of which is the worst. Samples are drawn and weighted by the
+project's own code.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.rules.statistics.intervals import draws, ratio_intervals
+from tasks.rules.statistics.sampling import stratified_sample
+
+SHARES = np.array([0.5, 0.3, 0.15, 0.05])
+"""How many criteria have which of four categories."""
+DESIGNS = ("simple random", "by category", "whole tasks")
+
+
+@dataclass(frozen=True)
+class World:
+    """Where criteria come from.
+
+    Attributes:
+        agreeing: the chance of each category that a criterion is agreed with.
+        clustering: how far criteria of a task hang together: the correlation of their chances.
+        n_tasks: tasks in the population.
+        n_sampled: criteria that are reviewed; of whole tasks as many tasks as make about that many.
+    """
+
+    agreeing: tuple[float, ...] = (0.97, 0.95, 0.88, 0.76)
+    clustering: float = 0.1
+    n_tasks: int = 300
+    n_sampled: int = 300
+
+    @property
+    def share(self) -> float:
+        """The true share."""
+        return float(SHARES @ np.array(self.agreeing))
+
+    def population(self, dice: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Task, category and decision of every criterion."""
+        sizes = dice.integers(7, 31, size=self.n_tasks)
+        task = np.repeat(np.arange(self.n_tasks), sizes)
+        category = dice.choice(len(SHARES), size=len(task), p=SHARES)
+        # Beta-binomial: one uniform draw a task moves the chances of all its criteria up or down.
+        mean, strength = np.array(self.agreeing), 1.0 / self.clustering - 1.0
+        chance = dice.beta(mean * strength, (1.0 - mean) * strength, size=(self.n_tasks, len(SHARES)))
+        return task, category, dice.random(len(task)) < chance[task, category]
+
+
+def estimates(world: World, design: str, replications: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """Share, low and high of each replication; NaN where there is no interval."""
+    dice = np.random.default_rng(seed)
+    for replication in range(replications):
+        task, category, agreed = world.population(dice)
+        place, weight = _sampled(world, design, task, category, replication)
+        n = world.n_tasks
+        over = np.bincount(task[place], weights=weight * agreed[place], minlength=n)
+        under = np.bincount(task[place], weights=weight, minlength=n)
+        seen = under > 0
+        drawn = draws(int(seen.sum()), resamples, seed)
+        low, high = ratio_intervals(over[seen, None], under[seen, None], drawn=drawn)[0]
+        yield np.array([over.sum() / under.sum(), low, high])
+
+
+def _sampled(
+    world: World, design: str, task: np.ndarray, category: np.ndarray, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The places of the criteria that are sampled, with one over their probability."""
+    if design == "whole tasks":
+        n_tasks = round(world.n_sampled / len(task) * world.n_tasks)
+        drawn = stratified_sample([str(i) for i in range(world.n_tasks)], ["all"] * world.n_tasks, n_tasks, seed)
+        place = np.flatnonzero(np.isin(task, [each.place for each in drawn]))
+        return place, np.full(len(place), 1.0 / drawn[0].probability)
+    strata = [str(each) for each in category] if design == "by category" else ["all"] * len(task)
+    drawn = stratified_sample([str(i) for i in range(len(task))], strata, world.n_sampled, seed)
+    return np.array([each.place for each in drawn]), np.array([1.0 / each.probability for each in drawn])
+
+
+def coverage(world: World, design: str, replications: int, resamples: int, seed: int = 1) -> tuple[float, float, float]:
+    """Share of the intervals that hold the true share, share of samples with an interval, and bias of the estimate."""
+    found = np.array(list(estimates(world, design, replications, resamples, seed)))
+    given = ~np.isnan(found[:, 1])
+    holds = (found[given, 1] <= world.share) & (world.share <= found[given, 2])
+    return float(holds.mean()), float(given.mean()), float(found[:, 0].mean() - world.share)
+
+
+WORLDS = {
+    "as in the paper, 300 criteria": World(),
+    "as in the paper, 1,000 criteria": World(n_sampled=1_000),
+    "tasks hang together more": World(clustering=0.3),
+    "few agree": World(agreeing=(0.8, 0.7, 0.6, 0.3)),
+    "100 criteria": World(n_sampled=100),
+}
+
+
+def main() -> None:
+    """Print the coverage of every world and design."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=1_000)
+    parser.add_argument("--resamples", type=int, default=1_000)
+    given = parser.parse_args()
+    print("| world | design | true share | coverage | given | bias |\n|---|---|---|---|---|---|")
+    for name, world in WORLDS.items():
+        for design in DESIGNS:
+            holds, is_given, bias = coverage(world, design, given.replications, given.resamples)
+            print(f"| {name} | {design} | {world.share:.3f} | {holds:.1%} | {is_given:.0%} | {bias:+.4f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Reviewing rubrics as a user does it: sheets out and in, `prbench review`, and what `prbench reviews` shows."""
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.answers import is_reviewing
+from tests.faults.server import FaultServer
+from tests.flows.conftest import Command
+
+pytestmark = pytest.mark.slow
+CHECKS = {"atomic", "objective", "self_contained", "consistent", "not_given_away"}
+
+
+def ready(command: Command, **settings: Any) -> int:
+    """The sample, assembled; how many criteria it has."""
+    command.configure(**{"dataset": {"source": "sample"}, "warehouse": "data", "models": [], "judges": [], **settings})
+    command("ingest", "-q")
+    command("assemble", "-q")
+    (found,) = command.sql("select count(*)::int as n from criteria inner join tasks using (task_id) where is_admitted")
+    return int(found["n"])
+
+
+def reviewer(provider: FaultServer, **more: Any) -> dict[str, Any]:
+    return {"name": "hosted_vllm/rev", "label": "rev", "api_base": provider.api_base, **more}
+
+
+def fill(source: Path, target: Path, reviewer_name: str, worst: int) -> Path:
+    """Enter a review in every row but the last; every so manieth one disagrees."""
+    csv.field_size_limit(2**31 - 1)
+    with source.open(encoding="utf-8-sig", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    for place, row in enumerate(rows[:-1]):
+        row |= {"reviewer": reviewer_name, "decision": "agree"}
+        if place % worst == 0:
+            row |= {"decision": "disagree", "reason": "vague", "better_wording": "Says which."}
+    with target.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    return target
+
+
+def test_a_sheet_goes_out_comes_back_is_measured_shown_and_retracted(command: Command, tmp_path: Path) -> None:
+    n_criteria = ready(command)
+    assert "No criterion has been reviewed yet." in command("reviews").stdout
+    said = command("export", "review", str(tmp_path / "sheet.csv"), "-n", "60").stdout
+    assert f"60 of {n_criteria} criteria" in said
+    assert "fill in reviewer: your name; decision: agree or disagree" in said
+    eva = fill(tmp_path / "sheet.csv", tmp_path / "eva.csv", "eva", 10)
+    ben = fill(tmp_path / "sheet.csv", tmp_path / "ben.csv", "ben", 7)
+    said = command("import", "reviews", str(eva), str(ben)).stdout
+    assert said.count("59 reviews imported, 0 already present") == 2
+    assert said.count("1 rows without a decision skipped") == 2
+    assert "Some figures are missing; `prbench aggregate` computes them." in command("reviews").stdout
+    command("aggregate", "-q")
+    found = command.json("reviews")
+
+    (share,) = [row for row in found["agreement"] if row["breakdown"] == "all"]
+    agreed = [(place % 10 != 0) / 2 + (place % 7 != 0) / 2 for place in range(59)]
+    assert share["agreeing_share"] == pytest.approx(sum(agreed) / 59)
+    assert (share["n_criteria"], share["n_reviews"], share["n_population"]) == (59, 118, n_criteria)
+    (pair,) = [row for row in found["reviewers"] if row["reviewer_b"]]
+    alike = sum((place % 10 == 0) == (place % 7 == 0) for place in range(59))
+    assert pair["agreement"] == pytest.approx(alike / 59)
+    page = command("reviews").stdout
+    assert "The benchmark's paper: 0.939 (arXiv 2511.11562, appendix E; no interval given)" in page
+    assert "vague" in page
+
+    batch = re.findall(r"batch (\w+)", said)[0]
+    assert "59 reviews retracted" in command("import", "--retract", batch).stdout
+    assert command.sql("select distinct reviewer from criterion_reviews") == [{"reviewer": "ben"}]
+
+
+def test_each_criterion_is_reviewed_once_and_a_finished_review_makes_no_call(
+    command: Command, provider: FaultServer
+) -> None:
+    n_criteria = ready(command, reviewer=reviewer(provider))
+    command("review")
+    assert len(provider.book) == n_criteria
+    assert all(map(is_reviewing, provider.book))
+    rows = command.sql("select review_check, count(*)::int as n from criterion_reviews group by all")
+    assert {row["review_check"]: row["n"] for row in rows} == dict.fromkeys(CHECKS, n_criteria)
+
+    done = command("review")
+    assert "nothing is missing, no model call made" in done.stderr
+    assert len(provider.book) == n_criteria
+    checks = command.json("reviews")["checks"]
+    assert {row["review_check"] for row in checks} == CHECKS
+    assert all(0.5 < row["pass_share"] < 1 for row in checks)
+
+
+def test_the_plan_shows_the_calls_and_their_cost_before_any_is_made(command: Command, provider: FaultServer) -> None:
+    price = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 4.0}
+    n_criteria = ready(command, reviewer=reviewer(provider, trials=2, price=price, max_tokens=500))
+    (planned,) = command.json("plan")["analyses"]
+
+    assert (planned["role"], planned["label"], planned["calls"]) == ("review", "rev", 2 * n_criteria)
+    assert 0 < planned["cost_usd_low"] < planned["cost_usd_high"]
+    assert len(provider.book) == 0
+    command("review")
+    (planned,) = command.json("plan")["analyses"]
+    assert (planned["calls"], planned["cost_usd"]) == (0, 0)
+
+
+def test_a_configuration_without_a_reviewer_is_refused_in_one_line(command: Command) -> None:
+    ready(command)
+    said = command("review", code=2).stderr
+
+    assert said.strip() == "prbench: reviewer: no model is configured that reviews criteria; name one under `reviewer:`"

@@ -1,0 +1,223 @@
+"""`prbench conditions`: what people read, what machines get, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flows.cli.main import main
+from flows.run.arguments import Arguments
+from flows.run.config import load_job
+from tasks.aggregate import aggregate
+from tasks.rules.errors import UsageError
+from tests.tasks.compare.comparisons import Rubric, judged, own_hard, tasks_of, together
+from warehouse import Warehouse
+
+N_TASKS = 30
+MANY: dict[str, Rubric] = {f"task-{number:02d}": [(10, "Accuracy"), (10, "Risk")] for number in range(N_TASKS)}
+CONDITIONS = {
+    "gpt": {"web search": "search", "baseline": "plain"},
+    "other": {"low": "plain", "few": "odd", "same": "twin", "shifted": "shifted"},
+}
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirty tasks of two criteria: `search` gains Accuracy in fifteen and loses Risk in five, `odd` gains one
+    criterion, `twin` is the same, and `shifted` gains a half everywhere."""
+    folder = tmp_path_factory.mktemp("warehouse")
+    names = list(MANY)
+    plain = {task: [0, 1.0] for task in names}
+    search = {task: [float(place < 15), float(place >= 5)] for place, task in enumerate(names)}
+    rows = together(
+        tasks_of(MANY), judged(plain, "plain", rubrics=MANY), judged(search, "search", rubrics=MANY),
+        judged(plain | {names[0]: [1, 1.0]}, "odd", rubrics=MANY), judged(plain, "twin", rubrics=MANY),
+        judged({task: [1, 1.0] for task in names}, "shifted", rubrics=MANY), own_hard(names[:20]),
+    )  # fmt: skip
+    for table_name, of_table in rows.items():
+        Warehouse(folder).write(table_name, of_table)
+    Warehouse(folder).publish()
+    return folder
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "night.yaml"
+
+
+def configured(file: Path, warehouse: Path, conditions: Any = CONDITIONS) -> list[str]:
+    """The options of a command on a warehouse with these conditions."""
+    file.write_text(yaml.safe_dump(
+        {"dataset": {"source": "sample"}, "warehouse": str(warehouse), "conditions": conditions}, sort_keys=False
+    ))  # fmt: skip
+    return ["--config", str(file)]
+
+
+def answer(options: list[str], capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    assert main(["conditions", "--json", *options, *more]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_each_condition_is_shown_beside_its_baseline_without_an_aggregation(
+    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(configured(file, warehouse), capsys)
+
+    assert (found["score"], found["label_score"]) == ("score", "min_normalized")
+    (table,) = found["tables"]
+    whole = {(row["shared_model"], row["condition"]): row for row in table["differences"] if row["breakdown"] == "all"}
+    assert [*whole] == [("gpt", "web search"), ("other", "few"), ("other", "same"), ("other", "shifted")]
+    search = whole["gpt", "web search"]
+    # Fifteen tasks gain a half, and five lose one.
+    assert search["difference"] == pytest.approx((15 * 0.5 - 5 * 0.5) / N_TASKS)
+    assert search["ci_low"] < search["difference"] < search["ci_high"]
+    assert (search["baseline"], search["baseline_model"], search["model"]) == ("baseline", "plain", "search")
+    assert search["n_comparisons"] == 2  # too few tasks differ under the others
+    by_category = {row["label"]: row for row in table["differences"]
+                   if row["breakdown"] == "category" and row["condition"] == "web search"}  # fmt: skip
+    assert by_category["Accuracy"]["difference"] == pytest.approx(15 / N_TASKS)
+    assert by_category["Risk"]["difference"] == pytest.approx(-5 / N_TASKS)
+
+
+def test_criteria_that_changed_are_counted_by_category_and_the_weightiest_are_listed(
+    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = answer(configured(file, warehouse), capsys, "--flips", "2")
+
+    changes = {each["condition"]: each for each in found["tables"][0]["changes"]}
+    assert changes["web search"]["categories"] == [
+        {"category": "Accuracy", "n_compared": 30, "n_changed": 15, "n_gained": 15, "n_lost": 0,
+         "points_gained": 150.0, "points_lost": 0},
+        {"category": "Risk", "n_compared": 30, "n_changed": 5, "n_gained": 0, "n_lost": 5,
+         "points_gained": 0, "points_lost": -50.0},
+    ]  # fmt: skip
+    assert [each["task_id"] for each in changes["web search"]["gained"]] == ["task-00", "task-01"]
+    assert [each["points"] for each in changes["web search"]["lost"]] == [-10.0, -10.0]
+    assert (changes["same"]["gained"], changes["same"]["lost"]) == ([], [])
+
+
+def test_what_is_stored_by_an_aggregation_is_what_the_command_computes_itself(
+    file: Path, warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import shutil
+
+    copied = Path(shutil.copytree(warehouse, tmp_path / "copied"))
+    options = configured(file, copied)
+    before = answer(options, capsys)
+    aggregate(load_job(Arguments(config=file)))
+
+    assert answer(options, capsys) == before
+    # Without the configuration the stored conditions count.
+    stored = answer(["--warehouse", str(copied)], capsys)
+    assert {each["condition"] for each in stored["tables"][0]["differences"]} == {
+        "web search", "few", "same", "shifted",
+    }  # fmt: skip
+    # A configuration that changed since counts at once.
+    options = configured(file, copied, {"gpt": {"baseline": "search", "none": "plain"}})
+    (table,) = answer(options, capsys)["tables"]
+    (row,) = [each for each in table["differences"] if each["breakdown"] == "all"]
+    assert row["difference"] == pytest.approx(-(15 * 0.5 - 5 * 0.5) / N_TASKS)
+
+
+def test_people_read_why_there_is_no_interval_and_what_the_correction_covers(
+    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["conditions", *configured(file, warehouse)]) == 0
+
+    said = capsys.readouterr().out
+    lines = {
+        name: next(line for line in said.splitlines() if f" {name} " in line) for name in ("few", "same", "shifted")
+    }
+    assert "too few tasks differ" in lines["few"]
+    assert "no task differs" in lines["same"]
+    assert "nearly all tasks change alike" in lines["shifted"]
+    assert "task-00 needs point 0" in said
+    assert "No interval and no test: fewer than 5 tasks differ." in said
+    assert "(Holm) takes all comparisons over the whole rubric into account" in said
+    assert "One trial: intervals and tests say what other tasks of the same kind would show" in said
+
+
+def test_a_model_a_hard_subset_or_a_score_can_be_chosen_and_the_correction_stays(
+    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = configured(file, warehouse)
+    (every,) = answer(options, capsys)["tables"]
+    (table,) = answer(options, capsys, "--model", "gpt")["tables"]
+    assert {row["shared_model"] for row in table["differences"]} == {"gpt"}
+    assert table["differences"] == [row for row in every["differences"] if row["shared_model"] == "gpt"]
+    (table,) = answer(options, capsys, "--model", "twin")["tables"]
+    assert {row["condition"] for row in table["differences"]} == {"same"}
+
+    (table,) = answer(options, capsys, "--hard")["tables"]
+    assert {(row["is_own_hard"], row["n_tasks_wanted"]) for row in table["differences"]} == {(True, 20)}
+    found = answer(options, capsys, "--score", "min_normalized")
+    assert {row["score_name"] for row in found["tables"][0]["differences"]} == {"min_normalized"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "more", "line"),
+    [
+        ({"gpt": {"baseline": "plain", "web": "serach"}}, [],
+         "conditions.gpt.web: 'serach' is neither a configured model nor one with stored responses (did you mean "
+         "`search`?); known: odd, plain, search, shifted, twin"),
+        (CONDITIONS, ["--model", "nobody"],
+         "--model nobody: no condition has it; known: gpt, odd, other, plain, search, shifted, twin"),
+        (CONDITIONS, ["--score", "nothing"], "--score nothing: no such score; prbench has score, min_normalized"),
+        ({}, [], "no conditions are configured or stored: say under `conditions` which labels are one model"),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_refused_in_a_line_with_what_is(
+    file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str], conditions: Any, more: list[str], line: str
+) -> None:
+    assert main(["conditions", *configured(file, warehouse, conditions), *more]) == 2
+    assert line in capsys.readouterr().err
+
+
+def test_a_condition_without_verdicts_is_named(file: Path, warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "search", "later": "new"}})
+    file.write_text(file.read_text() + "models: [{name: openai/new, label: new}]\n")
+
+    found = answer(options, capsys)
+    assert [note for note in found["notes"] if note.startswith("gpt, later (new): no verdicts in this selection")]
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        ("{gpt: {baseline: a}}", "conditions.gpt: needs at least two conditions"),
+        ("{gpt: {baseline: a, search: a}}", "conditions.gpt: 'baseline' and 'search' have the same label 'a'"),
+        ("{gpt: {baseline: a, search: 5}}", "conditions.gpt.search: must be a valid string"),
+        ("{gpt: {baseline: a, search: ''}}", "conditions.gpt.search: "),
+        ("{gpt: [a, b]}", "conditions.gpt: must be a mapping"),
+        ("[a, b]", "conditions: must be a mapping"),
+        ("{gpt: {off: a, on: b}}", "conditions.gpt: the name False is not a text; put it in quotes (YAML"),
+        ("{5: {baseline: a, web: b}}", "conditions: the name 5 is not a text; put it in quotes"),
+    ],
+)
+def test_impossible_conditions_are_refused_with_the_path_of_the_key(file: Path, broken: str, problem: str) -> None:
+    file.write_text(f"dataset: {{source: sample}}\nconditions: {broken}\n")
+
+    with pytest.raises(UsageError) as refused:
+        load_job(Arguments(config=file))
+    assert problem in str(refused.value)
+
+
+def test_doctor_says_which_labels_are_nowhere(
+    file: Path, warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def finding(*options: str) -> tuple[str, str]:
+        main(["doctor", "--json", *options])
+        found = json.loads(capsys.readouterr().out)
+        (one,) = [each for each in found if each["what"] == "conditions"]
+        return one["state"], one["detail"]
+
+    options = configured(file, warehouse)
+    assert finding(*options)[1] == "gpt: baseline, web search; other: low, few, same, shifted"
+    state, detail = finding(*options, "--warehouse", str(tmp_path / "empty"))
+    assert (state, detail.partition(":")[0]) == ("unknown", "neither configured nor stored yet")
+    state, detail = finding(*configured(file, warehouse, {"gpt": {"baseline": "plain", "web": "serach"}}))
+    assert state == "PROBLEM"
+    assert detail.startswith("conditions.gpt.web: 'serach' is neither a configured model nor one with stored")

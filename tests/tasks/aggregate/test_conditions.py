@@ -1,0 +1,253 @@
+"""Conditions as stored tables: what aggregate keeps of them, and what makes a test stale."""
+
+import math
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.pending import has_work
+from tasks.aggregate import aggregate
+from tasks.rules.statistics.comparison import holm
+from tests.builders import at, job_on
+from tests.tasks.compare.comparisons import Rows, Rubric, judged, tasks_of, together
+from warehouse import Warehouse
+
+N_TASKS = 24
+RUBRICS: dict[str, Rubric] = {
+    f"t{number:02d}": [(10, "Accuracy"), (6, "Risk"), (-5, "Risk")] for number in range(N_TASKS)
+}
+MODELS = ("plain", "search", "tools", "other")
+CONDITIONS = {"gpt": {"baseline": "plain", "web search": "search", "search and code": "tools"}}
+DIFFERENCES = "select * from condition_differences order by all"
+
+
+def decided(seed: int) -> dict[str, list[float]]:
+    """Verdicts on every criterion, by chance."""
+    dice = random.Random(seed)
+    return {task: [float(dice.random() < 0.3 + 0.1 * seed) for _ in rubric] for task, rubric in RUBRICS.items()}
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four models with verdicts on all tasks, without conditions."""
+    folder = tmp_path_factory.mktemp("conditions") / "warehouse"
+    rows = together(
+        tasks_of(RUBRICS), *(judged(decided(seed), name, rubrics=RUBRICS) for seed, name in enumerate(MODELS))
+    )
+    written(folder, rows)
+    aggregate(job_on("sample", folder))
+    return folder
+
+
+@pytest.fixture
+def root(published: Path, tmp_path: Path) -> Path:
+    """A copy of them, to change."""
+    return Path(shutil.copytree(published, tmp_path / "warehouse"))
+
+
+def written(folder: Path, rows: Rows) -> None:
+    for table_name, of_table in rows.items():
+        Warehouse(folder).write(table_name, of_table)
+
+
+def read(root: Path, query: str) -> list[dict[str, Any]]:
+    with Warehouse(root).reader() as reader:
+        return reader.rows(query)
+
+
+def stored(root: Path) -> list[tuple[Any, ...]]:
+    query = "select shared_model, condition, model, is_baseline from conditions order by shared_model, position"
+    return [tuple(row.values()) for row in read(root, query)]
+
+
+def n_tested(root: Path, **settings: Any) -> int:
+    """How many differences an aggregation tested."""
+    (note,) = [note for note in aggregate(job_on("sample", root, **settings)).notes if "tested" in note] or ["0"]
+    return int(note.split()[0])
+
+
+def test_the_configured_conditions_are_in_the_database_with_the_baseline_first(root: Path) -> None:
+    aggregate(job_on("sample", root, conditions={"gpt": {"web search": "search", "baseline": "plain"}}))
+
+    assert stored(root) == [("gpt", "baseline", "plain", True), ("gpt", "web search", "search", False)]
+
+
+def test_without_a_condition_of_that_name_the_first_one_is_the_baseline(root: Path) -> None:
+    aggregate(job_on("sample", root, conditions={"gpt": {"low": "search", "high": "plain"}}))
+
+    assert stored(root) == [("gpt", "low", "search", True), ("gpt", "high", "plain", False)]
+
+
+def test_conditions_follow_the_configuration_and_stay_where_it_has_no_such_key(root: Path) -> None:
+    aggregate(job_on("sample", root, conditions=CONDITIONS | {"gone": {"a": "plain", "b": "other"}}))
+    aggregate(job_on("sample", root))
+    assert {row[0] for row in stored(root)} == {"gpt", "gone"}
+
+    aggregate(job_on("sample", root, conditions=CONDITIONS))
+    assert {row[0] for row in stored(root)} == {"gpt"}
+    assert {row["shared_model"] for row in read(root, DIFFERENCES)} == {"gpt"}
+
+    aggregate(job_on("sample", root, conditions={}))
+    assert stored(root) == []
+    assert read(root, DIFFERENCES) == []
+
+
+def test_a_finished_aggregation_tests_nothing_again_and_a_new_condition_only_itself(root: Path) -> None:
+    n_figures = 2 * (1 + 2)  # the whole rubric and two categories, by two scores
+    assert n_tested(root, conditions=CONDITIONS) == 2 * n_figures
+    n_parts = len(list((root / "parts").rglob("*.parquet")))
+    assert n_tested(root, conditions=CONDITIONS) == 0
+    assert len(list((root / "parts").rglob("*.parquet"))) == n_parts
+    (root / "prbench.duckdb").unlink()
+    assert n_tested(root, conditions=CONDITIONS) == 0
+
+    more = {"gpt": {**CONDITIONS["gpt"], "more": "other"}}
+    assert n_tested(root, conditions=more) == n_figures
+
+
+def test_aggregate_has_work_until_the_configured_conditions_are_stored_and_n_tested(root: Path) -> None:
+    aggregate(job_on("sample", root))
+    job = job_on("sample", root, conditions=CONDITIONS)
+    assert has_work(job, "aggregate")
+    aggregate(job)
+    assert not has_work(job, "aggregate")
+    assert has_work(job_on("sample", root, conditions={}), "aggregate")
+
+
+@pytest.mark.slow
+def test_a_test_is_shown_only_beside_the_values_it_was_computed_from(root: Path) -> None:
+    aggregate(job_on("sample", root, conditions=CONDITIONS))
+    before = read(root, DIFFERENCES)
+    assert all(row["p_value"] is not None for row in before if row["breakdown"] == "all")
+
+    # A trial that is not complete changes no value.
+    written(root, judged({"t00": [1, None, 0]}, "search", rubrics=RUBRICS, trial=2))
+    Warehouse(root).publish()
+    assert [row["p_value"] for row in read(root, DIFFERENCES)] == [row["p_value"] for row in before]
+
+    other = [1 - decided(1)["t00"][0], 1, 0]
+    written(root, judged({"t00": other}, "search", rubrics=RUBRICS, trial=3))
+    Warehouse(root).publish()
+    whole = {row["condition"]: row for row in read(root, DIFFERENCES)
+             if row["breakdown"] == "all" and row["score_name"] == "score"}  # fmt: skip
+    assert whole["web search"]["p_value"] is None
+    assert whole["web search"]["difference"] is not None
+    assert whole["search and code"]["p_value"] is not None
+    aggregate(job_on("sample", root))
+    assert all(row["p_value"] is not None for row in read(root, DIFFERENCES) if row["breakdown"] == "all")
+
+
+def test_a_label_that_is_nowhere_is_named_in_a_warning_with_those_that_are_known(root: Path) -> None:
+    report = aggregate(job_on("sample", root, conditions={"gpt": {"baseline": "plain", "web": "serach"}}))
+
+    (warning,) = report.warnings
+    assert warning == (
+        "conditions.gpt.web: 'serach' is neither a configured model nor one with stored responses (did you mean "
+        "`search`?); known: other, plain, search, tools"
+    )
+
+
+def test_a_label_that_was_configured_again_counts_with_its_latest_configuration(root: Path) -> None:
+    again = {"model_config_hash": "second", "created_at": at(1000)}
+    written(root, judged(decided(5), "search", rubrics=RUBRICS, of_response=again))
+    aggregate(job_on("sample", root, conditions=CONDITIONS))
+
+    found = {row["model_config_hash"] for row in read(root, DIFFERENCES) if row["condition"] == "web search"}
+    assert found == {"second"}
+
+
+def adjusted(p_values: list[float | None]) -> list[float | None]:
+    """Holm by its definition: the step-down of all hypotheses with at most this p-value."""
+    known = [value for value in p_values if value is not None]
+    return [
+        None
+        if mine is None
+        else max(
+            min(1.0, other * sum(each >= other for each in known)) for other in known if other <= mine
+        )
+        for mine in p_values
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: int) -> None:
+    aggregate(job_on("sample", root, conditions=CONDITIONS))
+    dice = random.Random(seed)
+    choices = [None, 0.001, 0.01, 0.01, 0.02, 0.03, 0.2, 0.6]
+    figures = read(root, "select figure_id, basis from staging.condition_figures")
+    with Warehouse(root).reader() as reader:
+        tests = {row["figure_id"]: row for row in reader.rows("select * from condition_tests")}
+    made_up = [tests[each["figure_id"]] | {"p_value": dice.choice(choices)} for each in figures]
+    Warehouse(root).write("condition_tests", made_up)
+    Warehouse(root).publish()
+
+    families: dict[Any, list[dict[str, Any]]] = {}
+    for row in read(root, DIFFERENCES):
+        families.setdefault((row["breakdown"], row["score_name"]), []).append(row)
+    assert {len(family) for family in families.values()} == {2, 4}
+    for family in families.values():
+        given = [row["p_value"] for row in family]
+        found = [row["p_holm"] for row in family]
+        assert found == [None if value is None else pytest.approx(value) for value in adjusted(given)]
+        assert found == [None if value is None else pytest.approx(value) for value in holm(given)]
+        assert {row["n_comparisons"] for row in family} == {sum(value is not None for value in given)}
+        for row in family:
+            assert row["is_significant"] == (None if row["p_holm"] is None else row["p_holm"] < 0.05)
+
+
+def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path: Path) -> None:
+    rubrics: dict[str, Rubric] = {"t": [(8, "Accuracy"), (-4, "Risk"), (2, "Risk")], "u": [(5, "Accuracy")]}
+    rows = together(
+        tasks_of(rubrics),
+        judged({"t": [0, 0, 1], "u": [1]}, "plain", rubrics=rubrics),
+        judged({"t": [0, 1, 1], "u": [None]}, "plain", rubrics=rubrics, trial=2),
+        judged({"t": [1, 1, None], "u": [None]}, "search", rubrics=rubrics),
+        judged({"t": [1, 0, 1], "u": [None]}, "search", rubrics=rubrics, trial=2),
+    )
+    written(tmp_path, rows)
+    aggregate(job_on("sample", tmp_path, conditions={"gpt": {"baseline": "plain", "web": "search"}}))
+
+    found = read(tmp_path, "select * from condition_criteria order by task_id, criterion_id")
+    assert [(row["criterion_id"], row["baseline_value"], row["value"], row["points"], row["is_changed"])
+            for row in found] == [
+        ("t-c0", 0.0, 1.0, 8.0, True),
+        ("t-c1", 0.5, 0.0, 2.0, True),
+        ("t-c2", 1.0, 1.0, 0.0, False),
+    ]  # fmt: skip
+    assert [(row["baseline_by_trial"], row["by_trial"]) for row in found][1] == ([0.0, 1.0], [0.0])
+
+
+def test_responses_are_measured_on_tasks_that_both_answered_and_failures_on_all(tmp_path: Path) -> None:
+    rubrics: dict[str, Rubric] = {name: [(8, "Accuracy")] for name in "abc"}
+    plain = judged({name: [1] for name in "abc"}, "plain", rubrics=rubrics)
+    search = judged({name: [1] for name in "abc"}, "search", rubrics=rubrics)
+    facts = {
+        ("a", "plain"): {"chars_alnum": 100, "completion_tokens": 10, "cost_usd": 1.0, "latency_s": 2.0},
+        ("a", "search"): {"chars_alnum": 300, "completion_tokens": None, "cost_usd": 4.0, "latency_s": 6.0},
+        ("b", "plain"): {"chars_alnum": 200, "completion_tokens": 20, "cost_usd": None, "latency_s": 2.0},
+        ("b", "search"): {"chars_alnum": 500, "completion_tokens": 30, "cost_usd": 2.0, "latency_s": None},
+        ("c", "plain"): {"chars_alnum": 900, "completion_tokens": 90, "cost_usd": 9.0, "latency_s": 9.0},
+        ("c", "search"): {"status": "timeout", "text": None, "cost_usd": 5.0},
+    }
+    for each in (*plain["responses"], *search["responses"]):
+        each.update(facts[each["task_id"], each["model"]])
+    search["verdicts"] = [each for each in search["verdicts"] if each["task_id"] != "c"]
+    written(tmp_path, together(tasks_of(rubrics), plain, search))
+    aggregate(job_on("sample", tmp_path, conditions={"gpt": {"baseline": "plain", "web": "search"}}))
+
+    query = "from condition_differences where breakdown = 'all' and score_name = 'score'"
+    (row,) = read(tmp_path, query)
+    means = {
+        "n_tasks": 2, "n_tasks_wanted": 3, "n_tasks_answered": 2, "n_answers": 3, "baseline_n_answers": 3,
+        "n_failed": 1, "baseline_n_failed": 0, "n_unpriced": 0, "baseline_n_unpriced": 1,
+        "baseline_mean_chars_alnum": 150.0, "mean_chars_alnum": 400.0,
+        "baseline_mean_completion_tokens": 20.0, "mean_completion_tokens": 30.0,
+        "baseline_mean_cost_usd": 1.0, "mean_cost_usd": 4.0,
+        "baseline_mean_latency_s": 2.0, "mean_latency_s": 6.0,
+    }  # fmt: skip
+    assert {name: row[name] for name in means} == means
+    assert (row["ci_low"], row["p_value"], row["difference"]) == (None, None, 0.0)
+    assert not math.isnan(row["difference"])

@@ -1,0 +1,329 @@
+"""Figures of reviews, each counted again in plain Python: agreement, reviewers, and what checks predict."""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.exports import export_review
+from tasks.imports import import_responses, import_reviews, import_verdicts
+from tests.builders import SHARED_DATA, admitted, at, criterion, job_on, response, row, verdict, write_jsonl
+from tests.tasks.conftest import Fill
+from tests.tasks.exports.test_reviewing import saved, sheet
+from tests.tasks.run.runs import prepared
+from warehouse import Reader, Warehouse
+
+REAL = SHARED_DATA / "prbench"
+CHECKS = ("atomic", "objective")
+Row = dict[str, Any]
+Key = tuple[str, str]
+
+
+def ratio(pairs: Iterable[tuple[float, float]]) -> float:
+    """A weighted mean of (weight, value)."""
+    listed = list(pairs)
+    return sum(weight * value for weight, value in listed) / sum(weight for weight, _ in listed)
+
+
+class Made:
+    """Made-up reviews: people's on two samples with different probabilities, a model's on everything, in two trials."""
+
+    def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
+        dice = random.Random(seed)
+        tasks = [f"t{i}" for i in range(n_tasks)]
+        self.criteria = [
+            criterion(t, i, 5.0, category="Practical Utility" if i < 2 else "Financial Accuracy")
+            for t in tasks
+            for i in range(n_criteria)
+        ]
+        self.keys = [(c["task_id"], c["criterion_id"]) for c in self.criteria]
+        self.category = {key: c["category"] for key, c in zip(self.keys, self.criteria, strict=True)}
+        self.hashes = {key: c["content_hash"] for key, c in zip(self.keys, self.criteria, strict=True)}
+        first, second = dice.sample(self.keys, 90), dice.sample(self.keys, 30)
+        # The second sample takes rare and frequent criteria with other probabilities.
+        self.samples: dict[str, dict[Key, float]] = {
+            "s1": dict.fromkeys(first, 0.25),
+            "s2": {key: 0.05 + 0.3 * (self.category[key] == "Practical Utility") for key in second},
+        }
+        reviewed = sorted({*first, *second})
+        self.people = {
+            name: {key: float(dice.random() < 0.8) for key in reviewed if dice.random() < 0.7}
+            for name in ("eva", "ben")
+        }
+        self.checks = {
+            (trial, check): {key: float(dice.random() < 0.7) for key in self.keys}
+            for trial in (1, 2)
+            for check in CHECKS
+        }
+        self.verdicts = {
+            name: {key: float(dice.random() < 0.6) for key in self.keys} for name in ("judge-a", "judge-b")
+        }
+        self.tasks = tasks
+
+    def tables(self) -> Mapping[str, list[Row]]:
+        answers = {task: response(task) for task in self.tasks}
+        by_key = dict(zip(self.keys, self.criteria, strict=True))
+        return {
+            **admitted(self.tasks),
+            "criteria": self.criteria,
+            "responses": list(answers.values()),
+            "verdicts": [
+                verdict(answers[key[0]], by_key[key], value, judge=judge)
+                for judge, values in self.verdicts.items()
+                for key, value in values.items()
+            ],
+            "review_samples": [
+                row("review_samples", sample_id=sample, task_id=key[0], criterion_id=key[1], population_id="p",
+                    n_population=len(self.keys), probability=probability)
+                for sample, members in self.samples.items()
+                for key, probability in members.items()
+            ],
+            "expert_reviews": [
+                row("expert_reviews", review_id=f"{name}/{key}", task_id=key[0], criterion_id=key[1],
+                    criterion_hash=self.hashes[key], reviewer=name, value=value, explanation="so")
+                for name, values in self.people.items()
+                for key, value in values.items()
+            ],
+            "model_reviews": [
+                row("model_reviews", review_id=f"{key}/{trial}", task_id=key[0], criterion_id=key[1],
+                    criterion_hash=self.hashes[key], reviewer="rev", reviewer_config_hash="c", review_trial=trial,
+                    status="ok", findings=json.dumps([
+                        {"name": check, "passes": self.checks[trial, check][key] == 1.0, "reason": "so"}
+                        for check in CHECKS
+                    ]))
+                for trial in (1, 2)
+                for key in self.keys
+            ],
+        }  # fmt: skip
+
+    @property
+    def agreeing(self) -> dict[Key, float]:
+        """Of each reviewed criterion the share of people who agree."""
+        values: dict[Key, list[float]] = defaultdict(list)
+        for of_person in self.people.values():
+            for key, value in of_person.items():
+                values[key].append(value)
+        return {key: sum(found) / len(found) for key, found in values.items()}
+
+    def weights(self) -> dict[Key, float]:
+        """Of each reviewed criterion of a sample its weight."""
+        weights: dict[Key, float] = defaultdict(float)
+        for members in self.samples.values():
+            reviewed = [key for key in members if key in self.agreeing]
+            for key in reviewed:
+                weights[key] += len(reviewed) / members[key]
+        return weights
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return Made(seed=3)
+
+
+def measured(made: Made, folder: Path) -> Reader:
+    """A warehouse with made-up reviews, published and measured."""
+    warehouse = Warehouse(folder)
+    for table_name, rows in made.tables().items():
+        warehouse.write(table_name, rows)
+    aggregate(job_on("sample", folder))
+    return warehouse.reader()
+
+
+@pytest.fixture(scope="module")
+def reader(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    with measured(made, tmp_path_factory.mktemp("reviews")) as opened:
+        yield opened
+
+
+def test_the_share_of_agreement_weighs_each_criterion_by_one_over_its_probability(reader: Reader, made: Made) -> None:
+    rows = reader.rows("select * from review_agreement")
+    weights, agreeing = made.weights(), made.agreeing
+    found = {(r["breakdown"], r["label"]): r for r in rows}
+
+    assert set(found) == {("all", ""), ("category", "Practical Utility"), ("category", "Financial Accuracy"),
+                          ("severity", "(none)")}  # fmt: skip
+    for (breakdown, label), figure in found.items():
+        keys = [key for key in weights if breakdown != "category" or made.category[key] == label]
+        assert figure["agreeing_share"] == pytest.approx(ratio((weights[key], agreeing[key]) for key in keys))
+        assert figure["unweighted_share"] == pytest.approx(ratio((1.0, agreeing[key]) for key in keys))
+        assert figure["n_criteria"] == len(keys)
+        assert figure["n_reviews"] == sum(key in of for of in made.people.values() for key in keys)
+        assert figure["n_tasks"] == len({task for task, _ in keys})
+        assert figure["ci_low"] < figure["agreeing_share"] < figure["ci_high"]
+    # Here the weights matter: else the test could not tell one definition from the other.
+    assert abs(found["all", ""]["agreeing_share"] - found["all", ""]["unweighted_share"]) > 0.002
+
+
+def test_reviews_beside_all_samples_change_no_estimate(tmp_path: Path) -> None:
+    made = Made(seed=3)
+    outside = next(key for key in made.keys if not any(key in members for members in made.samples.values()))
+    before = ratio((made.weights()[key], made.agreeing[key]) for key in made.weights())
+    made.people["eva"][outside] = 0.0
+    with measured(made, tmp_path) as reader:
+        (share,) = reader.rows("select agreeing_share from review_agreement where breakdown = 'all'")
+
+    assert share["agreeing_share"] == pytest.approx(before)
+
+
+def test_reviewers_of_the_same_criteria_are_compared_in_each_check(reader: Reader, made: Made) -> None:
+    rows = reader.rows("select * from reviewer_agreement where reviewer_b is not null")
+    found = {(r["review_check"], r["reviewer_a"], r["reviewer_b"]): r for r in rows}
+    expected = {("agree", "ben", "eva"): (made.people["ben"], made.people["eva"])} | {
+        (check, "rev", "rev#2"): (made.checks[1, check], made.checks[2, check]) for check in CHECKS
+    }
+
+    assert found.keys() == expected.keys()
+    for name, (a, b) in expected.items():
+        both = [(a[key], b[key]) for key in a if key in b]
+        observed = sum(x == y for x, y in both) / len(both)
+        p, q = (sum(side) / len(both) for side in zip(*both, strict=True))
+        chance = p * q + (1 - p) * (1 - q)
+        assert found[name]["n"] == len(both)
+        assert found[name]["agreement"] == pytest.approx(observed)
+        assert found[name]["kappa"] == pytest.approx((observed - chance) / (1 - chance))
+        assert found[name]["kappa_ci_low"] < found[name]["kappa"] < found[name]["kappa_ci_high"]
+
+
+def test_alpha_of_all_reviewers_is_krippendorffs(reader: Reader, made: Made) -> None:
+    rows = reader.rows("select * from reviewer_agreement where reviewer_b is null")
+    found = {r["review_check"]: r for r in rows}
+    units = [[of[key] for of in made.people.values() if key in of] for key in made.agreeing]
+    pairable = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in pairable for value in unit]
+    n, n_pass = len(values), sum(values)
+    differing = sum(2 * sum(unit) * (len(unit) - sum(unit)) / (len(unit) - 1) for unit in pairable)
+    alpha = 1 - (n - 1) * differing / (2 * n_pass * (n - n_pass))
+
+    assert found.keys() == {"agree", *CHECKS}
+    assert found["agree"]["alpha"] == pytest.approx(alpha)
+    assert found["agree"]["n"] == len(pairable)
+
+
+def test_what_checks_predict_is_counted_over_criteria_that_fail_and_that_pass(reader: Reader, made: Made) -> None:
+    rows = reader.rows("select * from review_predictions")
+    found = {(r["outcome"], r["reviewer"], r["review_check"]): r for r in rows}
+    a, b = made.verdicts.values()
+    outcomes = {
+        "graders": {key: float(a[key] != b[key]) for key in made.keys},
+        "people": {key: 1 - value for key, value in made.agreeing.items()},
+    }
+    failing = {
+        check: {key: sum(1 - made.checks[trial, check][key] for trial in (1, 2)) / 2 for key in made.keys}
+        for check in CHECKS
+    }
+    failing["all checks"] = {
+        key: sum(1 - min(made.checks[trial, check][key] for check in CHECKS) for trial in (1, 2)) / 2
+        for key in made.keys
+    }
+    expected = {(outcome, "rev", check): failing[check] for outcome in outcomes for check in failing}
+    expected["graders", "people", "agree"] = {key: 1 - value for key, value in made.agreeing.items()}
+
+    assert found.keys() == expected.keys()
+    for name, fails in expected.items():
+        outcome, figure = outcomes[name[0]], found[name]
+        keys = [key for key in fails if key in outcome]
+        rate_failing = ratio((fails[key], outcome[key]) for key in keys)
+        rate_passing = ratio((1 - fails[key], outcome[key]) for key in keys)
+        sensitivity = ratio((outcome[key], fails[key]) for key in keys)
+        specificity = ratio((1 - outcome[key], 1 - fails[key]) for key in keys)
+        assert figure["n_criteria"] == len(keys)
+        assert figure["failing_rate"] == pytest.approx(rate_failing)
+        assert figure["passing_rate"] == pytest.approx(rate_passing)
+        assert figure["difference"] == pytest.approx(rate_failing - rate_passing)
+        odds = rate_failing / (1 - rate_failing) / (rate_passing / (1 - rate_passing))
+        assert figure["odds_ratio"] == pytest.approx(odds)
+        assert figure["auc"] == pytest.approx((sensitivity + specificity) / 2)
+        assert figure["auc_ci_low"] < figure["auc"] < figure["auc_ci_high"]
+
+
+def test_too_few_criteria_that_fail_give_no_figure(tmp_path: Path) -> None:
+    made = Made(seed=1, n_tasks=20)
+    for trial in (1, 2):
+        values = made.checks[trial, "atomic"]
+        values.update(dict.fromkeys(values, 1.0))
+        for key in [key for key in made.keys if key[0] in {"t0", "t1", "t2", "t3"}]:
+            values[key] = 0.0
+    with measured(made, tmp_path) as reader:
+        rows = reader.rows("select * from review_predictions where review_check = 'atomic'")
+
+    assert len(rows) == 2
+    assert all(r["auc"] is r["difference"] is r["failing_rate"] is r["odds_ratio_ci_low"] is None for r in rows)
+    assert all(r["is_small"] and r["n_failing"] > 0 for r in rows)
+
+
+def test_only_new_reviews_are_measured_again(made: Made, tmp_path: Path) -> None:
+    measured(made, tmp_path).close()
+    n_parts = len(list(tmp_path.rglob("*.parquet")))
+    report = aggregate(job_on("sample", tmp_path))
+
+    assert "figures of reviews" not in report.line
+    assert n_parts == len(list(tmp_path.rglob("*.parquet")))
+
+
+def test_an_older_configuration_of_a_reviewer_counts_no_more(published: Fill, made: Made) -> None:
+    tables = dict(made.tables())
+    older = [
+        each | {"review_id": f"old {each['review_id']}", "reviewer_config_hash": "old", "created_at": at(-1)}
+        for each in tables["model_reviews"]
+    ]
+    tables["model_reviews"] = [*tables["model_reviews"], *older]
+    with published(tables) as reader:
+        found = reader.rows(
+            "select distinct reviewer_config_hash from staging.current_reviews where source = 'reviewed'"
+        )
+        n_all = reader.value("select count(*) from criterion_reviews where source = 'reviewed'")
+
+    assert [row["reviewer_config_hash"] for row in found] == ["c"]
+    assert n_all == 2 * 2 * 2 * len(made.keys)
+
+
+# real rows
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (REAL / "finance_hard.parquet").is_file(), reason="real data are not beside the checkout")
+def test_real_criteria_go_out_and_come_back_with_the_share_of_plain_counts(tmp_path: Path) -> None:
+    job = prepared(job_on(REAL / "finance_hard.parquet", tmp_path / "warehouse"))
+    dice = random.Random(8)
+    export_review(job, tmp_path / "sheet.csv", n_criteria=400, by=("category",))
+    rows = sheet(tmp_path / "sheet.csv")
+    for each in rows:
+        if dice.random() < 0.9:
+            is_good = dice.random() < 0.94
+            each |= {"reviewer": "eva", "decision": "agree" if is_good else "disagree", "reason": "as the test says"}
+    import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+    import_responses(job, REAL / "responses_finance_hard_3models.jsonl", skip_unknown=True)
+    import_verdicts(job, REAL / "verdicts_finance_hard_3models.jsonl", skip_unknown=True)
+    second = [json.loads(line) for line in (REAL / "verdicts_finance_hard_3models.jsonl").open()]
+    for each in second:
+        each |= {"judge": "second", "criteria_met": each["criteria_met"] ^ (dice.random() < 0.1)}
+    import_verdicts(job, write_jsonl(tmp_path / "second.jsonl", second), skip_unknown=True)
+    aggregate(job)
+    with Warehouse(job.warehouse).reader() as reader:
+        (share,) = reader.rows("select * from review_agreement where breakdown = 'all'")
+        of_category = reader.rows("select * from review_agreement where breakdown = 'category'")
+        (prediction,) = reader.rows("select * from review_predictions")
+        sizes = reader.rows("select category, count(*) as n from criteria inner join tasks using (task_id) "
+                            "where is_admitted group by all")  # fmt: skip
+    n_of = {each["category"]: each["n"] for each in sizes}
+    sampled: dict[str, list[Row]] = defaultdict(list)
+    for each in rows:
+        sampled[each["category"]].append(each)
+    weights = {category: n_of[category] / len(found) for category, found in sampled.items()}
+    decided = [(each["category"], each["decision"] == "agree") for each in rows if each["decision"]]
+
+    assert len(rows) == 400
+    assert share["agreeing_share"] == pytest.approx(ratio((weights[c], float(good)) for c, good in decided))
+    assert share["n_criteria"] == len(decided)
+    assert share["n_population"] == sum(n_of.values())
+    assert 0.85 < share["ci_low"] < share["agreeing_share"] < share["ci_high"] < 1.0
+    for figure in of_category:
+        assert figure["agreeing_share"] == pytest.approx(ratio((1.0, float(good)) for c, good in decided
+                                                               if c == figure["label"]))  # fmt: skip
+    assert (prediction["reviewer"], prediction["outcome"]) == ("people", "graders")
+    assert 0 < prediction["n_criteria"] < len(decided)

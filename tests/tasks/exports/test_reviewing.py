@@ -1,0 +1,348 @@
+"""Sheets for reviewers of rubrics: what is sampled and shown, what a spreadsheet may do to it, and what comes back."""
+
+import csv
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tasks.assemble.assemble import assemble
+from tasks.check.check import check
+from tasks.config.job import Job
+from tasks.exports import export_review
+from tasks.imports import import_reviews, retract
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import good_row, job_on, write_jsonl
+from warehouse import Warehouse
+
+csv.field_size_limit(2**31 - 1)
+N_TASKS, N_CRITERIA = 4, 10
+FORMULA = '=HYPERLINK("https://example.org","x")'
+Row = dict[str, str]
+Save = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Four tasks; one's id and one's criterion look like formulas, and one criterion describes a fault."""
+    folder = tmp_path_factory.mktemp("reviewing")
+    rows = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
+    rows[1]["rubric"][0]["title"] = FORMULA
+    notes = rows[1]["rubric"][1]["annotations"]
+    notes["weight_class"], notes["detrimental_weight"] = "detrimental", -5
+    for row in rows:
+        row["canary"] = f"prbench:sample:finance:{row['task']}"
+        for item in row["rubric"][:2]:
+            item["annotations"]["criteria_category"] = "Practical Utility"
+    job = job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    return job
+
+
+@pytest.fixture
+def job(shared: Job, tmp_path: Path) -> Job:
+    copy = Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))
+    return shared.model_copy(update={"warehouse": copy})
+
+
+def sheet(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def saved(path: Path, rows: list[Row], *, separator: str = ",", encoding: str = "utf-8") -> Path:
+    """The sheet as a spreadsheet program would save it."""
+    with path.open("w", encoding=encoding, newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]), delimiter=separator)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def exported(job: Job, folder: Path, **asked: object) -> list[Row]:
+    given = {"n_criteria": 20} | asked
+    export_review(job, folder / "sheet.csv", **given)  # type: ignore[arg-type]  # as each test asks
+    return sheet(folder / "sheet.csv")
+
+
+def agreeing(rows: list[Row], reviewer: str = "eva") -> list[Row]:
+    return [row | {"reviewer": reviewer, "decision": "agree"} for row in rows]
+
+
+def stored(job: Job, query: str) -> list[dict[str, object]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
+
+
+# the sheet
+
+
+def test_a_sheet_shows_what_a_reviewer_needs_and_leaves_out_weights_and_canaries(job: Job, tmp_path: Path) -> None:
+    rows = exported(job, tmp_path, n_criteria=1_000)
+    text = (tmp_path / "sheet.csv").read_text(encoding="utf-8-sig")
+
+    assert len(rows) == N_TASKS * N_CRITERIA
+    assert all(row["title"] and row["conversation"] and row["category"] and row["severity"] for row in rows)
+    assert {("", "", "", "")} == {(r["reviewer"], r["decision"], r["reason"], r["better_wording"]) for r in rows}
+    assert Counter(row["describes"] for row in rows) == {"something desired": 39, "something undesired": 1}
+    assert "weight" not in rows[0]
+    assert "prbench:sample" not in text
+    assert not [cell for row in rows for cell in row.values() if cell[:1] and cell[0] in "=+-@\t\r\n"]
+    # A person reads a task once: its rows stand together.
+    assert [row["task"] for row in rows] == sorted((row["task"] for row in rows), key=[r["task"] for r in rows].index)
+
+
+def test_a_simple_sample_gives_every_criterion_the_same_probability(job: Job, tmp_path: Path) -> None:
+    rows = exported(job, tmp_path, n_criteria=15)
+    members = stored(job, "select * from review_samples")
+
+    assert {(m["task_id"], m["criterion_id"]) for m in members} == {
+        (row["task"].removeprefix("'"), row["criterion"].removeprefix("'")) for row in rows
+    }
+    assert {m["probability"] for m in members} == {15 / 40}
+    assert {m["stratum"] for m in members} == {"all"}
+    assert {m["design"] for m in members} == {"simple random sample of 15 of 40 criteria, seed 0"}
+    assert {m["n_population"] for m in members} == {40}
+
+
+def test_strata_have_as_many_criteria_and_each_its_own_probability(job: Job, tmp_path: Path) -> None:
+    exported(job, tmp_path, n_criteria=10, by=("category",))
+    found = stored(job, "select stratum, count(*) as n, min(probability) as low, max(probability) as high "
+                        "from review_samples group by all order by all")  # fmt: skip
+
+    assert [tuple(row.values()) for row in found] == [
+        ("Financial Accuracy", 5, 5 / 32, 5 / 32), ("Practical Utility", 5, 5 / 8, 5 / 8),
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match=r"-n 1: by category there are 2 strata, .* use -n 2 or more"):
+        export_review(job, tmp_path / "other.csv", n_criteria=1, by=("category",))
+
+
+def test_whole_tasks_come_with_all_their_criteria(job: Job, tmp_path: Path) -> None:
+    rows = exported(job, tmp_path, n_tasks=3)
+
+    assert [N_CRITERIA] * 3 == list(Counter(row["task"] for row in rows).values())
+    assert {m["probability"] for m in stored(job, "select probability from review_samples")} == {3 / 4}
+
+
+def test_the_same_sample_is_stored_once_and_another_seed_is_another_sample(job: Job, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        export_review(job, tmp_path / f"{name}.csv", n_criteria=12, seed=seed)
+    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
+
+    assert texts[0] == texts[1] != texts[2]
+    assert 24 == len(stored(job, "select 1 from review_samples"))
+    assert 2 == len(stored(job, "select distinct sample_id from review_samples"))
+    assert 1 == len(stored(job, "select distinct population_id from review_samples"))
+
+
+def test_a_folder_gets_a_sheet_that_is_named_after_its_sample(job: Job, tmp_path: Path) -> None:
+    export_review(job, tmp_path / "sheets", n_criteria=5)
+    (file,) = (tmp_path / "sheets").iterdir()
+
+    assert file.stem == f"review-{sheet(file)[0]['sample'][:8]}"
+    with pytest.raises(UsageError, match="may be filled in"):
+        export_review(job, tmp_path / "sheets", n_criteria=5)
+
+
+def test_a_sheet_that_is_there_is_never_written_over_and_no_sample_is_stored_for_it(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "sheet.csv").write_text("hours of work")
+
+    with pytest.raises(UsageError, match="may be filled in"):
+        export_review(job, tmp_path / "sheet.csv", n_criteria=5)
+    assert "hours of work" == (tmp_path / "sheet.csv").read_text()
+    assert [] == stored(job, "select 1 from review_samples")
+
+
+def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path: Path) -> None:
+    row = good_row("t0") | {"prompt_0": "start " + "word " * 20_000 + "end"}
+    job = job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse")
+    ingest(job)
+    check(job, ("ingest",), reuse=True)
+    assemble(job)
+    (first, *_) = exported(job, tmp_path)
+
+    assert len(first["conversation"]) < 32_767
+    assert first["conversation"].startswith("user: Reference Text 0:")
+    assert first["conversation"].endswith("word end")
+    assert " characters left out ...]" in first["conversation"]
+
+
+# what comes back
+
+
+def test_reviews_come_back_with_ids_reasons_and_wordings(job: Job, tmp_path: Path) -> None:
+    rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
+    rows[3] |= {"decision": " Disagree ", "reason": "'=vague", "better_wording": "Says 5."}
+    rows[4] |= {"decision": "AGREE", "reason": "fine"}
+    (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+    found = stored(job, "select * from criterion_reviews where explanation is not null order by value")
+
+    assert report.rows == N_TASKS * N_CRITERIA
+    assert [(row["value"], row["status"], row["explanation"], row["better_wording"]) for row in found] == [
+        (0.0, "fail", "=vague", "Says 5."), (1.0, "pass", "fine", None),
+    ]  # fmt: skip
+    assert {(row["source"], row["reviewer"], row["review_check"]) for row in found} == {("imported", "eva", "agree")}
+    assert {"-t0", "t1"} <= {row["task_id"] for row in stored(job, "select task_id from expert_reviews")}
+
+
+@pytest.mark.parametrize(("separator", "encoding"), [(";", "utf-8"), ("\t", "utf-8-sig"), (",", "utf-8-sig")])
+def test_a_sheet_may_come_with_other_separators_and_a_byte_order_mark(
+    separator: str, encoding: str, job: Job, tmp_path: Path
+) -> None:
+    rows = agreeing(exported(job, tmp_path))
+    file = saved(tmp_path / "filled.csv", rows, separator=separator, encoding=encoding)
+
+    assert 20 == import_reviews(job, [file])[0].rows
+
+
+def test_another_encoding_is_refused_in_one_line(job: Job, tmp_path: Path) -> None:
+    rows = agreeing(exported(job, tmp_path))
+    rows[0]["reason"] = "schön"
+    for encoding in ("latin-1", "utf-16"):
+        file = saved(tmp_path / f"{encoding}.csv", rows, encoding=encoding)
+        with pytest.raises(PipelineError, match="not CSV in UTF-8") as why:
+            import_reviews(job, [file])
+        assert 1 == len(str(why.value).splitlines())
+
+
+def test_rows_without_a_decision_are_skipped_and_counted(job: Job, tmp_path: Path) -> None:
+    rows = exported(job, tmp_path)
+    rows[0] |= {"reviewer": "eva", "decision": "agree"}
+    rows[1] |= {"reviewer": "eva", "reason": "not sure"}
+    (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+
+    assert 1 == report.rows
+    assert "19 rows without a decision skipped, 1 of them with a reason or a wording" in report.line
+
+
+def test_the_same_sheet_again_changes_nothing_and_rows_that_repeat_count_once(job: Job, tmp_path: Path) -> None:
+    rows = agreeing(exported(job, tmp_path))
+    file = saved(tmp_path / "filled.csv", [*rows, *rows[:5]])
+
+    assert 20 == import_reviews(job, [file])[0].rows
+    parts = sorted((job.warehouse / "parts").rglob("*.parquet"))
+    assert 0 == import_reviews(job, [file])[0].rows
+    assert parts == sorted((job.warehouse / "parts").rglob("*.parquet"))
+
+
+def test_several_reviewers_may_review_one_criterion_and_all_files_are_read_before_one_is_stored(
+    job: Job, tmp_path: Path
+) -> None:
+    rows = exported(job, tmp_path)
+    eva = saved(tmp_path / "eva.csv", agreeing(rows, "eva"))
+    ben = saved(tmp_path / "ben.csv", agreeing(rows, ""))
+    with pytest.raises(PipelineError, match=r"ben.csv: row 1: `reviewer` is missing; add it \(--by NAME"):
+        import_reviews(job, [eva, ben])
+    assert [] == stored(job, "select 1 from expert_reviews")
+    assert [20, 0] == [each.rows for each in import_reviews(job, [eva, eva])]
+    assert [20] == [each.rows for each in import_reviews(job, [ben], reviewer="ben")]
+    assert {"eva": 20, "ben": 20} == Counter(r["reviewer"] for r in stored(job, "select reviewer from expert_reviews"))
+
+
+def change(**cells: str) -> Callable[[list[Row]], None]:
+    def changed(rows: list[Row]) -> None:
+        rows[0] |= cells
+
+    return changed
+
+
+def swap_criteria(rows: list[Row]) -> None:
+    rows[0]["criterion"], rows[1]["criterion"] = rows[1]["criterion"], rows[0]["criterion"]
+
+
+def differ(rows: list[Row]) -> None:
+    rows.append(rows[0] | {"decision": "disagree", "reason": "after all"})
+
+
+WRONG = {
+    "another word": (change(decision="maybe"), "`decision` is 'maybe'; enter agree or disagree"),
+    "no reason": (change(decision="disagree", reason=" "), "disagrees without a `reason`; enter why"),
+    "a changed task": (change(task="t9"), "task 't9' is not in revision"),
+    "a changed criterion": (change(criterion="c9"), "has no criterion 'c9'"),
+    "two swapped criteria": (swap_criteria, "has other words in the data set than in the sheet"),
+    "a title that was edited": (change(title="Says something else."), "has other words in the data set"),
+    "a changed sample": (change(sample="7"), "no sample '7' in this warehouse"),
+    "a different row later": (differ, r"a different review already exists \(eva: agree, earlier in this import\)"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_row_that_cannot_be_right_is_refused_in_one_line_and_nothing_is_stored(
+    case: str, job: Job, tmp_path: Path
+) -> None:
+    spoil, expected = WRONG[case]
+    rows = agreeing(exported(job, tmp_path, n_tasks=1))
+    spoil(rows)
+    with pytest.raises(PipelineError, match=expected) as why:
+        import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+
+    assert 1 == len(str(why.value).splitlines())
+    assert [] == stored(job, "select 1 from expert_reviews")
+
+
+def test_a_criterion_outside_the_sample_is_refused(job: Job, tmp_path: Path) -> None:
+    every = exported(job, tmp_path, n_criteria=1_000)
+    (tmp_path / "sheet.csv").unlink()
+    few = exported(job, tmp_path, n_criteria=5)
+    outside = next(row for row in every if row["criterion"] not in {each["criterion"] for each in few})
+    rows = agreeing([outside | {"sample": few[0]["sample"]}])
+
+    with pytest.raises(PipelineError, match="is not in sample"):
+        import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+
+
+def test_a_file_without_a_column_for_the_decision_is_no_empty_sheet(job: Job, tmp_path: Path) -> None:
+    rows = [{name: cell for name, cell in row.items() if name != "decision"} for row in exported(job, tmp_path)]
+
+    with pytest.raises(PipelineError, match="no column `decision`"):
+        import_reviews(job, [saved(tmp_path / "filled.csv", rows)])
+
+
+def test_a_review_of_words_that_a_later_revision_changed_is_refused_and_of_others_taken(
+    job: Job, tmp_path: Path
+) -> None:
+    rows = agreeing(exported(job, tmp_path, n_criteria=1_000))
+    changed = [good_row(task) for task in ("-t0", "t1", "t2", "t3")]
+    changed[2]["rubric"][5]["title"] = "Reworded since."
+    later = job_on(write_jsonl(tmp_path / "finance.jsonl", changed), job.warehouse)
+    ingest(later)
+    check(later, ("ingest",), reuse=True)
+    of_t2 = [row for row in rows if row["task"] == "t2"]
+    with pytest.raises(PipelineError, match=r"criterion .* of task t2 has other words in the data set"):
+        import_reviews(later, [saved(tmp_path / "all.csv", of_t2)])
+    kept = [row for row in of_t2 if row["title"] != of_t2[5]["title"]]
+
+    assert 9 == import_reviews(later, [saved(tmp_path / "kept.csv", kept)])[0].rows
+    revisions = {row["dataset_revision"] for row in stored(later, "select dataset_revision from criterion_reviews")}
+    assert revisions == {later.data.revision}
+
+
+def test_a_retracted_sheet_does_not_count_until_it_is_imported_again(job: Job, tmp_path: Path) -> None:
+    file = saved(tmp_path / "filled.csv", agreeing(exported(job, tmp_path)))
+    import_reviews(job, [file])
+    (batch,) = stored(job, "select distinct import_batch as batch from expert_reviews")
+    report = retract(job, str(batch["batch"]))
+    assert "20 reviews retracted" in report.line
+    assert [] == stored(job, "select 1 from criterion_reviews")
+    assert [] == stored(job, "select 1 from review_agreement")
+    assert "20 reviews restored" in import_reviews(job, [file])[0].line
+    assert 20 == len(stored(job, "select 1 from criterion_reviews"))
+
+
+def test_what_was_decided_otherwise_can_be_corrected_after_retracting_it(job: Job, tmp_path: Path) -> None:
+    rows = agreeing(exported(job, tmp_path))
+    import_reviews(job, [saved(tmp_path / "first.csv", rows)])
+    rows[0] |= {"decision": "disagree", "reason": "after all"}
+    second = saved(tmp_path / "second.csv", rows)
+    with pytest.raises(PipelineError, match=r"\(eva: agree, import batch \w+\); to replace it, .* retract that batch"):
+        import_reviews(job, [second])
+    (batch,) = stored(job, "select distinct import_batch as batch from expert_reviews")
+    retract(job, str(batch["batch"]))
+    import_reviews(job, [second])
+
+    assert [0.0] == [row["value"] for row in stored(job, "select value from criterion_reviews where value = 0")]
