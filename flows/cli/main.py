@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.analyse.annotate import annotate
+from flows.cli.analyse.capabilities import capabilities
 from flows.cli.analyse.review import review
 from flows.cli.analyse.reviews import reviews
 from flows.cli.analyse.weaknesses import weaknesses
@@ -37,7 +38,7 @@ from flows.cli.operate.doctor import doctor
 from flows.cli.operate.serve import serve
 from flows.cli.run.pipeline import backfill, nightly, run
 from flows.cli.run.plan import plan
-from flows.cli.run.stages import aggregate, assemble, capabilities, derive, ingest, judge, sample, select_hard
+from flows.cli.run.stages import aggregate, assemble, derive, ingest, judge, sample, select_hard
 from flows.run.errors import explained
 from tasks.console import shown_visibly
 

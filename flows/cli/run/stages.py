@@ -67,16 +67,6 @@ judge = _calling_stage(
     "prbench judge --night 2026-11-22 --retry-failed",
     selection=EVALUATED,
 )
-capabilities = _calling_stage(
-    "capabilities",
-    "Find out which capabilities the criteria ask for, and where models are weak.\n\nThe `capabilities: model:` of the "
-    "configuration writes a phrase for each criterion and a name for each node of the tree that the phrases are put "
-    "into, one tree for each field. Then scores and weaknesses of all models are computed from stored verdicts. Only "
-    "what is missing is done. `prbench weaknesses` shows the result.",
-    "prbench capabilities --max-usd 5",
-    "prbench capabilities --split finance",
-    selection=("split", "limit"),
-)
 aggregate = _stage("aggregate", "Recompute scores, intervals and leaderboards.", "prbench aggregate")
 
 
