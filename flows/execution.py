@@ -141,7 +141,7 @@ def execute_flow(
 
 _WHOLE = {"evaluate", "night", "backfill", "judge", "sample"}
 """The flows of `flows.pipeline`."""
-_CALLING_FLOWS = _WHOLE | {"derive"}
+_CALLING_FLOWS = _WHOLE | {"derive", "capabilities"}
 """The flows that make calls."""
 
 

@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from flows.batches import ask_in_batches, in_batches, in_response_batches, run_batches
-from flows.job_flow import batch_task, job_flow
+from flows.job_flow import BatchTask, batch_task, job_flow
 from flows.report_basis import is_up_to_date
 from flows.run.errors import explained
 from flows.run.recording import is_recorded
@@ -14,6 +14,7 @@ from flows.stage_log import log_stage
 from tasks.aggregate import aggregate
 from tasks.annotate import ANNOTATION, measure_annotations
 from tasks.assemble import assemble
+from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES, ROUNDS, grow, measure, refuse_without_model, write_names
 from tasks.check import check
 from tasks.config import Job
 from tasks.console import notice
@@ -24,8 +25,9 @@ from tasks.judge import derive, judge_by_provider_batches, judge_responses, plan
 from tasks.maintain import tidy
 from tasks.plan import former_template_notices
 from tasks.review import REVIEW
-from tasks.run import Judging, MissingVerdicts, StageReport, ask_about
+from tasks.run import Analysis, Judging, MissingVerdicts, StageReport, ask_about
 from tasks.sample import Cell, plan_samples, sample_cells
+from warehouse import Warehouse
 
 
 @job_flow("ingest")
@@ -175,6 +177,71 @@ async def annotate_flow(job: Job, retry_failed: bool = False) -> list[StageRepor
 async def annotate_batch(job: Job, annotator: str, row_ids: list[str], retry_failed: bool) -> StageReport:
     """Have an annotator label a batch of tasks."""
     return await ask_about(job, ANNOTATION, annotator, row_ids, retry_failed=retry_failed)
+
+
+@job_flow("capabilities")
+async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
+    """Describe what criteria ask for, put that into trees, name their nodes, and measure models in them."""
+    refuse_without_model(job)
+    reports: list[StageReport] = []
+    for analysis, what, batch in ((PHRASES, "phrases", phrase_batch), (EMBEDDINGS, "vectors", vector_batch)):
+        reports += await _asked(job, analysis, what, batch, retry_failed)
+        if any(report.skipped for report in reports):
+            return reports  # the tree of a part would be named, and paid for, for nothing
+    reports += await _worked(job, grow)
+    for _ in range(ROUNDS):
+        named = await _asked(job, NAMES, "names", name_batch, retry_failed)
+        reports += named
+        if not named:
+            break
+        retry_failed = False  # failed ones were tried again in the first round
+    reports += [*await _worked(job, write_names), *await _worked(job, measure)]
+    if not reports:
+        nothing = StageReport("capabilities", notes=["nothing is missing, no model call made"])
+        reports.append(await log_stage(job, nothing))
+    return reports
+
+
+async def _worked(job: Job, work: Callable[[Job], StageReport]) -> list[StageReport]:
+    """The report of work that makes no call; none where there was nothing to do."""
+    started_s = time.monotonic()
+    report = await asyncio.to_thread(work, job)
+    if not report.notes:
+        return []
+    report.seconds = time.monotonic() - started_s
+    return [await log_stage(job, report)]
+
+
+async def _asked(
+    job: Job, analysis: Analysis, what: str, batch: BatchTask[[Job, str, list[str], bool]], retry_failed: bool
+) -> list[StageReport]:
+    """The report of asking about what is missing; none where nothing is."""
+
+    def is_missing() -> bool:
+        with Warehouse(job.warehouse).reader() as reader:
+            return any(analysis.missing(job, reader, retry_failed=retry_failed).values())
+
+    if not await asyncio.to_thread(is_missing):
+        return []
+    return [await ask_in_batches(job, analysis, what, batch, retry_failed=retry_failed)]
+
+
+@batch_task(retries=1)
+async def phrase_batch(job: Job, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Have phrases written for a batch of criteria."""
+    return await ask_about(job, PHRASES, label, row_ids, retry_failed=retry_failed)
+
+
+@batch_task(retries=1)
+async def vector_batch(job: Job, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Have vectors made of a batch of phrases."""
+    return await ask_about(job, EMBEDDINGS, label, row_ids, retry_failed=retry_failed)
+
+
+@batch_task(retries=1)
+async def name_batch(job: Job, label: str, row_ids: list[str], retry_failed: bool) -> StageReport:
+    """Have names written for a batch of nodes."""
+    return await ask_about(job, NAMES, label, row_ids, retry_failed=retry_failed)
 
 
 @job_flow("report")

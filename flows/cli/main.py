@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from flows.cli.analyse.annotate import annotate
+from flows.cli.analyse.capabilities import capabilities
 from flows.cli.analyse.review import review
 from flows.cli.analyse.reviews import reviews
+from flows.cli.analyse.weaknesses import weaknesses
 from flows.cli.common.help import Group, examples
 from flows.cli.compare.conditions import conditions
 from flows.cli.compare.criteria import criteria
@@ -51,7 +53,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, conditions, judges, criteria, lengths),
-    "Analyse": (annotate, review, reviews),
+    "Analyse": (annotate, capabilities, weaknesses, review, reviews),
     "Keep": (import_, export, publish, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip

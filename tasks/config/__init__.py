@@ -2,7 +2,7 @@
 
 from tasks.config.data_revision import DataRevision
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Analyst, Endpoint, Judge, Model
+from tasks.config.models import ORIGINAL, Analyst, Capabilities, Embedding, Endpoint, Judge, Model
 from tasks.config.operations import Alerts, Email, Nightly, Receiver, Report
 from tasks.config.policies import default_policy, expectations_of, policies_of
 from tasks.config.settings import Dataset, Settings
@@ -11,9 +11,11 @@ __all__ = [
     "ORIGINAL",
     "Alerts",
     "Analyst",
+    "Capabilities",
     "DataRevision",
     "Dataset",
     "Email",
+    "Embedding",
     "Endpoint",
     "Job",
     "Judge",

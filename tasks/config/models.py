@@ -180,3 +180,35 @@ def _as_list(given: Any) -> Any:
 
 Analysts = Annotated[tuple[Analyst, ...], BeforeValidator(_as_list)]
 """One analyst, or a list of them."""
+
+
+class Embedding(Analyst):
+    """A model that makes vectors of phrases."""
+
+    @model_validator(mode="after")
+    def _is_plain(self) -> Self:
+        if self.api != "chat" or self.stream or self.mode != "live" or self.trials != 1:
+            raise ValueError("`api`, `stream`, `mode` and `trials` are not settings of an embedding model")
+        return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """As for any model, and what kind of call it is."""
+        return {**super().parameters, "api": "embedding"}
+
+
+class Capabilities(Strict):
+    """The models of `prbench capabilities`.
+
+    `model` writes a phrase for each criterion and a name for each node of the tree. `embedding` makes vectors of the
+    phrases; null: TF-IDF, which needs no call.
+    """
+
+    model: Analyst | None = None
+    embedding: Embedding | None = None
+
+    @model_validator(mode="after")
+    def _has_phrases(self) -> Self:
+        if self.embedding is not None and self.model is None:
+            raise ValueError("`embedding` needs `model`, which writes the phrases")
+        return self

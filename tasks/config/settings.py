@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tasks.config.conditions import Conditions
-from tasks.config.models import Analysts, Judge, Model, Size, Strict
+from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.text.near import did_you_mean
 
@@ -154,7 +154,7 @@ class Settings(Strict):
     `conditions` say which labels are one model under several conditions; only where the key is present does `aggregate`
     replace what is stored of them.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
-    `reviewer` checks criteria: one model each, or a list of them.
+    `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
     """
 
     benchmark: str = "prbench"
@@ -165,6 +165,7 @@ class Settings(Strict):
     rubric_writer: Model | None = None
     annotator: Analysts = ()
     reviewer: Analysts = ()
+    capabilities: Capabilities = Capabilities()
     trials: Size = 1
     limits: Limits = Limits()
     calls: Calls = Calls()
@@ -178,6 +179,18 @@ class Settings(Strict):
     alerts: Alerts = Alerts()
     report: Report = Report()
     retention: Retention = Retention()
+
+    @property
+    def capability_model(self) -> tuple[Analyst, ...]:
+        """The model that describes capabilities, if there is one."""
+        model = self.capabilities.model
+        return () if model is None else (model,)
+
+    @property
+    def capability_embedding(self) -> tuple[Analyst, ...]:
+        """The model that makes vectors of phrases, if there is one."""
+        embedding = self.capabilities.embedding
+        return () if embedding is None else (embedding,)
 
     @field_validator("rubric_writer")
     @classmethod

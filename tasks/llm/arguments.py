@@ -1,12 +1,12 @@
-"""The parameters of a call as LiteLLM takes them: for chat completions, or for the responses API."""
+"""The parameters of a call as LiteLLM takes them: for chat completions, the responses API or embeddings."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tasks.llm.redaction import filled_in, filled_in_secrets
 
-RESPONSES = "responses"
-"""The value of the parameter `api` that asks for the responses API."""
+RESPONSES, EMBEDDING = "responses", "embedding"
+"""The values of the parameter `api` that ask for the responses API, and for the vector of a text."""
 _OWN = frozenset({"api", "thinking_budget_tokens", "web_search", "code_interpreter", "headers"})
 
 
@@ -36,6 +36,12 @@ def response_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     if parameters.get("code_interpreter"):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
     return {**filled_in_secrets(sent | ({"tools": tools} if tools else {})), **_headers(parameters)}
+
+
+def embedding_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Our parameters as LiteLLM takes them for embeddings."""
+    sent = {name: value for name, value in parameters.items() if name not in _OWN}
+    return {**filled_in_secrets(sent), **_headers(parameters)}
 
 
 def _headers(parameters: Mapping[str, Any]) -> dict[str, Any]:

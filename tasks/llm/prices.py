@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from tasks.llm import embedded
+from tasks.llm.arguments import EMBEDDING
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.request import NO_PRICES, Call, Prices, Target
 from tasks.llm.usage import Usage
@@ -72,7 +73,12 @@ def cost_usd(
 
 
 def most_answer_tokens(target: Target, parameters: Mapping[str, Any]) -> int | None:
-    """The most tokens that an answer may have: the limit that is sent, else the model's own; None if unknown."""
+    """The most tokens that an answer may have: the limit that is sent, else the model's own; None if unknown.
+
+    A vector is no tokens.
+    """
+    if parameters.get("api") == EMBEDDING:
+        return 0
     sent = asked_answer_tokens(parameters)
     most = _table_entry(target.name).get("max_output_tokens") if sent is None else sent
     return int(most) if most else None

@@ -1,5 +1,7 @@
 """What a call to a model comes back with, and how its outcomes are distinguished."""
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -142,6 +144,27 @@ def _incomplete_reason(response: Any) -> str | None:
     if getattr(response, "status", None) != "incomplete":
         return None
     return str(_get(getattr(response, "incomplete_details", None), "reason") or "no reason given")
+
+
+def from_embedding(answer: Any) -> Reply:
+    """A reply from LiteLLM's answer with the vector of one text, without its cost and time; its text is JSON."""
+    data = getattr(answer, "data", None) or []
+    vector = _get(data[0], "embedding") if len(data) == 1 else None
+    is_vector = isinstance(vector, list) and bool(vector) and all(_is_number(each) for each in vector)
+    usage = getattr(answer, "usage", None)
+    return Reply(
+        status=OK if is_vector else EMPTY,
+        # Numbers hold no secret; as they are, the vector can be read back.
+        text=json.dumps([float(each) for each in vector or ()]) if is_vector else None,
+        served_model=_name(getattr(answer, "model", None)),
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None) or None),
+        completion_tokens=0,
+        error=None if is_vector else "the reply has no vector of finite numbers",
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _get(item: Any, name: str) -> Any:

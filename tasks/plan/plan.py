@@ -11,6 +11,7 @@ from typing import Any
 
 import sql
 from tasks.annotate import ANNOTATION
+from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
 from tasks.config import ORIGINAL, Analyst, Job
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
@@ -40,8 +41,13 @@ from warehouse import Reader, Warehouse
 
 _JUDGE_CALLS = f"({sql.read('questions/plan/judge_calls')})"
 """The calls that decided on a criterion, and those that searched the chunks of a long answer."""
-ANALYSES = (ANNOTATION, REVIEW)
+ANALYSES = (ANNOTATION, REVIEW, PHRASES, EMBEDDINGS, NAMES)
 """What analysts can be asked."""
+UNKNOWN_BEFORE = {
+    EMBEDDINGS.table: "vectors of phrases that are not written yet; one call for each different phrase",
+    NAMES.table: "names of nodes of a tree that is not made yet; one call for each node, some of them up to three",
+}
+"""Table -> the calls that follow from calls which are not made yet."""
 
 
 def plan(job: Job) -> list[Planned]:
@@ -81,23 +87,26 @@ def plan_analyses(job: Job) -> list[Planned]:
         PipelineError: the data set is not ingested, or its conversations are not assembled.
     """
     with Warehouse(job.warehouse).reader() as reader:
+        missing = {analysis: analysis.missing(job, reader) for analysis in ANALYSES}
+        has_phrases = not any(missing[PHRASES].values())
         return [
-            _asked(reader, analysis, analyst, items)
-            for analysis in ANALYSES
-            for analyst, items in zip(analysis.analysts(job), analysis.missing(job, reader).values(), strict=True)
+            _asked(reader, analysis, analyst, items, "" if has_phrases else UNKNOWN_BEFORE.get(analysis.table, ""))
+            for analysis, by_analyst in missing.items()
+            for analyst, items in zip(analysis.analysts(job), by_analyst.values(), strict=True)
         ]
 
 
-def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item]) -> Planned:
+def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence[Item], note: str) -> Planned:
     """The calls of an analyst about items."""
-    target, role = target_of(analyst), analysis.role
+    target, by = target_of(analyst), analysis.by
     prices = batch_prices_of(target) if analyst.mode == "batch" else prices_of(target)
-    condition = f"{role} = ? and {role}_config_hash = ?"
+    condition = f"{by} = ? and {by}_config_hash = ?"
     per_call = measured_per_call(reader, analysis.table, condition, [analyst.label, target.config_hash])
     if per_call.prompt is None and items:
         prompts = [item.prompt for item in items[:: max(1, len(items) // COUNTED_PROMPTS)]]
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
-    return planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
+    planned = planned_calls(analysis.stage, analyst.label, len(items), per_call, prices, _most_answer(target))
+    return replace(planned, note=planned.note or note)
 
 
 def _samples(

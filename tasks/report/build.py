@@ -14,6 +14,7 @@ from tasks.report.content.figures import Page
 from tasks.report.content.ranking import Ranking, rankings
 from tasks.report.drilldown import NAVIGATED, write_drilldown
 from tasks.report.pages import PAGES
+from tasks.report.pages.capabilities import CAPABILITIES, SCORE_COLUMNS, trees
 from tasks.report.pages.notices import notices
 from tasks.report.pages.overview import OVERVIEW, facts
 from tasks.report.pages.served import COMPARE
@@ -22,6 +23,7 @@ from tasks.report.rendering.drawn import figures_of
 from tasks.report.rendering.html import as_json, render
 from tasks.report.rendering.ranking import shown
 from tasks.report.rendering.site import Site
+from tasks.report.rendering.tables import table
 from warehouse import Warehouse
 
 
@@ -78,6 +80,8 @@ def _rendered(page: Page, edition: Edition, site: Site, common: Mapping[str, Any
     """A page's HTML; what it loads is written."""
     figures = figures_of(page, edition, site)
     more = _overview(edition, ranked) if page is OVERVIEW else {}
+    if page is CAPABILITIES:
+        more = {"trees": trees(edition), "score_columns": SCORE_COLUMNS, "table": table}
     return render(page.template, report=common, page=page, title=page.title, figures=figures, **more)
 
 

@@ -78,6 +78,23 @@ def rubric_prompt(template: str, turns: Sequence[Message], rubric: Sequence[tupl
     })  # fmt: skip
 
 
+TAKEN, PHRASES = "<<taken>>", "<<phrases>>"
+
+
+def naming_prompt(template: str, phrases: Sequence[str], taken: Sequence[str]) -> str:
+    """A template filled with the phrases of a group and with names that it must not get."""
+    texts = [*phrases, *taken]
+    marker = marker_of(texts, texts)
+    return fill(template, {MARKER: marker, TAKEN: _listed(taken, marker, "name"),
+                           PHRASES: _listed(phrases, marker, "phrase")})  # fmt: skip
+
+
+def _listed(texts: Sequence[str], marker: str, kind: str) -> str:
+    """Texts of one kind, each behind a line with the marker, and such a line at the end."""
+    lines = [f"[{marker} {kind} {number} of {len(texts)}]\n{text}\n" for number, text in enumerate(texts, start=1)]
+    return "".join([*lines, f"[{marker} end of the {kind}s]"])
+
+
 def _quoted(turns: Sequence[Message], marker: str, last: str | None) -> str:
     """The turns, each behind a line with the marker, and such a line at the end."""
     names = [role for role, _ in turns]

@@ -49,7 +49,7 @@ class Analysis:
     """What a stage asks analysts about, and where the rows go.
 
     `stage` is also the role of its calls, `role` the configuration's key of its analysts. The rows are in `table` under
-    `key`; its columns `role` and `role`_config_hash say who made them. `items_of` gives all items of an analyst for
+    `key`; its columns `by` and `by`_config_hash say who made them. `items_of` gives all items of an analyst for
     some tasks, in the order in which they are asked.
     """
 
@@ -58,6 +58,12 @@ class Analysis:
     table: str
     key: str
     items_of: Callable[[Job, WantedTasks, Reader, Analyst], Sequence[Item]]
+    other_by: str | None = None
+
+    @property
+    def by(self) -> str:
+        """The column with the label of who was asked: named like the role, if not otherwise."""
+        return self.other_by or self.role
 
     def analysts(self, job: Job) -> tuple[Analyst, ...]:
         """Who is asked."""

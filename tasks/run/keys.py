@@ -23,10 +23,12 @@ from warehouse import Reader, Warehouse, WarehouseError
 MODEL, JUDGE, RUBRIC_WRITER, ANNOTATOR, REVIEWER = "model", "judge", "rubric_writer", "annotator", "reviewer"
 CALLED_ROLES = (MODEL, JUDGE, RUBRIC_WRITER)
 """The roles that a whole run calls."""
-ANALYST_ROLES = (ANNOTATOR, REVIEWER)
-"""Those that an analysis calls; the configuration has a key of that name."""
+CAPABILITY_MODEL, CAPABILITY_EMBEDDING = "capability_model", "capability_embedding"
+ANALYST_ROLES = (ANNOTATOR, REVIEWER, CAPABILITY_MODEL, CAPABILITY_EMBEDDING)
+"""Those that an analysis calls; the settings have them under that name."""
 CALLED_BY = {
     "sample": (MODEL,), "judge": (JUDGE,), "derive": (RUBRIC_WRITER,), "annotate": (ANNOTATOR,), "review": (REVIEWER,),
+    "capabilities": (CAPABILITY_MODEL, CAPABILITY_EMBEDDING),
 }  # fmt: skip
 """The roles that a stage calls."""
 

@@ -28,13 +28,15 @@ from tasks.run.sender_states import states_written
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
 
-_AS_JUDGES = ("drift", "derive", "annotate", "review")
+_AS_JUDGES = ("drift", "derive", "annotate", "review", "capabilities")
 ROLES = ("sample", "judge", *_AS_JUDGES)
 """What calls are made for. Those `_AS_JUDGES` are under the same limits together with the judges'."""
 _LOST_ROLES = {
     "responses": ("sample", "model"), "verdicts": ("judge", "judge"), "control_verdicts": ("drift", "judge"),
     "criterion_variants": ("derive", "model"), "task_annotations": ("annotate", None),
     "model_reviews": ("review", None),
+    "criterion_capabilities": ("capabilities", None), "phrase_embeddings": ("capabilities", None),
+    "capability_names": ("capabilities", None),
 }  # fmt: skip
 """Table -> what its rows are called for, and which column has the label of the one that is called."""
 LEDGER = "ledger"

@@ -1,5 +1,6 @@
 """The shapes of OpenAI's answers: chat completions at once and streamed, responses, errors."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 from tests.faults.answers import Answer
 from tests.faults.content import Request, digest_of, prompt_tokens_of, words_in
 
-CHAT, RESPONSES = "/v1/chat/completions", "/v1/responses"
-CONVERSATION = {CHAT: "messages", RESPONSES: "input"}
+CHAT, RESPONSES, EMBEDDINGS = "/v1/chat/completions", "/v1/responses", "/v1/embeddings"
+CONVERSATION = {CHAT: "messages", RESPONSES: "input", EMBEDDINGS: "input"}
 """Path -> the field of a request that holds the conversation."""
 
 _DELTAS = 8
@@ -38,7 +39,28 @@ def json_of(path: str, request: Request, answer: Answer) -> dict[str, Any]:
         return {"error": answer.error}
     if answer.status >= 400:
         return error_json(f"status {answer.status}", "server_error" if answer.status >= 500 else None)
+    if path == EMBEDDINGS:
+        return _embeddings(request, answer)
     return _response(request, answer) if path == RESPONSES else _chat(request, answer)
+
+
+def _embeddings(request: Request, answer: Answer) -> dict[str, Any]:
+    """A vector for each text: its words, each counted in one of 64 places."""
+    texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
+    data = [
+        {"object": "embedding", "index": place, "embedding": words_vector(text)} for place, text in enumerate(texts)
+    ]
+    tokens = sum(len(text.split()) for text in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": data, "model": _served(request, answer), "usage": usage}
+
+
+def words_vector(text: str) -> list[float]:
+    """The vector of a text that the test provider makes."""
+    vector = [0.0] * 64
+    for word in text.lower().split():
+        vector[hashlib.sha256(word.encode()).digest()[0] % 64] += 1.0
+    return vector
 
 
 def error_json(message: str, kind: str | None = None, code: str | None = None) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def messages_of(request: Request) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = request["messages"]
         return messages
     given = request.get("input") or []
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given)
+    given = [given] if isinstance(given, str) else list(given)
+    items = [{"role": "user", "content": item} if isinstance(item, str) else item for item in given]
     instructions = request.get("instructions")
     return [{"role": "system", "content": instructions}, *items] if instructions else items
 
@@ -85,11 +86,16 @@ def flaw_of(request: object, field: str) -> str | None:
     if not isinstance(request.get("model"), str):
         return "You must provide a model parameter."
     conversation = request.get(field)
-    if isinstance(conversation, str) and field == "input":
+    if field == "input" and (isinstance(conversation, str) or _are_texts(conversation)):
         return None
     if not isinstance(conversation, list) or not all(isinstance(item, dict) for item in conversation):
         return f"Missing or malformed parameter: '{field}'."
     return None
+
+
+def _are_texts(given: object) -> bool:
+    """Whether it is what embeddings are asked for with."""
+    return isinstance(given, list) and bool(given) and all(isinstance(item, str) for item in given)
 
 
 def criterion_of(prompt: str) -> str:

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from tests.faults.answers import Answer, Behaviour, is_judging, meets, well_behaved
 from tests.faults.batch import BatchEnd, Batches
-from tests.faults.bodies import CHAT, CONVERSATION, RESPONSES, body_of, error_json, is_streamed
+from tests.faults.bodies import CHAT, CONVERSATION, EMBEDDINGS, RESPONSES, body_of, error_json, is_streamed
 from tests.faults.book import Book, Entry
 from tests.faults.content import Request, TakenRequest, flaw_of
 from tests.faults.sending import EVENTS, cut, send, send_json
@@ -129,6 +129,7 @@ class FaultServer:
             [
                 web.post(CHAT, self._complete),
                 web.post(RESPONSES, self._complete),
+                web.post(EMBEDDINGS, self._complete),
                 web.get("/v1/models", self._list_models),
                 *self._batches.routes(),
             ]

@@ -4,6 +4,7 @@ import pyarrow as pa
 
 _TEXT, _INT, _REAL, _FLAG = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 _TEXTS = pa.list_(pa.string())
+_REALS = pa.list_(pa.float64())
 _TIME = pa.timestamp("us", tz="UTC")
 
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
@@ -145,7 +146,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "primary_label": (_TEXT, "The label that fits best; NULL after a failure."),
     "secondary_labels": (_TEXTS, "Further labels that clearly fit; NULL after a failure."),
     "agreement_id": (_TEXT, "Hash of what is compared: kind of label, annotator, with whom, label."),
-    "n_tasks": (_INT, "Tasks that are compared."),
+    "n_tasks": (_INT, "Tasks that count."),
     "n_annotated": (_INT, "Times that the annotator gives the label."),
     "n_compared_with": (_INT, "Times that the other gives the label."),
     "n_both": (_INT, "Times that both do."),
@@ -160,6 +161,34 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "f1_ci_high": (_REAL, "Upper end of its 95 % interval over tasks; NULL where too few differ."),
     "jaccard_ci_low": (_REAL, "Lower end of its 95 % interval over tasks; NULL where too few differ."),
     "jaccard_ci_high": (_REAL, "Upper end of its 95 % interval over tasks; NULL where too few differ."),
+    # capabilities
+    "capability_id": (_TEXT, "Hash of the criterion, its task's conversation, and who is asked what about it."),
+    "phrase": (_TEXT, "What a criterion asks of a model, as a short phrase; NULL after a failure."),
+    "embedding_id": (_TEXT, "Hash of the phrase and of the model that makes its vector."),
+    "vector": (_REALS, "The embedding of the phrase; NULL after a failure."),
+    "name_id": (_TEXT, "Hash of a node's criteria and phrases, of the names that are taken, and of who is asked."),
+    "tree_id": (_TEXT, "Hash of a field's criteria, their phrases, and how the tree is made of them."),
+    "node_id": (_TEXT, "Hash of the criteria in a node; the same in any tree."),
+    "parent_id": (_TEXT, "The node above; NULL for the root, which is the whole field."),
+    "level": (_INT, "Steps below the root."),
+    "name": (_TEXT, "The capability that a node stands for; NULL where no name could be made."),
+    "attempt": (_INT, "Which request for a node's name, from 1; the later ones know names that are taken."),
+    "vectors": (_TEXT, "What phrases are compared by: tfidf, or the label of the embedding model."),
+    "is_leaf": (_FLAG, "Whether the node is not divided further."),
+    "analysis_id": (_TEXT, "Fingerprint of all that scores in capabilities rest on; changes when any of it does."),
+    "compared_model": (_TEXT, "The other model; NULL where a model is compared with its own other criteria."),
+    "compared_vintage": (_TEXT, "Vintage of the other model's responses."),
+    "compared_config_hash": (_TEXT, "Hash of the other model's name, endpoint and parameters."),
+    "compared_key": (_TEXT, "Hash of what is compared with."),
+    "compared_value": (_REAL, "What the model is compared with on the same tasks, in the unit of the score."),
+    "gap": (_REAL, "Mean over tasks of the model's value minus what it is compared with; below 0 where it is weak."),
+    "gap_ci_low": (_REAL, "Lower end of the gap's 95 % interval over tasks."),
+    "gap_ci_high": (_REAL, "Upper end of the gap's 95 % interval over tasks."),
+    "found_gap": (_REAL, "The gap on the tasks for finding; larger than the true one, since large ones are chosen."),
+    "n_tasks_found": (_INT, "Tasks for finding in which the node is compared."),
+    "p_found": (_REAL, "One-sided p-value on the tasks for finding, corrected for the nodes of the tree (Holm)."),
+    "p_confirmed": (_REAL, "One-sided p-value on the other tasks, corrected for all candidates of the model (Holm)."),
+    "is_confirmed": (_FLAG, "Whether the other tasks confirm the candidate, at 5 %; only then is it a weakness."),
     # agreement
     "members": (_TEXTS, "Names of the graders that vote."),
     "kappa": (_REAL, "Cohen's kappa, not weighted; NULL where chance alone agrees always."),

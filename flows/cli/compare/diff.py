@@ -29,7 +29,7 @@ _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 def diff(
     context: Context, names: tuple[str, ...], kind: str | None, is_hard: bool, score: str | None, n_flips: int
 ) -> int:
-    """Compare models, judges, templates, runs, vintages or revisions.
+    """Compare models, judges, templates, runs, vintages, revisions.
 
     A is compared with each of the others, on the tasks that are complete on both sides. A difference is the second
     mean minus the first mean. It comes with its interval, a paired test, and the criteria whose verdict flipped.

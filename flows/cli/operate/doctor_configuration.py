@@ -51,6 +51,8 @@ def check_models(job: Job) -> Iterator[Finding]:
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
         *(("annotator", annotator) for annotator in settings.annotator),
         *(("reviewer", reviewer) for reviewer in settings.reviewer),
+        *(("capabilities model", model) for model in settings.capability_model),
+        *(("embedding model", model) for model in settings.capability_embedding),
     ]
     for name, listed, outcome in (
         ("models", settings.models, "nothing is sampled; imported responses are judged"),

@@ -1,4 +1,4 @@
-"""One attempt of one call, through LiteLLM: chat completions or the responses API, in one piece or streamed."""
+"""One attempt of one call, through LiteLLM: chat completions (in one piece or streamed), responses, or embeddings."""
 
 import asyncio
 import time
@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from tasks.llm import embedded
-from tasks.llm.arguments import RESPONSES, chat_arguments, response_arguments
+from tasks.llm.arguments import EMBEDDING, RESPONSES, chat_arguments, embedding_arguments, response_arguments
 from tasks.llm.failures import Failure, failure_of
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.redaction import filled_in
-from tasks.llm.replies import Reply, from_chat, from_response
+from tasks.llm.replies import Reply, from_chat, from_embedding, from_response
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.transport.watching import watched
+from tasks.llm.transport.wire import Exchange
 from tasks.rules.errors import PipelineError
 
 Sender = Callable[[Call, Mapping[str, Any]], Awaitable[tuple[Reply, Failure | None]]]
@@ -43,9 +44,15 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
             failure = failure_of(exchange.fault or error)
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
-    reply = from_response(answer) if parameters.get("api") == RESPONSES else from_chat(answer, exchange.body)
+    reply = _reply_of(answer, exchange, parameters.get("api"))
     cost = _cost_usd(answer, reply, prices)
     return replace(reply, cost_usd=cost, prices=prices, latency_s=time.monotonic() - started_s), None
+
+
+def _reply_of(answer: Any, exchange: Exchange, api: str | None) -> Reply:
+    if api == RESPONSES:
+        return from_response(answer)
+    return from_embedding(answer) if api == EMBEDDING else from_chat(answer, exchange.body)
 
 
 async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mapping[str, Any]) -> Any:
@@ -61,6 +68,9 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     }
     if parameters.get("api") == RESPONSES:
         return await library.aresponses(input=messages, **common, **response_arguments(parameters))
+    if parameters.get("api") == EMBEDDING:
+        texts = [message["content"] for message in messages]
+        return await library.aembedding(input=texts, **common, **embedding_arguments(parameters))
     arguments = {"messages": messages, **common, **chat_arguments(parameters)}
     if not target.is_streamed:
         return await library.acompletion(**arguments)

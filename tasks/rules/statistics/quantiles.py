@@ -50,6 +50,13 @@ def student_two_sided(distances: Floats, degrees: Floats) -> Floats:
     return np.asarray(2.0 * stdtr(degrees, -distances), dtype=np.float64)
 
 
+def normal_below(distances: Floats) -> Floats:
+    """The chance of a standard normal below each of some values."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(distances), dtype=np.float64)
+
+
 def expanded_tails(n_tasks: Floats, level: float) -> Floats:
     """The tail probability that gives a percentile interval of so many tasks the width of Student's t.
 

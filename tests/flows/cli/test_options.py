@@ -29,6 +29,8 @@ DOES = {
     "assemble": ACTS | ANY_PLACE | {"--split", "--limit"},
     "sample": ACTS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},
     "derive": ACTS | ANY_PLACE | CALLS | {"--split", "--judge", "--limit"},
+    "capabilities": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
+    "weaknesses": SHOWS | ANY_PLACE | {"--judge", "--than", "-n"},
     "annotate": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "review": ACTS | ANY_PLACE | CALLS | {"--split", "--limit"},
     "reviews": SHOWS | ANY_PLACE | {"-n"},
@@ -156,7 +158,7 @@ def test_the_list_of_commands_says_in_a_sentence_what_each_one_does() -> None:
     for heading, of_section in SECTIONS.items():
         assert f"\n{heading}:\n" in page
         for command in of_section:
-            assert f"\n  {command.name:<11}  {first_sentence(command)}\n" in page
+            assert f"\n  {command.name:<12}  {first_sentence(command)}\n" in page
     assert {command.name for of_section in SECTIONS.values() for command in of_section} == set(cli.commands)
 
 

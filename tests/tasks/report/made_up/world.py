@@ -17,6 +17,7 @@ from tasks.alerts.alert import Alert
 from tasks.alerts.findings import drops
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
+from tasks.capabilities import measure
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.drift import drifted
@@ -27,6 +28,7 @@ from tasks.rules.statistics.intervals import draws
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
 from tests.tasks.report.made_up.attacks import Taint
+from tests.tasks.report.made_up.capable import tree_rows, weakness_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.made_up.data import Names, job_for, write_data
 from tests.tasks.report.made_up.operations import check_rows, control_rows
@@ -56,6 +58,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     made |= {table: rows + made[table] for table, rows in earlier.items()}
     _store(job, made | run_rows(job.settings, names.nights, made, taint))
     _store(job, review_rows(asked, job.data.revision, taint))
+    _store(job, tree_rows(asked, job.data.revision, taint))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -63,6 +66,12 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     few = partial(draws, resamples=_RESAMPLES)
     with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
         aggregate(job)
+    measure(job)
+    with Warehouse(job.warehouse).reader() as reader:
+        query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
+        measured = reader.rows(query)
+    _store(job, weakness_rows(measured))
+    Warehouse(job.warehouse).publish()
     return job
 
 

@@ -1,0 +1,88 @@
+"""The page of capabilities: confirmed weaknesses, and the trees, level by level, with scores and criteria."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tasks.report.content.addresses import task_address
+from tasks.report.content.columns import Column, columns
+from tasks.report.content.edition import Edition
+from tasks.report.content.figures import Figure, Page
+
+MOST_CRITERIA = 25
+"""So many criteria of a leaf are listed; all of them are in the table `capability_members`."""
+_SCORE = (
+    Column("value", "Score", "score"), *columns("ci_low ci_high"), *columns("n_tasks n_criteria n_decided is_small"),
+)  # fmt: skip
+_WEAKNESSES = Figure(
+    "weaknesses",
+    "Where models are weak",
+    "Capabilities in which a model does significantly worse than in its other criteria, or than another model: found "
+    "on one half of the tasks, and confirmed on the other, which the difference, its 95 % interval and p are of. "
+    "The score is the min-normalised score of the criteria of a capability, the mean over tasks. p is corrected for "
+    "all candidates of the model, so at most 5 % of models without any weakness would be listed here.",
+    (
+        *columns("judging model"), Column("capability", "Capability"), *columns("field compared_with"),
+        Column("value", "Score: here", "score"), Column("compared_value", "Score: there", "score"),
+        Column("difference", "Difference", "signed"), Column("difference_low", "from", "signed", "95 % interval"),
+        Column("difference_high", "to", "signed", "95 % interval"), Column("p_confirmed", "p corrected", "p"),
+        *columns("n_tasks is_small"),
+    ),
+    empty="No weakness is confirmed.",
+    is_table=True,
+    query="capabilities/weaknesses",
+    reach="pooled",
+)  # fmt: skip
+_SCORES = Figure(
+    "capability_scores",
+    "All scores",
+    "The score of each model in each node of the trees, with 95 % intervals over tasks.",
+    (*columns("judging field"), Column("level", "Level", "count"), Column("capability", "Capability"),
+     *columns("model"), *_SCORE),
+    empty="No model has been judged on these criteria yet.",
+    listed=lambda rows: [row for row in rows if row["level"] <= 1],
+    query="capabilities/scores",
+    reach="pooled",
+)  # fmt: skip
+CAPABILITIES = Page(
+    "capabilities",
+    "Capabilities",
+    "What the criteria ask of a model, in a tree of capabilities that a model described and named, and how well each "
+    "model does in each of them.",
+    (_WEAKNESSES, _SCORES),
+    template="capabilities/page.html",
+    needs="capability_trees",
+)
+SCORE_COLUMNS = (*columns("judging model"), *_SCORE)
+"""The table of a node."""
+
+
+@dataclass
+class Node:
+    """A node of a tree as the page shows it."""
+
+    row: Mapping[str, Any]
+    children: list["Node"] = field(default_factory=list)
+    scores: Sequence[Mapping[str, Any]] = ()
+    criteria: Sequence[Mapping[str, Any]] = ()
+
+
+def trees(edition: Edition) -> list[Node]:
+    """The roots, with all that is under them; none in a report of some splits, since trees are of all tasks."""
+    if edition.narrowed_to:
+        return []
+    scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    criteria: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in edition.rows("capabilities/scores"):
+        scores[row["node_id"]].append(row)
+    query = edition.asked("capabilities/criteria", {"most_criteria": MOST_CRITERIA})
+    for row in edition.reader.rows(query):
+        address = task_address(row["task_id"], criterion_id=row["criterion_id"])
+        criteria[row["node_id"]].append({**row, "address": address})
+    nodes: dict[str, Node] = {}
+    roots: list[Node] = []
+    for row in edition.rows("capabilities/nodes"):
+        node = nodes[row["node_id"]] = Node(row, [], scores[row["node_id"]], criteria[row["node_id"]])
+        (roots if row["parent_id"] is None else nodes[row["parent_id"]].children).append(node)
+    return roots

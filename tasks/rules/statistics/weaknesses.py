@@ -1,0 +1,335 @@
+"""Where a model is weak: the nodes of a tree of capabilities in which it does worse than elsewhere, or than others.
+
+What is compared are task values: of one task, the share of the decided criteria of a node that were handled rightly,
+each counted with the size of its weight. A criterion of negative weight is handled rightly when it is not met, so this
+is the min-normalised score of these criteria, (p - N) / (P - N) (paper, equation 3), and its mean over tasks is
+equation 4. What is undecided is left out on both sides of a comparison. Tasks are the sample, so verdicts of one task
+may depend on each other in any way.
+
+A weakness is found on one part of the tasks and confirmed on the other (Cox, "A Note on Data-Splitting for the
+Evaluation of Significance Levels", Biometrika 62, 1975). On the first part Holm's correction is over the nodes of a
+tree. On the second it is over all candidates of a model: in all its trees, beside its own other criteria and beside all
+other models. The two parts share no task, so however the candidates were chosen, the chance that the second part
+confirms any false one is at most `ALPHA` for a model.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rules.identity import digest
+from tasks.rules.statistics.comparison import PairedDifference, holm, paired_difference
+from tasks.rules.statistics.intervals import FEWEST_OTHERS, n_differing
+from tasks.rules.statistics.quantiles import Floats, normal_below, student_two_sided
+
+ALPHA = 0.05
+METHOD = "split-sample-1"
+"""The name of the method, stored beside weaknesses; the number grows when the method changes."""
+_SEED = 20251114
+_LIKE = 0.5
+"""A node whose remainder is at least so many times as weak as its weak parts is weak as a whole."""
+_CLOSE_TO_ALPHA = 1.01
+"""Rounding of the bound that says for which nodes the test proper is worth making."""
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+def is_for_finding(task_id: str) -> bool:
+    """Whether weaknesses are found on a task, and not confirmed on it.
+
+    By a hash of its id, so about half of the tasks are, and a task changes sides never: not when other tasks are added,
+    and not for another model.
+    """
+    return int(digest("weaknesses", _SEED, task_id)[:8], 16) % 2 == 0
+
+
+def handled_rightly(values: Floats, weights: Floats) -> Floats:
+    """How rightly criteria were handled, from 0 to 1: met, or not met where the weight is negative.
+
+    Args:
+        values: shape (..., n_criteria), from 0 to 1, such as means over trials; NaN where undecided.
+        weights: shape (n_criteria,).
+    """
+    return np.where(weights < 0, 1.0 - values, values)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSums:
+    """A model's weighted criteria by task and leaf of the tree, shape (n_tasks, n_leaves).
+
+    Attributes:
+        right: those handled rightly.
+        decided: all that are decided.
+        squares: the squared weights of these.
+        spread: how much rightness varies within each task, with the number of its decided criteria less one as the
+            divisor; shape (n_tasks, 1), 0 for a single criterion.
+    """
+
+    right: Floats
+    decided: Floats
+    squares: Floats
+    spread: Floats
+
+    def shares(self, leaves: Floats) -> Floats:
+        """Task values over sets of leaves, NaN where a task has none of a set.
+
+        Args:
+            leaves: 1 where a leaf is in a set, else 0; shape (n_leaves, n_sets).
+
+        Returns:
+            Shape (n_tasks, n_sets).
+        """
+        right, decided = self.right @ leaves, self.decided @ leaves
+        shares: Floats = np.full(right.shape, np.nan)
+        np.divide(right, decided, out=shares, where=decided > 0)
+        return shares
+
+    def chance_variance(self, leaves: Floats) -> Floats:
+        """The variance that a task value would have if rightness were dealt out to the task's criteria by chance.
+
+        Of the difference of two task values over disjoint sets it is the sum of both.
+        """
+        decided, squares = self.decided @ leaves, self.squares @ leaves
+        inverse = np.divide(squares, decided**2, out=np.zeros(decided.shape), where=decided > 0)
+        return np.asarray(self.spread * inverse)
+
+    def of_tasks(self, chosen: Flags) -> "TaskSums":
+        """The same of some of the tasks."""
+        return TaskSums(self.right[chosen], self.decided[chosen], self.squares[chosen], self.spread[chosen])
+
+
+def task_sums(right: Floats, weights: Floats, tasks: Ints, leaves: Ints, shape: tuple[int, int]) -> TaskSums:
+    """A model's criteria summed by task and leaf.
+
+    Args:
+        right: how rightly each criterion was handled; NaN where undecided.
+        weights: of the criteria; their sizes count, and one of 0 does not.
+        tasks, leaves: the place of each criterion's task and leaf.
+        shape: number of tasks and of leaves.
+    """
+    is_decided = ~np.isnan(right) & (weights != 0)
+    sizes, known = np.where(is_decided, np.abs(weights), 0.0), np.where(is_decided, right, 0.0)
+    places = tasks * shape[1] + leaves
+
+    def summed(each: Floats) -> Floats:
+        return np.bincount(places, each, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+    counts = np.bincount(tasks, is_decided, minlength=shape[0])
+    means = np.bincount(tasks, known, minlength=shape[0]) / np.maximum(counts, 1)
+    squared = np.bincount(tasks, np.where(is_decided, (known - means[tasks]) ** 2, 0.0), minlength=shape[0])
+    spread = squared / np.maximum(counts - 1, 1)
+    return TaskSums(summed(sizes * known), summed(sizes), summed(sizes**2), spread[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A model beside another one on the same criteria, or, where `other` is None, beside its own other criteria.
+
+    The other criteria are those of the same task outside the node. The node's own are not among them: a large node
+    would be compared with itself. Below all its criteria and below the others is the same in every single task.
+    """
+
+    model: TaskSums
+    other: TaskSums | None = None
+
+    def sides(self, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
+        """Task values of what is compared with and of the model, for sets of leaves and what lies outside of each."""
+        if self.other is None:
+            return self.model.shares(outside), self.model.shares(inside)
+        return self.other.shares(inside), self.model.shares(inside)
+
+    def of_tasks(self, chosen: Flags) -> "Contrast":
+        """The same on some of the tasks."""
+        return Contrast(self.model.of_tasks(chosen), None if self.other is None else self.other.of_tasks(chosen))
+
+    def chance_p_values(self, inside: Floats, outside: Floats) -> Floats:
+        """One-sided p-values of the hypothesis that rightness is dealt out to each task's criteria by chance.
+
+        The mean difference over tasks by its standard deviation under that hypothesis (a permutation within tasks;
+        Strasser and Weber, "On the asymptotic theory of permutation statistics", 1999), as a normal. Where hardly
+        anything is handled rightly, a node without any success has differences that hardly vary, and Student's t takes
+        them for certain; this knows how easily chance alone leaves a small node without one. 0 beside another model,
+        for which there is no such hypothesis.
+        """
+        first, second = self.sides(inside, outside)
+        if self.other is not None:
+            return np.zeros(first.shape[1])
+        both = ~np.isnan(second - first)
+        moved = np.where(both, second - first, 0.0).sum(axis=0)
+        each = self.model.chance_variance(inside) + self.model.chance_variance(outside)
+        deviation = np.sqrt(np.where(both, each, 0.0).sum(axis=0))
+        return normal_below(np.divide(moved, deviation, out=np.zeros(moved.shape), where=deviation > 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """How far a model lies below (less than 0) on one part of the tasks, and the one-sided p-value of that."""
+
+    measured: PairedDifference
+    p_value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node in which a model lies significantly below on the tasks for finding.
+
+    `p_found` is corrected for the nodes of the tree.
+    """
+
+    node: int
+    found: Below
+    p_found: float
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """A candidate with what the other tasks say; `p_confirmed` is corrected for all candidates of the model."""
+
+    candidate: Candidate
+    confirming: Below
+    p_confirmed: float | None
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it may be called a weakness."""
+        return self.p_confirmed is not None and self.p_confirmed <= ALPHA
+
+
+def leaves_under(parents: Sequence[int]) -> Floats:
+    """Which leaves lie under which nodes of a tree.
+
+    Args:
+        parents: the place of each node's parent, -1 for the root; parents come before their children.
+
+    Returns:
+        1 where a leaf is the node or lies under it, else 0; shape (n_leaves, n_nodes), leaves in the order of nodes.
+    """
+    leaves = [node for node in range(len(parents)) if node not in set(parents)]
+    under = np.zeros((len(leaves), len(parents)))
+    for place, leaf in enumerate(leaves):
+        node = leaf
+        while node >= 0:
+            under[place, node] = 1.0
+            node = parents[node]
+    return under
+
+
+def candidates(contrast: Contrast, parents: Sequence[int], alpha: float = ALPHA) -> list[Candidate]:
+    """The nodes of a tree in which a model lies significantly below, the aptest of those that lie in each other.
+
+    Args:
+        contrast: on the tasks for finding.
+        parents: the tree, as in `leaves_under`. Its root is no capability and is not compared.
+        alpha: the corrected p-value up to which a node is found.
+    """
+    under = leaves_under(parents)
+    nodes = [node for node, parent in enumerate(parents) if parent >= 0]
+    tested = dict(zip(nodes, _tested(contrast, under[:, nodes], 1.0 - under[:, nodes], alpha), strict=True))
+    corrected = dict(zip(nodes, holm([each.p_value for each in tested.values()]), strict=True))
+    found = {
+        node: Candidate(node, tested[node], p_value)
+        for node, p_value in corrected.items()
+        if p_value is not None and p_value <= alpha
+    }
+    return [found[node] for node in _aptest(contrast, under, sorted(found), alpha)]
+
+
+def confirmed(searched: Sequence[tuple[Contrast, Sequence[int], Sequence[Candidate]]]) -> list[list[Weakness]]:
+    """All candidates of a model on the tasks for confirming.
+
+    Args:
+        searched: contrasts on the tasks for confirming, each with its tree and its candidates.
+
+    Returns:
+        For each contrast its candidates in their order, confirmed or not.
+    """
+    measured = []
+    for contrast, parents, some in searched:
+        under = leaves_under(parents)[:, [each.node for each in some]]
+        measured += _tested(contrast, under, 1.0 - under, alpha=math.inf)
+    corrected = iter(zip(measured, holm([each.p_value for each in measured]), strict=True))
+    return [[Weakness(each, *next(corrected)) for each in some] for _, _, some in searched]
+
+
+def _tested(contrast: Contrast, inside: Floats, outside: Floats, alpha: float) -> list[Below]:
+    """The test of each node. Where a lower bound of p alone is above alpha after Holm's correction, it is the p-value.
+
+    So nothing is resampled for a node that cannot be found, which are nearly all.
+    """
+    first, second = contrast.sides(inside, outside)
+    by_chance = contrast.chance_p_values(inside, outside)
+    bounds = np.maximum(_least_p_values(second - first), by_chance)
+    sides = [(first[:, place], second[:, place], float(by_chance[place])) for place in range(len(bounds))]
+    tested = {place: _below(*sides[place]) for place in np.flatnonzero(np.isnan(bounds)).tolist()}
+    least = holm([tested[place].p_value if place in tested else bound for place, bound in enumerate(bounds.tolist())])
+    for place, bound in enumerate(bounds.tolist()):
+        corrected = least[place]
+        if place not in tested and corrected is not None:
+            is_possible = corrected <= _CLOSE_TO_ALPHA * alpha
+            tested[place] = _below(*sides[place]) if is_possible else Below(_untested(*sides[place][:2]), bound)
+    return [tested[place] for place in range(len(bounds))]
+
+
+def _untested(first: Floats, second: Floats) -> PairedDifference:
+    there = (second - first)[~np.isnan(second - first)]
+    return PairedDifference(len(there), float(there.mean()), None, None, None, None)
+
+
+def _below(first: Floats, second: Floats, by_chance: float) -> Below:
+    """How far the second lies below the first; p is half of the two-sided one, on the side below, or that by chance."""
+    measured = paired_difference(first, second)
+    if measured.p_value is None or measured.difference is None:
+        return Below(measured, None)
+    half = measured.p_value / 2.0
+    return Below(measured, max(half if measured.difference < 0 else 1.0 - half, by_chance))
+
+
+def _least_p_values(differences: Floats) -> Floats:
+    """One-sided p-values by Student's t, which those of `paired_difference` never are below.
+
+    Returns:
+        NaN where too few tasks differ for the t-test.
+    """
+    counts = (~np.isnan(differences)).sum(axis=0).astype(np.float64)
+    differing = n_differing(differences)
+    p_values: Floats = np.full(len(counts), np.nan)
+    enough = differing >= FEWEST_OTHERS
+    if enough.any():
+        chosen, n = differences[:, enough], counts[enough]
+        errors = np.nanstd(chosen, axis=0, ddof=1) / np.sqrt(n)
+        steps = np.asarray(np.nanmean(chosen, axis=0) / errors, dtype=np.float64)
+        degrees = np.asarray(differing[enough] - 1.0, dtype=np.float64)
+        two_sided = student_two_sided(np.asarray(np.abs(steps), dtype=np.float64), degrees)
+        p_values[enough] = np.where(steps < 0, two_sided / 2.0, 1.0 - two_sided / 2.0)
+    return p_values
+
+
+def _aptest(contrast: Contrast, under: Floats, found: Sequence[int], alpha: float) -> list[int]:
+    """Of found nodes that lie in each other those that say best where the weakness is.
+
+    A node is weak as a whole, and stands for the weak nodes in it, if what it holds beside them is weak too:
+    significantly, and at least half as weak as they are. Otherwise they alone explain it, and it is left out.
+    """
+    chosen: list[int] = []
+    for node in reversed(found):  # children come after their parents
+        within = [each for each in chosen if (under[:, each] <= under[:, node]).all()]
+        if within and not _is_weak_beside(contrast, under, node, within, alpha):
+            continue
+        chosen = [each for each in chosen if each not in within] + [node]
+    return sorted(chosen)
+
+
+def _is_weak_beside(contrast: Contrast, under: Floats, node: int, within: Sequence[int], alpha: float) -> bool:
+    parts = under[:, within].max(axis=1)
+    remainder = under[:, node] - parts
+    if not remainder.any():
+        return True
+    outside = 1.0 - under[:, [node]]
+    of_parts, of_remainder = (_tested(contrast, each[:, None], outside, alpha)[0] for each in (parts, remainder))
+    if of_remainder.p_value is None or of_remainder.p_value > alpha:
+        return False
+    parts_below, remainder_below = of_parts.measured.difference, of_remainder.measured.difference
+    return parts_below is not None and remainder_below is not None and remainder_below <= _LIKE * parts_below

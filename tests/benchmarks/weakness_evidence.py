@@ -1,0 +1,335 @@
+"""How well planted weaknesses are found, and how often something is confirmed where nothing is planted.
+
+All phrases and verdicts are made up. A task has criteria of several topics, each topic belongs to an area, and a phrase
+has words of both and of neither.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tasks.capabilities.tree import Tree, build_tree
+from tasks.rules.statistics.weaknesses import (
+    ALPHA,
+    Contrast,
+    TaskSums,
+    Weakness,
+    candidates,
+    confirmed,
+    handled_rightly,
+    is_for_finding,
+    task_sums,
+)
+
+TOPICS, AREAS, CATEGORIES = 24, 6, 6
+Floats = np.ndarray
+
+
+@dataclass(frozen=True)
+class Rubrics:
+    """Made-up criteria: the task, topic and category of each, and its weight."""
+
+    seed: int
+    tasks: np.ndarray
+    topics: np.ndarray
+    categories: np.ndarray
+    weights: Floats
+
+    def phrases(self) -> list[str]:
+        """A phrase for each criterion."""
+        dice = np.random.default_rng([7, self.seed])
+        return [phrase(dice, int(topic)) for topic in self.topics]
+
+    @property
+    def n_tasks(self) -> int:
+        return int(self.tasks.max()) + 1
+
+
+def rubrics(seed: int, n_tasks: int = 200, *, evenness: float = 3.0, loyalty: float = 0.3) -> Rubrics:
+    """Made-up rubrics of 10 to 20 criteria a task.
+
+    A task's criteria are half of one area, half of any. The topics' sizes are the less equal the smaller `evenness`. A
+    topic has a category of its own, which its criteria carry with a chance of `loyalty`, and any one otherwise.
+    """
+    dice = np.random.default_rng([1, seed])
+    shares = dice.dirichlet(np.full(TOPICS, evenness))
+    tasks = np.repeat(np.arange(n_tasks), dice.integers(10, 21, size=n_tasks))
+    homes = dice.integers(AREAS, size=n_tasks)[tasks]
+    topics = dice.choice(TOPICS, size=len(tasks), p=shares)
+    for area in range(AREAS):
+        here = (homes == area) & (dice.random(len(tasks)) < 0.5)
+        own = np.flatnonzero(np.arange(TOPICS) % AREAS == area)
+        topics[here] = dice.choice(own, size=int(here.sum()), p=shares[own] / shares[own].sum())
+    is_loyal = dice.random(len(tasks)) < loyalty
+    categories = np.where(is_loyal, topics // (TOPICS // CATEGORIES), dice.integers(CATEGORIES, size=len(tasks)))
+    weights = dice.integers(1, 11, size=len(tasks)) * np.where(dice.random(len(tasks)) < 0.08, -1.0, 1.0)
+    return Rubrics(seed, tasks, topics, categories, weights)
+
+
+def phrase(dice: np.random.Generator, topic: int) -> str:
+    """Three words of the topic, two of its area, three of none."""
+    words = [f"topic{topic}word{dice.integers(6)}" for _ in range(3)]
+    words += [f"area{topic % AREAS}word{dice.integers(6)}" for _ in range(2)]
+    return " ".join([*words, *(f"word{dice.integers(40)}" for _ in range(3))])
+
+
+def verdicts(seed: int, made: Rubrics, lowered: np.ndarray, by: float, n_models: int = 3) -> Floats:
+    """Verdicts (n_models, n_criteria), NaN for 2 % undecided. The first model handles `lowered` criteria worse, by `by`
+    in log odds. Tasks and criteria are unequally hard, for all models, and a task suits some models better."""
+    dice = np.random.default_rng([2, seed])
+    n = len(made.tasks)
+    hardness = dice.normal(0.0, 0.7, size=made.n_tasks)[made.tasks] + dice.normal(0.0, 0.7, size=n)
+    suits = dice.normal(0.0, 0.5, size=(n_models, made.n_tasks))[:, made.tasks]
+    odds = 0.3 + hardness + suits
+    odds[0] -= by * lowered
+    is_right = dice.random((n_models, n)) < 1 / (1 + np.exp(-odds))
+    values = np.where(made.weights < 0, ~is_right, is_right).astype(np.float64)
+    values[dice.random(values.shape) < 0.02] = np.nan
+    return values
+
+
+def flat(labels: np.ndarray) -> Tree:
+    """A tree of one level: a root with a node for each label."""
+    distinct, which = np.unique(labels, return_inverse=True)
+    return Tree((-1, *(0 for _ in distinct)), which.astype(np.int64) + 1)
+
+
+def shuffled(tree: Tree, seed: int) -> Tree:
+    """A tree of the same shape with the items in other places."""
+    return Tree(tree.parents, np.random.default_rng([3, seed]).permutation(tree.leaves))
+
+
+def sums_of(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats, n_tasks: int) -> TaskSums:
+    """A model's criteria by task and leaf."""
+    leaves = [node for node in range(len(tree.parents)) if node not in set(tree.parents)]
+    places = np.searchsorted(leaves, tree.leaves)
+    return task_sums(right, weights, tasks, places, (n_tasks, len(leaves)))
+
+
+def contrasts(tree: Tree, tasks: np.ndarray, weights: Floats, right: Floats) -> list[Contrast]:
+    """The first model beside its other criteria and beside each other model, on what both have decided."""
+    n_tasks = int(tasks.max()) + 1
+    made = [Contrast(sums_of(tree, tasks, weights, right[0], n_tasks))]
+    for other in right[1:]:
+        both = [np.where(np.isnan(right[0] + other), np.nan, each) for each in (right[0], other)]
+        made.append(Contrast(*(sums_of(tree, tasks, weights, each, n_tasks) for each in both)))
+    return made
+
+
+def weaknesses(tree: Tree, compared: list[Contrast], alpha: float = ALPHA) -> list[list[Weakness]]:
+    """All candidates of the first model, confirmed or not, by contrast."""
+    n_tasks = len(compared[0].model.right)
+    finding = for_finding(n_tasks)
+    found = [candidates(each.of_tasks(finding), tree.parents, alpha) for each in compared]
+    rest = [(each.of_tasks(~finding), tree.parents, some) for each, some in zip(compared, found, strict=True)]
+    return confirmed(rest)
+
+
+def for_finding(n_tasks: int) -> np.ndarray:
+    """Which tasks weaknesses are found on."""
+    return np.array([is_for_finding(f"task {place}") for place in range(n_tasks)])
+
+
+def marked(tree: Tree, found: list[list[Weakness]]) -> np.ndarray:
+    """Which criteria lie under a confirmed node."""
+    is_marked = np.zeros(len(tree.leaves), dtype=bool)
+    for each in (each for some in found for each in some if each.is_confirmed):
+        is_marked[tree.members(each.candidate.node)] = True
+    return is_marked
+
+
+def f1(truth: np.ndarray, said: np.ndarray) -> float:
+    """F1 of marked criteria; 0 where nothing right is marked."""
+    return float(2 * (truth & said).sum() / (truth.sum() + said.sum()))
+
+
+@dataclass(frozen=True)
+class Planting:
+    """What is hidden: so many topics, or a whole area, in rubrics of a kind."""
+
+    n_tasks: int = 200
+    n_topics: int = 1
+    is_area: bool = False
+    by: float = 2.0
+    evenness: float = 3.0
+    loyalty: float = 0.3
+
+    def made(self, seed: int) -> tuple[Rubrics, np.ndarray]:
+        """Rubrics and which criteria are lowered."""
+        made = rubrics(seed, self.n_tasks, evenness=self.evenness, loyalty=self.loyalty)
+        dice = np.random.default_rng([4, seed])
+        if self.is_area:
+            return made, made.topics % AREAS == dice.integers(AREAS)
+        # A topic that no task has cannot be found by anyone.
+        there = [topic for topic in range(TOPICS) if (made.topics == topic).sum() >= 40]
+        return made, np.isin(made.topics, dice.choice(there, size=self.n_topics, replace=False))
+
+
+PLANTINGS = {
+    "one topic": Planting(),
+    "two topics": Planting(n_topics=2),
+    "an area of four topics": Planting(is_area=True),
+    "one topic, weaker": Planting(by=1.2),
+    "one topic, 100 tasks": Planting(n_tasks=100),
+    "one topic, 500 tasks": Planting(n_tasks=500),
+    "one topic, unequal sizes": Planting(evenness=0.7),
+    "one topic, category follows topic": Planting(loyalty=0.8),
+}
+TREES = ("tree", "category", "random tree", "true topics")
+FALSE = "false, %"
+
+
+def planted_scores(planting: Planting, seed: int) -> dict[str, float]:
+    """F1 of what is confirmed of one seed, by tree; and whether a topic that is not lowered was confirmed, times 100.
+
+    The last is of the tree of the true topics.
+    """
+    made, lowered = planting.made(seed)
+    right = handled_rightly(verdicts(seed, made, lowered, planting.by), made.weights)
+    grown = build_tree(made.phrases())
+    trees = dict(zip(TREES, (grown, flat(made.categories), shuffled(grown, seed), by_topic(made.topics)), strict=True))
+    found = {name: weaknesses(tree, contrasts(tree, made.tasks, made.weights, right)) for name, tree in trees.items()}
+    true = trees[TREES[-1]]
+    is_false = any(
+        each.is_confirmed and not lowered[true.members(each.candidate.node)].any()
+        for some in found[TREES[-1]]
+        for each in some
+    )
+    return {name: f1(lowered, marked(tree, found[name])) for name, tree in trees.items()} | {FALSE: 100.0 * is_false}
+
+
+@dataclass(frozen=True)
+class Null:
+    """A world in which no model is weaker anywhere: how rightly criteria are handled does not depend on the topic."""
+
+    right: Callable[[np.random.Generator, Rubrics, int], Floats]
+    n_tasks: int = 200
+    evenness: float = 3.0
+
+    def contrasts(self, seed: int, n_models: int = 3) -> tuple[Tree, list[Contrast]]:
+        """A tree of areas and topics, and the first model's contrasts in it."""
+        made = rubrics(seed, self.n_tasks, evenness=self.evenness)
+        right = self.right(np.random.default_rng([5, seed]), made, n_models)
+        return by_topic(made.topics), contrasts(by_topic(made.topics), made.tasks, made.weights, right)
+
+
+def by_topic(topics: np.ndarray) -> Tree:
+    """The tree of areas, topics in them, and halves of topics by the order of criteria."""
+    parents = [-1, *(0 for _ in range(AREAS)), *(1 + topic % AREAS for topic in range(TOPICS))]
+    parents += [1 + AREAS + half // 2 for half in range(2 * TOPICS)]
+    leaves = 1 + AREAS + TOPICS + 2 * topics + np.arange(len(topics)) % 2
+    return Tree(tuple(parents), leaves)
+
+
+def chances(dice: np.random.Generator, made: Rubrics, n_models: int, first: float, second: float) -> Floats:
+    """Verdicts with a chance of each task, from a beta distribution, the same for all models."""
+    chance = dice.beta(first, second, size=made.n_tasks)[made.tasks]
+    return (dice.random((n_models, len(made.tasks))) < chance).astype(np.float64)
+
+
+def together(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+    """Three of four criteria of a topic in a task are handled alike."""
+    several = dice.random((n_models, made.n_tasks, TOPICS)) < 0.5
+    alike = several[:, made.tasks, made.topics]
+    single = dice.random((n_models, len(made.tasks))) < 0.5
+    return np.where(dice.random(single.shape) < 0.75, alike, single).astype(np.float64)
+
+
+def heavy(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+    """Values with noise of Student's t with 3 degrees, by task and topic as well as by criterion."""
+    of_topic = dice.standard_t(3, size=(n_models, made.n_tasks, TOPICS))[:, made.tasks, made.topics]
+    return np.asarray(0.5 + 0.1 * of_topic + 0.1 * dice.standard_t(3, size=(n_models, len(made.tasks))))
+
+
+def sparse(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+    """Nearly the same answers: two models differ in one criterion of thirty."""
+    base = dice.random(len(made.tasks)) < 0.6
+    is_other = dice.random((n_models, len(made.tasks))) < 1 / 60
+    return (base ^ is_other).astype(np.float64)
+
+
+def undecided(dice: np.random.Generator, made: Rubrics, n_models: int) -> Floats:
+    """A third of the verdicts are missing, more of some topics."""
+    values = chances(dice, made, n_models, 2, 2)
+    values[dice.random(values.shape) < 0.05 + 0.55 * (made.topics % 2)] = np.nan
+    return values
+
+
+NULLS = {
+    "even chances": Null(lambda dice, made, n: chances(dice, made, n, 50, 50)),
+    "unequal tasks": Null(lambda dice, made, n: chances(dice, made, n, 1, 1)),
+    "hard tasks (1 of 10 right)": Null(lambda dice, made, n: chances(dice, made, n, 0.3, 2.7)),
+    "very hard tasks (1 of 25 right)": Null(lambda dice, made, n: chances(dice, made, n, 1.0, 24.0)),
+    "easy tasks (9 of 10 right)": Null(lambda dice, made, n: chances(dice, made, n, 2.7, 0.3)),
+    "20 tasks": Null(lambda dice, made, n: chances(dice, made, n, 1, 1), n_tasks=20),
+    "40 hard tasks": Null(lambda dice, made, n: chances(dice, made, n, 0.3, 2.7), n_tasks=40),
+    "unequal topics": Null(lambda dice, made, n: chances(dice, made, n, 1, 1), evenness=0.3),
+    "a topic's verdicts alike in a task": Null(together),
+    "noise of t with 3 degrees": Null(heavy),
+    "nearly the same answers": Null(sparse),
+    "a third undecided": Null(undecided),
+}
+
+
+def null_shares(world: Null, seeds: range) -> tuple[float, ...]:
+    """In % of the seeds: something is found; confirmed; confirmed by one half alone, of few nodes and of all.
+
+    The last two look at the confirming half only, with all of few nodes, or all nodes, as candidates: it must hold by
+    itself, however candidates were found.
+    """
+    counts = np.zeros(4)
+    for seed in seeds:
+        tree, compared = world.contrasts(seed)
+        found = [each for some in weaknesses(tree, compared) for each in some]
+        counts += [bool(found), any(each.is_confirmed for each in found), *one_half(tree, compared, seed)]
+    return tuple(100 * counts / len(seeds))
+
+
+def one_half(tree: Tree, compared: list[Contrast], seed: int) -> Iterator[bool]:
+    """Whether one half of the tasks shows anything: of three topics and the rest, and of the whole tree."""
+    alpha = ALPHA / len(compared)  # Bonferroni's correction for the contrasts
+    halves = [each.of_tasks(~for_finding(len(each.model.right))) for each in compared]
+    drawn = np.random.default_rng([6, seed]).choice(TOPICS, 3, replace=False)
+    which = np.concatenate([np.tile(np.flatnonzero(drawn == topic).tolist() or [3], 2) for topic in range(TOPICS)])
+    few = [joined(each, which) for each in halves]
+    yield any(candidates(each, (-1, 0, 0, 0, 0), alpha) for each in few)
+    yield any(candidates(each, tree.parents, alpha) for each in halves)
+
+
+def joined(contrast: Contrast, which: np.ndarray) -> Contrast:
+    """A contrast with its leaves put together into others."""
+    into = (which[:, None] == np.arange(which.max() + 1)).astype(np.float64)
+    sides = (each and TaskSums(each.right @ into, each.decided @ into, each.squares @ into, each.spread)
+             for each in (contrast.model, contrast.other))  # fmt: skip
+    return Contrast(*sides)
+
+
+def rows(n_planted: int, n_null: int) -> Iterator[str]:
+    """The two tables, in Markdown."""
+    yield f"| planted, {n_planted} seeds | " + " | ".join(f"F1, {name}" for name in TREES) + f" | {FALSE} |"
+    yield "|---|" + "---|" * (len(TREES) + 1)
+    for name, planting in PLANTINGS.items():
+        scored = [planted_scores(planting, seed) for seed in range(n_planted)]
+        means = [float(np.mean([each[column] for each in scored])) for column in (*TREES, FALSE)]
+        yield f"| {name} | " + " | ".join(f"{mean:.2f}" for mean in means[:-1]) + f" | {means[-1]:.0f} |"
+    yield ""
+    heads = ("found", "confirmed", "by one half, 12 nodes", "by one half, all nodes")
+    yield f"| nothing planted, {n_null} seeds | " + " | ".join(f"{head}, %" for head in heads) + " |"
+    yield "|---|---|---|---|---|"
+    for name, world in NULLS.items():
+        yield f"| {name} | " + " | ".join(f"{share:.1f}" for share in null_shares(world, range(n_null))) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--planted", type=int, default=50, help="seeds for planted weaknesses")
+    parser.add_argument("--nothing", type=int, default=1000, help="seeds with nothing planted")
+    given = parser.parse_args()
+    for row in rows(given.planted, given.nothing):
+        print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,342 @@
+"""`prbench capabilities` and `weaknesses` against a scripted provider: calls, rows, a planted weakness, and nothing."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.builders import good_row, write_jsonl
+from tests.faults.answers import Answer
+from tests.faults.content import Request, criterion_of, prompt_of
+from tests.faults.server import FaultServer
+from tests.flows.conftest import Command
+from tests.tasks.dataset.rows import hub_criterion
+
+pytestmark = pytest.mark.slow
+TOPICS = ("depreciation of leased equipment", "inheritance tax of foreign estates", "margin calls on short options",
+          "notice periods in employment")  # fmt: skip
+MANNERS = ("briefly", "precisely", "completely")
+N_TASKS, N_CRITERIA, WEAK = 80, 8, 1
+
+
+def is_naming(request: Request) -> bool:
+    return 'only key is "name"' in prompt_of(request)
+
+
+def describing(request: Request, _: int) -> Answer:
+    """The topic that a criterion names, as its phrase; of a group, the words of its first phrase."""
+    prompt = prompt_of(request)
+    if is_naming(request):
+        return Answer(json.dumps({"name": f"Rules on {phrases_in(prompt)[0].partition(' of ')[0]}"}))
+    title = criterion_of(prompt)
+    manner = MANNERS[int(title.split()[4].rstrip(":")) % 3]
+    return Answer(json.dumps({"capability": f"Applying the {title.partition(': ')[2]} {manner}"}))
+
+
+def phrases_in(prompt: str) -> list[str]:
+    return re.findall(r"phrase \d+ of \d+\]\n(.*)\n", prompt)
+
+
+def taken_in(prompt: str) -> list[str]:
+    return re.findall(r" name \d+ of \d+\]\n(.*)\n", prompt)
+
+
+@pytest.fixture
+def provider() -> Iterator[FaultServer]:
+    with FaultServer(describing) as server:
+        yield server
+
+
+def described_by(provider: FaultServer, **more: Any) -> dict[str, Any]:
+    return {"model": {"name": "hosted_vllm/describer", "label": "d", "api_base": provider.api_base}, **more}
+
+
+def rows_and_verdicts() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Tasks with two criteria of each topic, one of them negative; `weak` fails a topic, `even` fails each alike."""
+    dice = np.random.default_rng(5)
+    rows, verdicts = [], []
+    for number in range(N_TASKS):
+        task = f"t{number:02}"
+        rubric = []
+        for place in range(N_CRITERIA):
+            topic, is_bad = place % 4, place == 7
+            of = f"{task}-c{place}"
+            kind, weight = ("detrimental", -5) if is_bad else ("important", 5)
+            rubric.append({
+                **hub_criterion(of, kind, weight), "title": f"Point {place} of task {number}: {TOPICS[topic]}",
+            })  # fmt: skip
+            for model in ("weak", "even"):
+                chance = 0.15 if (model, topic) == ("weak", WEAK) else 0.7
+                is_right = dice.random() < chance
+                verdicts.append(
+                    {"task": task, "model": model, "criterion": of, "criteria_met": bool(is_right != is_bad)}
+                )
+        rows.append(good_row(task, rubric=rubric))
+    return rows, verdicts
+
+
+@pytest.fixture
+def planted(command: Command, provider: FaultServer) -> list[dict[str, Any]]:
+    """A stored benchmark with two models, of which one is weak in a topic; its verdicts."""
+    rows, verdicts = rows_and_verdicts()
+    write_jsonl(command.folder / "finance.jsonl", rows)
+    answers = [{"task": row["task"], "model": model, "response": f"{model} says"} for row in rows
+               for model in ("weak", "even")]  # fmt: skip
+    write_jsonl(command.folder / "answers.jsonl", answers)
+    write_jsonl(command.folder / "verdicts.jsonl", verdicts)
+    command.configure(
+        dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
+        quality={"criteria_per_task": "warn"}, capabilities=described_by(provider),
+    )  # fmt: skip
+    command("ingest", "-q", code=0)
+    command("assemble", "-q")
+    command("import", "responses", "answers.jsonl")
+    command("import", "verdicts", "verdicts.jsonl")
+    return verdicts
+
+
+def test_each_criterion_is_described_once_and_a_finished_analysis_makes_no_call(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    command("capabilities")
+    kinds = Counter("name" if is_naming(each) else "phrase" for each in provider.book)
+    nodes = command.sql("select * from capability_nodes order by position")
+
+    assert N_TASKS * N_CRITERIA == kinds["phrase"]
+    assert N_TASKS * N_CRITERIA == command.sql("select count(*)::int as n from criterion_capabilities")[0]["n"]
+    assert len(nodes) - 1 <= kinds["name"]
+    assert len({node["name"].casefold() for node in nodes}) == len(nodes) > 4
+    assert N_TASKS * N_CRITERIA == nodes[0]["n_criteria"]
+    under = {node["node_id"]: [each for each in nodes if each["parent_id"] == node["node_id"]] for node in nodes}
+    for node in nodes:
+        children = under[node["node_id"]]
+        assert node["is_leaf"] == (not children)
+        assert not children or sum(each["n_criteria"] for each in children) == node["n_criteria"]
+
+    n_calls = len(provider.book)
+    done = command("capabilities")
+    assert "nothing is missing, no model call made" in done.stderr
+    assert n_calls == len(provider.book)
+
+
+def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confirmed(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    command("capabilities")
+    members = defaultdict(set)
+    for row in command.sql("select node_id, task_id, criterion_id from capability_members"):
+        members[row["node_id"]].add(row["criterion_id"])
+    right = {
+        (each["model"], each["criterion"]): each["criteria_met"] != each["criterion"].endswith("-c7")
+        for each in planted
+    }
+    for row in command.sql("from capability_scores"):
+        of_tasks = defaultdict(list)
+        for criterion in members[row["node_id"]]:
+            of_tasks[criterion.partition("-")[0]].append(right[row["model"], criterion])
+        # All weights have one size here, so the min-normalised score is a plain share.
+        assert np.mean([np.mean(each) for each in of_tasks.values()]) == pytest.approx(row["value"])
+        assert len(of_tasks) == row["n_tasks"]
+        assert row["ci_low"] is None or row["ci_low"] < row["value"] < row["ci_high"]
+
+    found = command.json("weaknesses", "weak")
+    weakness = found["weaknesses"][0]
+    said = set().union(*(members[each["node_id"]] for each in found["weaknesses"]))
+    true = {each["criterion"] for each in planted if int(each["criterion"][-1]) % 4 == WEAK}
+    assert true == said
+    assert weakness["gap_ci_high"] < 0
+    assert weakness["p_confirmed"] < 0.01
+    assert weakness["n_tasks"] + weakness["n_tasks_found"] <= N_TASKS
+    assert weakness["examples"]
+    assert all(TOPICS[WEAK] in each["title"] for each in weakness["examples"])
+    assert command.json("weaknesses", "weak", "--than", "even")["weaknesses"]
+    assert [] == command.json("weaknesses", "even")["weaknesses"]
+    shown = command("weaknesses", "weak").stdout
+    assert "Where weak does worse than in its other criteria" in shown
+    assert "than even: prbench weaknesses weak --than even" in shown
+    assert "no such model; with scores in capabilities: even, weak" in command("weaknesses", "none", code=2).stderr
+
+
+def test_new_verdicts_are_measured_without_a_call(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    command("capabilities")
+    n_calls = len(provider.book)
+    third = [{**each, "model": "third"} for each in planted if each["model"] == "weak"]
+    answers = [{"task": f"t{number:02}", "model": "third", "response": "third says"} for number in range(N_TASKS)]
+    write_jsonl(command.folder / "third_answers.jsonl", answers)
+    write_jsonl(command.folder / "third.jsonl", third)
+    command("import", "responses", "third_answers.jsonl")
+    command("import", "verdicts", "third.jsonl")
+    command("capabilities")
+
+    assert n_calls == len(provider.book)
+    assert len(command.json("weaknesses", "weak")["weaknesses"]) == len(
+        command.json("weaknesses", "third")["weaknesses"]
+    )
+    assert [{"n": 3}] == command.sql("select count(distinct model)::int as n from capability_scores")
+
+
+def test_vectors_of_phrases_come_from_the_embedding_model_once(command: Command, provider: FaultServer) -> None:
+    embedding = {"name": "hosted_vllm/embedder", "label": "e", "api_base": provider.api_base}
+    command.configure(
+        dataset={"source": "sample"}, warehouse="data", models=[], judges=[],
+        capabilities=described_by(provider, embedding=embedding),
+    )  # fmt: skip
+    provider.behaviour = whole_criterion
+    command("ingest", "-q")
+    command("assemble", "-q")
+    command("capabilities")
+    (row,) = command.sql(
+        "select count(*)::int as n, count(distinct phrase)::int as phrases, min(len(vector))::int as length, "
+        "min(status) as status, sum(prompt_tokens)::int as tokens, sum(completion_tokens)::int as made "
+        "from phrase_embeddings"
+    )
+    asked = [each for each in provider.entries if each.path == "/v1/embeddings"]
+
+    assert {"n": len(asked), "phrases": len(asked), "length": 64, "status": "ok", "made": 0} == {
+        name: row[name] for name in ("n", "phrases", "length", "status", "made")
+    }
+    assert row["tokens"] > len(asked)
+    assert ["e"] == [each["vectors"] for each in command.sql("select distinct vectors from capability_trees")]
+    n_calls = len(provider.book)
+    command("capabilities")
+    assert n_calls == len(provider.book)
+
+
+def whole_criterion(request: Request, number: int) -> Answer:
+    if is_naming(request):
+        return describing(request, number)
+    if "messages" not in request:
+        return Answer()
+    return Answer(json.dumps({"capability": criterion_of(prompt_of(request))}))
+
+
+def test_a_name_that_another_node_has_is_asked_for_again_with_those_that_are_taken(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    def alike(request: Request, number: int) -> Answer:
+        if not is_naming(request):
+            return describing(request, number)
+        taken = taken_in(prompt_of(request))
+        # The model insists on two names, whatever it is told.
+        return Answer(json.dumps({"name": "Rules" if not taken else "rules of Tax"}))
+
+    provider.behaviour = alike
+    command("capabilities")
+    names = [row["name"] for row in command.sql("select name from capability_nodes where level > 0")]
+    rounds = command.sql(
+        "select attempt::int as attempt, count(*)::int as n from capability_names group by 1 order by 1"
+    )
+
+    n_nodes = len(names)
+    assert [(1, n_nodes), (2, n_nodes - 1), (3, n_nodes - 2)] == [(row["attempt"], row["n"]) for row in rounds]
+    assert n_nodes == len({name.casefold() for name in names})
+    assert {"Rules", "rules of Tax"} < set(names)
+    assert all(name.startswith("rules of Tax") for name in names if name != "Rules")
+
+
+def test_a_node_that_gets_no_name_has_none_and_is_asked_about_again_by_the_next_run(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    def nameless(request: Request, number: int) -> Answer:
+        if is_naming(request) and number % 2 == 0 and "depreciation" in phrases_in(prompt_of(request))[0]:
+            return Answer("I cannot.")
+        return Answer("no") if is_naming(request) and number else describing(request, number)
+
+    provider.behaviour = nameless
+    command("capabilities")
+    failed = command.sql("select name_id from capability_names where status = 'parse_error'")
+    unnamed = command.sql("select name from capability_nodes where name is null")
+    asked = Counter(prompt_of(each) for each in provider.book if is_naming(each))
+    assert len(failed) >= len(unnamed) > 0
+    # A request and one reminder, in one round.
+    assert 2 >= max(asked.values())
+
+    provider.behaviour = describing
+    command("capabilities")
+    assert [] == command.sql("select name from capability_nodes where name is null")
+
+
+def test_a_criterion_that_cannot_be_described_is_a_failed_row_and_no_part_of_the_tree(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    def refusing(request: Request, number: int) -> Answer:
+        is_last = not is_naming(request) and "Point 7 of task 0:" in prompt_of(request)
+        return Answer("I cannot.") if is_last else describing(request, number)
+
+    provider.behaviour = refusing
+    command("capabilities")
+    failed = command.sql(
+        "select status, phrase, attempts::int as attempts from criterion_capabilities where status <> 'ok'"
+    )
+    assert [{"status": "parse_error", "phrase": None, "attempts": 2}] == failed
+    (root,) = command.sql("select n_criteria::int as n from capability_nodes where level = 0")
+    assert N_TASKS * N_CRITERIA - 1 == root["n"]
+
+    provider.behaviour = describing
+    command("capabilities")
+    (root,) = command.sql("select n_criteria::int as n from capability_nodes where level = 0")
+    assert N_TASKS * N_CRITERIA == root["n"]
+
+
+def test_calls_that_are_not_made_at_the_budget_leave_no_tree(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    price = {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0}
+    settings = described_by(provider)
+    settings["model"] |= {"price": price, "max_tokens": 100}
+    command.configure(
+        dataset={"source": "finance.jsonl"}, warehouse="data", models=[], judges=[],
+        quality={"criteria_per_task": "warn"}, capabilities=settings,
+    )  # fmt: skip
+    command("capabilities", "--max-usd", "0.05", code=4)
+
+    assert 0 < len(provider.book) < N_TASKS * N_CRITERIA
+    assert not any(is_naming(each) for each in provider.book)
+    assert [] == command.sql("from capability_nodes")
+
+
+def test_the_report_opens_the_tree_and_shows_what_is_confirmed(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    command("aggregate", "-q")
+    command("report", "-q")
+    page = command.folder / "data" / "report" / "prbench" / "capabilities.html"
+    assert not page.exists()
+    command("capabilities")
+    command("report", "-q")
+    html = page.read_text(encoding="utf-8")
+    nodes = command.sql("select name, level, is_leaf from capability_nodes")
+
+    assert len(nodes) == html.count('<details class="capability"')
+    assert all(node["name"] in html for node in nodes)
+    assert 'href="task.html#task=' in html
+    (weakness,) = command.json("weaknesses", "weak")["weaknesses"]
+    table = html.partition('id="weaknesses"')[2].partition("</table>")[0]
+    assert weakness["name"] in table
+    assert f"{weakness['gap']:.3f}".replace("-", "−") in table
+
+
+def test_the_plan_counts_phrases_and_says_what_follows_from_them(
+    command: Command, provider: FaultServer, planted: list[dict[str, Any]]
+) -> None:
+    phrases, names = command.json("plan")["analyses"]
+    assert [N_TASKS * N_CRITERIA, 0] == [phrases["calls"], names["calls"]]
+    assert names["note"].startswith("names of nodes of a tree that is not made yet")
+    assert [] == provider.book
+    command("capabilities")
+    phrases, names = command.json("plan")["analyses"]
+    assert [(0, ""), (0, "")] == [(each["calls"], each["note"]) for each in (phrases, names)]
+
+
+def test_without_a_model_the_command_says_what_to_configure(command: Command, tmp_path: Path) -> None:
+    command.configure(dataset={"source": "sample"}, warehouse="data", models=[], judges=[])
+    command("ingest", "-q")
+
+    assert "no model describes capabilities; set `capabilities:" in command("capabilities", code=2).stderr
