@@ -14,7 +14,7 @@ from flows.stage_log import log_stage
 from tasks.aggregate import aggregate
 from tasks.annotate import ANNOTATION, measure_annotations
 from tasks.assemble import assemble
-from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES, ROUNDS, grow, measure, refuse_without_model, write_names
+from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES, ROUNDS, grow, measure, refuse_unready, write_names
 from tasks.check import check
 from tasks.config import Job
 from tasks.console import notice
@@ -182,7 +182,7 @@ async def annotate_batch(job: Job, annotator: str, row_ids: list[str], retry_fai
 @job_flow("capabilities")
 async def capabilities_flow(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Describe what criteria ask for, put that into trees, name their nodes, and measure models in them."""
-    refuse_without_model(job)
+    refuse_unready(job)
     reports: list[StageReport] = []
     for analysis, what, batch in ((PHRASES, "phrases", phrase_batch), (EMBEDDINGS, "vectors", vector_batch)):
         reports += await _asked(job, analysis, what, batch, retry_failed)

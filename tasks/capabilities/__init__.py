@@ -1,7 +1,7 @@
 """Capabilities: what each criterion asks of a model, in a tree, and where in it a model is weak."""
 
 from tasks.capabilities.names import NAMES, ROUNDS, naming_of
-from tasks.capabilities.phrases import EMBEDDINGS, PHRASES, refuse_without_model
+from tasks.capabilities.phrases import EMBEDDINGS, PHRASES, refuse_unready
 from tasks.capabilities.scores import measure
 from tasks.capabilities.tree import Tree, build_tree
 from tasks.capabilities.trees import grow, write_names
@@ -16,6 +16,6 @@ __all__ = [
     "grow",
     "measure",
     "naming_of",
-    "refuse_without_model",
+    "refuse_unready",
     "write_names",
 ]

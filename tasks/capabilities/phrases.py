@@ -6,6 +6,7 @@ from typing import Any
 
 import sql
 from tasks.capabilities.replies import NAME, PHRASE, read_text, reminder, reply_shape, vector_question
+from tasks.capabilities.tree import refuse_without_library
 from tasks.config import Analyst, Job
 from tasks.prompts import load_analysis_template
 from tasks.rules.errors import PipelineError, UsageError
@@ -18,12 +19,13 @@ TEMPLATE = "capability_v1"
 Row = Mapping[str, Any]
 
 
-def refuse_without_model(job: Job) -> None:
-    """Refuse a job that names no model for capabilities.
+def refuse_unready(job: Job) -> None:
+    """Refuse a job that names no model for capabilities, or where the tree could not be made in the end.
 
     Raises:
-        UsageError: it does not.
+        UsageError: it does not, or scikit-learn is not installed.
     """
+    refuse_without_library()
     if not job.settings.capability_model:
         raise UsageError(
             "no model describes capabilities; set `capabilities: {model: {name: ...}}` in the configuration"

@@ -8,6 +8,7 @@ computed by one thread, since sums in another order can differ in their last dig
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -165,13 +166,22 @@ class _Grown:
         return float(silhouette_score(points[sampled], labels[sampled])), labels
 
 
-def _bounded_threads() -> Any:
-    """What bounds the number of threads of the libraries that are loaded."""
-    try:
-        import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
-        from threadpoolctl import threadpool_limits
-    except ImportError as error:
+def refuse_without_library() -> None:
+    """Refuse to begin where the tree cannot be made in the end.
+
+    Raises:
+        UsageError: scikit-learn is not installed.
+    """
+    if find_spec("sklearn") is None:
         raise UsageError(
             "the tree of capabilities needs scikit-learn: install the extra, `prbench-pipeline[capabilities]`"
-        ) from error
+        )
+
+
+def _bounded_threads() -> Any:
+    """What bounds the number of threads of the libraries that are loaded."""
+    refuse_without_library()
+    import sklearn.cluster  # noqa: F401 - bounded are only libraries that are loaded
+    from threadpoolctl import threadpool_limits
+
     return threadpool_limits

@@ -24,8 +24,8 @@ def capabilities(context: Context, retry_failed: bool, replace_lost: bool) -> in
     name for each node. Then scores and weaknesses of all models are computed from stored verdicts. Only what is missing
     is done. `prbench weaknesses` and the report show the result.
     """
-    from tasks.capabilities import refuse_without_model
+    from tasks.capabilities import refuse_unready
 
     refuse_early(context, must_be_stored=True)
-    refuse_without_model(context.job)
+    refuse_unready(context.job)
     return finish(context, run_flow(context, "capabilities", retry_failed=retry_failed, replace_lost=replace_lost))

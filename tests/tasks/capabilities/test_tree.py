@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.capabilities.tree import FEWEST_CRITERIA, LEVELS, MOST_LEAVES, Tree, build_tree, tfidf
+from tasks.rules.errors import UsageError
 from tests.benchmarks.weakness_evidence import rubrics
 
 PHRASES = rubrics(3, 40).phrases()
@@ -91,6 +92,13 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
     assert [0] * len(items) == tree.leaves.tolist()
 
 
+def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tasks.capabilities.tree.find_spec", lambda name: None)
+
+    with pytest.raises(UsageError, match=r"install the extra, `prbench-pipeline\[capabilities\]`"):
+        build_tree(["one phrase"])
+
+
 def test_phrases_of_no_word_that_counts_have_vectors_of_zeros() -> None:
     assert [[0.0], [0.0]] == tfidf(["of the", "a"]).tolist()
 
@@ -98,7 +106,8 @@ def test_phrases_of_no_word_that_counts_have_vectors_of_zeros() -> None:
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     code = (
-        "from tests.benchmarks.weakness_evidence import rubrics; from tasks.capabilities.tree import build_tree; "
+        "from tasks.rules.errors import UsageError
+from tests.benchmarks.weakness_evidence import rubrics; from tasks.capabilities.tree import build_tree; "
         "tree = build_tree(rubrics(5, 200).phrases()); print(tree.parents, tree.leaves.tolist())"
     )
     said = {
