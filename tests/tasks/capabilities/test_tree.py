@@ -106,8 +106,7 @@ def test_phrases_of_no_word_that_counts_have_vectors_of_zeros() -> None:
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     code = (
-        "from tasks.rules.errors import UsageError
-from tests.benchmarks.weakness_evidence import rubrics; from tasks.capabilities.tree import build_tree; "
+        "from tests.benchmarks.weakness_evidence import rubrics; from tasks.capabilities.tree import build_tree; "
         "tree = build_tree(rubrics(5, 200).phrases()); print(tree.parents, tree.leaves.tolist())"
     )
     said = {
