@@ -17,9 +17,8 @@ ROUTES = ("hosted_vllm/", "openai/")
 
 def target(server: FaultServer, route: str = ROUTES[0], **more: Any) -> Target:
     parameters = {"api": "embedding", "api_key": "${A_KEY}", **more}
-    return Target(
-        f"{route}text-embedding-3-small", server.api_base, parameters, prices=Prices(2.0, None, 0.0, "configuration")
-    )
+    prices = Prices(2.0, None, 0.0, "configuration")
+    return Target(f"{route}text-embedding-3-small", server.api_base, parameters, prices=prices)
 
 
 def asked(to: Target, text: str) -> Any:
