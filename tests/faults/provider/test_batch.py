@@ -219,7 +219,7 @@ def test_a_request_in_a_batch_that_is_none_is_an_error_of_its_own() -> None:
         assert fetched(server, batch.error_file_id)["b"]["response"]["status_code"] == 400
 
 
-@pytest.mark.parametrize("wrong", [{"endpoint": "/v1/embeddings"}, {"completion_window": "1h"}])
+@pytest.mark.parametrize("wrong", [{"endpoint": "/v1/audio/speech"}, {"completion_window": "1h"}])
 def test_a_batch_that_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
     with FaultServer() as server:
         with pytest.raises(openai.BadRequestError):

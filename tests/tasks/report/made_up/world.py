@@ -15,6 +15,7 @@ from tasks.aggregate import aggregate
 from tasks.alerts import stored
 from tasks.alerts.alert import Alert
 from tasks.alerts.findings import drops
+from tasks.annotate import measure_annotations
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.capabilities import measure
@@ -27,6 +28,7 @@ from tasks.rules.identity import BASE_VINTAGE, IMPORTED
 from tasks.rules.statistics.intervals import draws
 from tasks.run.judgings import judgings
 from tasks.run.missing_work import model_hashes
+from tests.tasks.report.made_up.annotating import annotation_rows
 from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.capable import tree_rows, weakness_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
@@ -57,6 +59,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     made |= _control(job, names, asked, made)
     made |= {table: rows + made[table] for table, rows in earlier.items()}
     _store(job, made | run_rows(job.settings, names.nights, made, taint))
+    _store(job, {"task_annotations": annotation_rows(asked, job.data.revision, taint)})
     _store(job, review_rows(asked, job.data.revision, taint))
     _store(job, tree_rows(asked, job.data.revision, taint))
     assemble(job)
@@ -67,6 +70,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     with patch("tasks.aggregate.intervals.draws", few), patch("tasks.aggregate.agreement.draws", few):
         aggregate(job)
     measure(job)
+    measure_annotations(job)
     with Warehouse(job.warehouse).reader() as reader:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)
