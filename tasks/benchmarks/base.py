@@ -151,7 +151,8 @@ class Benchmark:
     def own_breakdowns(self) -> dict[str, str]:
         """Kind -> title of the labels that not every benchmark has, those of annotators included."""
         of_annotators = {kind: vocabulary.title for kind, vocabulary in self.annotations.items()}
-        return {kind: title for kind, title in of_annotators.items() if kind not in BREAKDOWNS} | dict(self.breakdowns)
+        known = {*BREAKDOWNS, *self.breakdowns}
+        return dict(self.breakdowns) | {kind: title for kind, title in of_annotators.items() if kind not in known}
 
     @property
     def grading(self) -> str:
