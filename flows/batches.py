@@ -59,10 +59,17 @@ async def ask_in_batches(
     job: Job, analysis: Analysis, what: str, asking: BatchTask[[Job, str, list[str], bool]], *, retry_failed: bool
 ) -> StageReport:
     """Ask the analysts of an analysis about what is missing, in batches; `what` is the plural of its rows."""
+    warehouse = Warehouse(job.warehouse)
 
     def missing() -> dict[str, list[Item]]:
-        with Warehouse(job.warehouse).reader() as reader:
-            return analysis.missing(job, reader, retry_failed=retry_failed)
+        with warehouse.reader() as reader:
+            changed, items = (
+                analysis.changed_analysts(job, reader),
+                analysis.missing(job, reader, retry_failed=retry_failed),
+            )
+        warehouse.write("analysts", changed)
+        warehouse.publish()
+        return items
 
     items = await asyncio.to_thread(missing)
     if not any(items.values()):
@@ -73,7 +80,9 @@ async def ask_in_batches(
         for number, batch in enumerate(in_batches(of_analyst, ITEMS_A_BATCH), start=1)
     ]
     totals = {label: len(of_analyst) for label, of_analyst in items.items()}
-    return await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
+    report = await run_batches(job, analysis.stage, what, batches, totals, retry_failed=retry_failed)
+    report.is_below_bar |= bool(report.failures)
+    return report
 
 
 async def _run_all(job: Job, batches: Sequence[Batch], report: StageReport) -> None:

@@ -1,6 +1,7 @@
 """How far annotations agree with the labels of the data set, and annotators with each other."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import combinations, groupby
@@ -10,25 +11,28 @@ from typing import Any
 import numpy as np
 
 import sql
+from tasks.annotate.annotate import RELEASED
 from tasks.config import Job
 from tasks.rules.identity import digest
 from tasks.rules.statistics.labels import MEASURES, LabelAgreement, label_agreement
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
-RELEASED = "released"
-"""What the data set's own labels are compared under."""
 Labels = Mapping[str, frozenset[str]]
 """Task -> its labels of one kind."""
 Row = dict[str, Any]
+_COMPARISON = itemgetter("benchmark", "dataset_revision", "kind", "annotator", "compared_with")
+_FIGURES = [f"{name}{end}" for name in MEASURES for end in ("", "_ci_low", "_ci_high")]
 
 
 def measure_annotations(job: Job) -> StageReport:
     """Measure the agreement where labels have changed since the last time, and publish it."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
-        stored = {row["basis"] for row in reader.rows("select distinct basis from annotation_agreement")}
-        rows = [row for row in _rows(reader) if row["basis"] not in stored]
+        stored: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+        for row in reader.rows("from annotation_agreement"):
+            stored[_COMPARISON(row)][row["label"]] = row["basis"]
+        rows = [row for key, given, expected in _pairs(reader) for row in _new(key, given, expected, stored)]
     if rows:
         warehouse.write("annotation_agreement", rows)
         warehouse.publish()
@@ -36,8 +40,8 @@ def measure_annotations(job: Job) -> StageReport:
     return StageReport("agreement", rows=len(rows), notes=[f"{n_pairs} comparisons of labels measured"])
 
 
-def _rows(reader: Reader) -> Iterator[Row]:
-    """The rows of each two sources of labels that have tasks in common."""
+def _pairs(reader: Reader) -> Iterator[tuple[Row, Labels, Labels]]:
+    """What is compared: the key of a comparison, and the labels of its two sources."""
     found = reader.rows(sql.read("questions/analyses/labels_by_source"))
     for (benchmark, revision, kind), of_kind in groupby(found, key=itemgetter("benchmark", "dataset_revision", "kind")):
         by_source = {
@@ -49,36 +53,47 @@ def _rows(reader: Reader) -> Iterator[Row]:
         pairs += [(a, b, by_source[a], by_source[b]) for a, b in combinations(by_source, 2)]
         for annotator, other, given, expected in pairs:
             key = {"benchmark": benchmark, "dataset_revision": revision, "kind": kind, "annotator": annotator}
-            yield from _compared({**key, "compared_with": other}, given, expected)
+            yield {**key, "compared_with": other}, given, expected
 
 
-def _compared(key: Row, given: Labels, expected: Labels) -> Iterator[Row]:
+def _new(key: Row, given: Labels, expected: Labels, stored: Mapping[tuple[str, ...], dict[str, str]]) -> list[Row]:
+    """The rows of a comparison if its labels are others than those that were measured.
+
+    A label that neither side uses any more has a row as well, which replaces the one that is stored.
+    """
     tasks = sorted(given.keys() & expected.keys())
-    if not tasks:
-        return
     basis = digest("labels", *key.values(), [[task, sorted(given[task]), sorted(expected[task])] for task in tasks])
+    before = stored.get(_COMPARISON(key), {})
+    if set(before.values()) == {basis} or not (tasks or before):
+        return []
     labels = sorted({label for task in tasks for label in given[task] | expected[task]})
     flags, other_flags = (
         np.array([[label in of[task] for label in labels] for task in tasks]) for of in (given, expected)
     )
-    for each in label_agreement(flags, other_flags, labels):
-        yield {
+    measured = {each.label: each for each in (label_agreement(flags, other_flags, labels) if tasks else ())}
+    return [
+        {
             **key,
-            "agreement_id": digest("label agreement", *key.values(), each.label),
-            "label": each.label,
+            "agreement_id": digest("label agreement", *key.values(), label),
+            "label": label,
             "n_tasks": len(tasks),
-            "n_annotated": each.n_given,
-            "n_compared_with": each.n_expected,
-            "n_both": each.n_both,
-            **_figures(each),
+            **_figures(measured.get(label)),
             "basis": basis,
             "created_at": datetime.now(UTC),
         }
+        for label in (*measured, *sorted(before.keys() - measured.keys()))
+    ]
 
 
-def _figures(agreement: LabelAgreement) -> Row:
+def _figures(agreement: LabelAgreement | None) -> Row:
+    """The columns of what was measured; None: the label is used by nobody."""
+    if agreement is None:
+        return {"n_annotated": 0, "n_compared_with": 0, "n_both": 0} | dict.fromkeys(_FIGURES)
     figures: Row = {}
     for name in MEASURES:
         low, high = agreement.intervals[name]
         figures |= {name: agreement.values[name], f"{name}_ci_low": low, f"{name}_ci_high": high}
-    return {name: None if math.isnan(value) else value for name, value in figures.items()}
+    return {
+        "n_annotated": agreement.n_given, "n_compared_with": agreement.n_expected, "n_both": agreement.n_both,
+        **{name: None if math.isnan(value) else value for name, value in figures.items()},
+    }  # fmt: skip

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError
+from tasks.benchmarks.base import ANY_FIELD, Benchmark, RowError, Vocabulary
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, band_of, criterion_from, task_from
 from tasks.rules.identity import digest
 from tasks.rules.records import Criterion, ScoreDefinition, Task, Turn
@@ -18,12 +18,40 @@ AXES = frozenset({
     "Explicit Criteria", "Implicit Criteria", "Synthesis of Information", "Communication Quality",
     "Instruction Following", "References & Citation Quality",
 })  # fmt: skip
-LEVELS = {
-    "conceptual_breadth": frozenset({"Simple", "Moderate", "High"}),
-    "logical_nesting": frozenset({"Shallow", "Intermediate", "Deep"}),
-    "exploration": frozenset({"Low", "Medium", "High"}),
-}
-"""How hard a task is, in three ways (paper, section 3)."""
+ANNOTATIONS = {
+    "conceptual_breadth": Vocabulary(
+        "Conceptual breadth",
+        "How many different subjects does an answer have to bring together?",
+        {ANY_FIELD: {
+            "Simple": "one subject, which one kind of source covers",
+            "Moderate": "two or three subjects that have to be combined to some degree",
+            "High": "many different subjects, each of which matters to the answer",
+        }},
+        most_secondary=0,
+    ),
+    "logical_nesting": Vocabulary(
+        "Logical nesting",
+        "How many steps of reasoning rest on each other before the question is answered?",
+        {ANY_FIELD: {
+            "Shallow": "one step: looking something up, or one inference",
+            "Intermediate": "two or three steps, where a later one needs an earlier one",
+            "Deep": "four or more steps, with conditions, or with results that have to be tested again",
+        }},
+        most_secondary=0,
+    ),
+    "exploration": Vocabulary(
+        "Exploration",
+        "How much does the request leave open, so that the answer has to find its own aim or scope?",
+        {ANY_FIELD: {
+            "Low": "the task says exactly what is wanted",
+            "Medium": "the aim is clear, the scope or the way to it is open",
+            "High": "aim, scope or preferences are open and have to be worked out",
+        }},
+        most_secondary=0,
+    ),
+}  # fmt: skip
+"""How hard a task is, in three ways (paper, section 3): its rows say so, or else a model."""
+LEVELS = {kind: frozenset(vocabulary.labels[ANY_FIELD]) for kind, vocabulary in ANNOTATIONS.items()}
 
 SEVERITIES = {
     "critically important": (4.0, 5.0),
@@ -184,6 +212,7 @@ BENCHMARK = Benchmark(
     evidence_template="evidence_v2",
     default_dataset_id="ScaleAI/researchrubrics",
     severities=SEVERITIES,
+    annotations=ANNOTATIONS,
     vocabularies={ANY_FIELD: {"category": AXES, **LEVELS}},
     common_breakdowns=("category", "severity", "subset"),
     breakdowns={

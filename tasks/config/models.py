@@ -175,6 +175,9 @@ class Judge(Analyst):
 
 
 def _as_list(given: Any) -> Any:
+    if not isinstance(given, dict | list | tuple):
+        # Of a validator, pydantic takes only ValueError for a problem of the configuration.
+        raise ValueError("must be a model with its `name`, or a list of models")  # noqa: TRY004
     return [given] if isinstance(given, dict) else given
 
 

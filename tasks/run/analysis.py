@@ -81,6 +81,18 @@ class Analysis:
             for analyst in self.analysts(job)
         }
 
+    def changed_analysts(self, job: Job, reader: Reader) -> list[dict[str, Any]]:
+        """The rows of `analysts` for those that are configured otherwise than when they were last asked."""
+        key = {"benchmark": job.settings.benchmark, "purpose": self.stage}
+        query = "select analyst, analyst_config_hash from analysts where benchmark = ? and purpose = ?"
+        stored = {row["analyst"]: row["analyst_config_hash"] for row in reader.rows(query, list(key.values()))}
+        hashes = {analyst.label: target_of(analyst).config_hash for analyst in self.analysts(job)}
+        return [
+            {**key, "analyst": label, "analyst_config_hash": config_hash, "created_at": datetime.now(UTC)}
+            for label, config_hash in hashes.items()
+            if stored.get(label) != config_hash
+        ]
+
 
 async def ask_about(
     job: Job, analysis: Analysis, label: str, row_ids: Collection[str], *, retry_failed: bool = False

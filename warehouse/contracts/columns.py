@@ -140,6 +140,8 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "is_met_small": (_FLAG, "Whether the share rests on too few tasks, or too few that differ, for its interval."),
     "met_ci_high": (_REAL, "Upper end of the 95 % bootstrap interval of the share of criteria met."),
     # annotations
+    "analyst": (_TEXT, "Label of a model that labels tasks or checks criteria."),
+    "analyst_config_hash": (_TEXT, "Hash of that model's name, endpoint and parameters."),
     "annotation_id": (_TEXT, "Hash of the task's conversation, kind of label, annotator, prompt and trial."),
     "annotator": (_TEXT, "Label of the model that labels tasks."),
     "annotator_config_hash": (_TEXT, "Hash of the annotator's name, endpoint and parameters."),

@@ -89,6 +89,8 @@ _TABLES = (
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
            f"explanation {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
+    _table("analysts", "A model that an analysis asked, as it was configured when it was last run: its rows count.",
+           "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
     _table("task_annotations", "The labels of one kind that a model gave a task in one trial.",
            f"annotation_id {_TASK} conversation_id kind annotator annotator_config_hash served_model "
            f"served_fingerprint template_hash trial status primary_label secondary_labels explanation {_USAGE} "

@@ -18,18 +18,14 @@ _QUESTIONS = ("agreement", "reviewers", "checks", "failures", "predictions", "cr
               help="Number of criteria with objections to show.")  # fmt: skip
 @shared_options(output=SHOWS)
 def reviews(context: Context, n_criteria: int) -> int:
-    r"""Show what reviewers say of the rubrics.
+    """Show what reviewers say of the rubrics.
 
     People's reviews come from `prbench import reviews`, models' from `prbench review`.
 
-    \b
-    Agreement    The share of criteria that people agree with, estimated for all
-                 criteria that the samples were drawn from.
-    Reviewers    How far reviewers of the same criteria agree with each other.
-    Checks       How many criteria pass each check.
-    Predictions  Whether graders, or people, disagree more on criteria that fail
-                 a check.
-    Criteria     Those with the most objections, with the reasons.
+    Agreement is the share of criteria that people agree with, estimated for all criteria that the samples were drawn
+    from. Reviewers shows how far reviewers of the same criteria agree with each other. Checks shows how many criteria
+    pass each check. Predictions shows whether graders, or people, disagree more on criteria that fail a check. Criteria
+    lists those with the most objections, with the reasons.
     """
     job = context.stored_job(checked=())
     found = {

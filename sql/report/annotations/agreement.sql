@@ -28,6 +28,7 @@ where
     benchmark = $benchmark
     and dataset_revision = $revision
     and starts_with(label, '(') = $is_average
+    and n_annotated + n_compared_with > 0
 order by
     kind,
     compared_with <> 'released',

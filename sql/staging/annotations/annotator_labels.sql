@@ -1,22 +1,35 @@
 -- One row: a label that an annotator gives a task, of one kind.
 --
 -- A label counts that more than half of the annotator's trials name, as primary
--- or secondary; where none does, the primary label of the first trial. Of an
--- annotator that was asked in several ways, the latest counts.
+-- or secondary; where none does, the primary label of the first trial. An
+-- annotator's labels are those that it gave as it is configured.
 --
 -- built as: table
--- depends on: task_annotations
+-- depends on: analysts, task_annotations
 with current as (
-    select *
+    select task_annotations.*
     from task_annotations
-    where status = 'ok'
+    left join analysts
+        on
+            task_annotations.benchmark = analysts.benchmark
+            and task_annotations.annotator = analysts.analyst
+            and analysts.purpose = 'annotate'
+    where
+        status = 'ok'
+        and annotator_config_hash
+        = coalesce(analyst_config_hash, annotator_config_hash)
+    -- Of other words in the prompt, the latest count.
     qualify
         concat_ws(' ', annotator_config_hash, template_hash)
         = first_value(concat_ws(' ', annotator_config_hash, template_hash))
             over (
                 partition by
-                    benchmark, dataset_revision, task_id, kind, annotator
-                order by created_at desc, annotation_id
+                    task_annotations.benchmark,
+                    dataset_revision,
+                    task_id,
+                    kind,
+                    annotator
+                order by task_annotations.created_at desc, annotation_id
             )
 ),
 

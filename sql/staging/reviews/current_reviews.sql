@@ -1,11 +1,28 @@
 -- One row: a decided review that counts.
 --
--- Of a model that was configured in several ways, or asked with several
+-- A model's reviews are those that it made as it is configured; of several
 -- templates, the latest counts. A repetition is a reviewer of its own.
 --
 -- built as: view
--- depends on: criterion_reviews
-with latest as (
+-- depends on: analysts, criterion_reviews
+with decided as (
+    select criterion_reviews.*
+    from criterion_reviews
+    left join analysts
+        on
+            criterion_reviews.benchmark = analysts.benchmark
+            and criterion_reviews.reviewer = analysts.analyst
+            and criterion_reviews.source = 'reviewed'
+            and analysts.purpose = 'review'
+    where
+        value is not null
+        and (
+            analyst_config_hash is null
+            or analyst_config_hash = reviewer_config_hash
+        )
+),
+
+latest as (
     select
         benchmark,
         dataset_revision,
@@ -15,17 +32,15 @@ with latest as (
             hash(reviewer_config_hash, template_hash),
             (created_at, hash(reviewer_config_hash, template_hash))
         ) as configured
-    from criterion_reviews
+    from decided
     group by all
 )
 
 select
-    criterion_reviews.*,
+    decided.*,
     reviewer
     || case when review_trial > 1 then '#' || review_trial else '' end
         as repeated
-from criterion_reviews
+from decided
 inner join latest using (benchmark, dataset_revision, source, reviewer)
-where
-    value is not null
-    and latest.configured = hash(reviewer_config_hash, template_hash)
+where latest.configured = hash(reviewer_config_hash, template_hash)

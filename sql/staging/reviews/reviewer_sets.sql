@@ -14,6 +14,8 @@ with cells as (
         sum(value) as n_pass,
         sum(1 - value) as n_fail
     from staging.current_reviews
+    -- Repetitions of one model are not independent reviewers.
+    where review_trial = 1 or review_trial is null
     group by all
     having count(*) > 1
 )

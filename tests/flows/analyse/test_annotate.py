@@ -23,7 +23,7 @@ N_TASKS = 8
 
 
 def kind_of(prompt: str) -> str:
-    return next(kind for kind, words in KINDS.items() if words in prompt)
+    return next((kind for kind, words in KINDS.items() if words in prompt), "")
 
 
 def labels_in(prompt: str) -> list[str]:
@@ -37,7 +37,8 @@ def labelled(request: Request, _: int) -> Answer:
     labels = labels_in(prompt)
     seed = hashlib.sha256((request["model"] + prompt).encode()).digest()
     place = seed[0] % len(labels)
-    secondary = [labels[(place + 1) % len(labels)]] if seed[1] % 3 == 0 else []
+    has_second = seed[1] % 3 == 0 and "further labels, at most 0" not in prompt
+    secondary = [labels[(place + 1) % len(labels)]] if has_second else []
     return Answer(json.dumps({"explanation": "so", "primary": labels[place], "secondary": secondary}))
 
 
@@ -98,7 +99,7 @@ def test_a_reply_without_labels_is_asked_for_once_more_then_a_failed_row_that_th
 ) -> None:
     ready(command, provider)
     provider.behaviour = lambda request, number: Answer("I cannot say")
-    command("annotate", "decision_type")
+    command("annotate", "decision_type", code=3)
     assert 2 * N_TASKS == len(provider.book)
     failed = command.sql("select distinct status, primary_label, secondary_labels, attempts from task_annotations")
     assert [{"status": "parse_error", "primary_label": None, "secondary_labels": None, "attempts": 2}] == failed
@@ -131,6 +132,57 @@ def test_labels_that_the_data_set_has_stay_and_missing_ones_are_used_and_marked(
         for old, new in zip(before, after, strict=True)
         if old["decision_types"]
     ]
+
+
+def test_the_labels_count_that_an_annotator_gave_as_it_is_configured(command: Command, provider: FaultServer) -> None:
+    def counted() -> int:
+        (row,) = command.sql("select count(distinct task_id)::int as n from staging.annotator_labels")
+        n: int = row["n"]
+        return n
+
+    ready(command, provider)
+    command("annotate", "jurisdiction")
+    ready(command, provider, {**annotator(provider), "name": "hosted_vllm/other"})
+    command("annotate", "jurisdiction", "--limit", "1")
+    assert 1 == counted()
+
+    ready(command, provider)
+    n_before = len(provider.book)
+    command("annotate", "jurisdiction")
+    assert (N_TASKS, n_before) == (counted(), len(provider.book))
+
+
+def test_a_label_that_nobody_uses_any_more_leaves_its_comparison(command: Command, provider: FaultServer) -> None:
+    ready(command, provider, annotator(provider), annotator(provider, "bob"))
+    command("annotate", "jurisdiction")
+    provider.behaviour = lambda request, number: Answer('{"primary": "FR", "secondary": []}')
+    others = [{**annotator(provider, label), "name": f"hosted_vllm/new-{label}"} for label in ("ann", "bob")]
+    ready(command, provider, *others)
+    command("annotate", "jurisdiction")
+    rows = command.sql("select label, basis, n_both::int as n, f1 from annotation_agreement")
+
+    assert 1 == len({row["basis"] for row in rows})
+    assert {"FR": (N_TASKS, 1.0)} == {
+        row["label"]: (row["n"], row["f1"]) for row in rows if row["n"] and not row["label"].startswith("(")
+    }
+    assert any(row["f1"] is None and row["n"] == 0 for row in rows)
+
+
+def test_an_annotator_with_the_name_of_the_data_set_s_own_labels_is_refused(
+    command: Command, provider: FaultServer
+) -> None:
+    ready(command, provider, annotator(provider, "released"))
+
+    assert "the label 'released' stands for the data set's own labels" in command("annotate", code=2).stderr
+
+
+def test_tasks_of_research_rubrics_are_labelled_by_their_levels(command: Command, provider: FaultServer) -> None:
+    ready(command, provider, benchmark="researchrubrics")
+    command("annotate")
+    rows = command.sql("select distinct kind, status from task_annotations order by kind")
+
+    kinds = ["conceptual_breadth", "exploration", "logical_nesting"]
+    assert [{"kind": kind, "status": "ok"} for kind in kinds] == rows
 
 
 def test_a_leaderboard_by_annotated_labels_says_so(command: Command, provider: FaultServer) -> None:

@@ -250,7 +250,7 @@ def test_a_node_that_gets_no_name_has_none_and_is_asked_about_again_by_the_next_
         return Answer("no") if is_naming(request) and number else describing(request, number)
 
     provider.behaviour = nameless
-    command("capabilities")
+    command("capabilities", code=3)
     failed = command.sql("select name_id from capability_names where status = 'parse_error'")
     unnamed = command.sql("select name from capability_nodes where name is null")
     asked = Counter(prompt_of(each) for each in provider.book if is_naming(each))
@@ -271,7 +271,7 @@ def test_a_criterion_that_cannot_be_described_is_a_failed_row_and_no_part_of_the
         return Answer("I cannot.") if is_last else describing(request, number)
 
     provider.behaviour = refusing
-    command("capabilities")
+    command("capabilities", code=3)
     failed = command.sql(
         "select status, phrase, attempts::int as attempts from criterion_capabilities where status <> 'ok'"
     )
