@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.rules.text.characters import is_blank, one_line, storable
+from tasks.rules.text.characters import one_line, shows_nothing, storable, visible_only
 from tasks.rules.verdict import VerdictError, json_object
 from tasks.run import Question
 
@@ -36,8 +36,9 @@ def read_text(reply: str, kind: str, *, omits_think_tag: bool = False) -> str:
     text = answer.get(kind)
     if set(answer) != {kind} or not isinstance(text, str):
         raise VerdictError(f"not exactly one text {kind}")
-    text = " ".join(storable(text).replace("\0", " ").split())
-    if is_blank(text):
+    # Two names that differ by what nobody sees are no two names.
+    text = visible_only(" ".join(storable(text).split()))
+    if shows_nothing(text):
         raise VerdictError(f"{kind} is blank")
     if len(text) > _MOST_CHARS[kind]:
         raise VerdictError(f"{kind} has more than {_MOST_CHARS[kind]} characters, so it is no short phrase")

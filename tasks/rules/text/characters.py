@@ -25,6 +25,11 @@ def shows_nothing(text: str) -> bool:
     )
 
 
+def visible_only(text: str) -> str:
+    """The text without control and format characters, such as zero-width spaces and marks of direction."""
+    return "".join(char for char in text if unicodedata.category(char) not in {"Cc", "Cf"})
+
+
 def storable(text: str) -> str:
     """The text with what UTF-8 cannot hold (lone surrogates, as in a reply cut inside an emoji) made U+FFFD."""
     try:

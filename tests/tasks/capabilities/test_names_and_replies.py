@@ -17,6 +17,7 @@ from tasks.rules.verdict import VerdictError
     ('{"capability": "Reading  leases\\n well"}', "Reading leases well"),
     ('```json\n{"capability": "Reading leases"}\n```', "Reading leases"),
     ('<think>hm</think>{"capability": "Reading leases"}', "Reading leases"),
+    (json.dumps({"capability": "Reading\u200b lea\u202eses\x1b"}), "Reading leases"),
 ])  # fmt: skip
 def test_a_phrase_is_read_in_one_line(reply: str, expected: str) -> None:
     assert expected == read_text(reply, PHRASE)
@@ -25,7 +26,7 @@ def test_a_phrase_is_read_in_one_line(reply: str, expected: str) -> None:
 @pytest.mark.parametrize("reply", [
     "Reading leases", '{"capability": ""}', '{"capability": " \\n "}', '{"capability": 3}', '{"name": "x"}',
     '{"capability": "x", "why": "y"}', '{"capability": "x", "capability": "y"}', "[]",
-    json.dumps({"capability": "x" * 301}),
+    json.dumps({"capability": "x" * 301}), json.dumps({"capability": "\u200b\u3164"}),
 ])  # fmt: skip
 def test_what_is_no_phrase_is_an_error(reply: str) -> None:
     with pytest.raises(VerdictError):
