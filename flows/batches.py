@@ -63,10 +63,8 @@ async def ask_in_batches(
 
     def missing() -> dict[str, list[Item]]:
         with warehouse.reader() as reader:
-            changed, items = (
-                analysis.changed_analysts(job, reader),
-                analysis.missing(job, reader, retry_failed=retry_failed),
-            )
+            changed = analysis.changed_analysts(job, reader)
+            items = analysis.missing(job, reader, retry_failed=retry_failed)
         warehouse.write("analysts", changed)
         warehouse.publish()
         return items

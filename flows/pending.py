@@ -11,7 +11,7 @@ from tasks.hard_subset import has_new_selection
 from tasks.judge import plan_verdicts
 from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
-from tasks.run import missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
+from tasks.run import Analysis, missing_splits, unworded_criteria, wanted_rubrics, wanted_tasks
 from tasks.sample import plan_samples
 from warehouse import Warehouse, WarehouseError
 
@@ -65,16 +65,6 @@ def _has_verdicts(job: Job, retry_failed: bool) -> bool:
     return any(responses for _, responses in plan_verdicts(job, retry_failed=retry_failed))
 
 
-def _has_annotations(job: Job, retry_failed: bool) -> bool:
-    with Warehouse(job.warehouse).reader() as reader:
-        return any(ANNOTATION.missing(job, reader, retry_failed=retry_failed).values())
-
-
-def _has_reviews(job: Job, retry_failed: bool) -> bool:
-    with Warehouse(job.warehouse).reader() as reader:
-        return any(REVIEW.missing(job, reader, retry_failed=retry_failed).values())
-
-
 def _has_figures(job: Job, _: bool) -> bool:
     with Warehouse(job.warehouse).reader() as reader:
         return has_stale_figures(reader) or has_stale_conditions(reader, job)
@@ -89,6 +79,18 @@ def _has_selection(job: Job, _: bool) -> bool:
 
 
 Question = Callable[[Job, bool], bool]
+
+
+def _has_items(analysis: Analysis) -> Question:
+    """Whether analysts are to be asked about something."""
+
+    def has_items(job: Job, retry_failed: bool) -> bool:
+        with Warehouse(job.warehouse).reader() as reader:
+            return any(analysis.missing(job, reader, retry_failed=retry_failed).values())
+
+    return has_items
+
+
 _RUN: tuple[Question, ...] = (_has_turns, _has_samples, _has_rewordings, _has_verdicts, _has_figures, _has_no_report)
 _QUESTIONS: dict[str, tuple[Question, ...]] = {
     "ingest": (_has_no_data,),
@@ -97,8 +99,8 @@ _QUESTIONS: dict[str, tuple[Question, ...]] = {
     "derive": (_has_rewordings,),
     "judge": (_has_verdicts,),
     "aggregate": (_has_figures,),
-    "annotate": (_has_annotations,),
-    "review": (_has_reviews,),
+    "annotate": (_has_items(ANNOTATION),),
+    "review": (_has_items(REVIEW),),
     "select_hard": (_has_figures, _has_selection),
     "evaluate": _RUN,
     "backfill": _RUN,

@@ -9,9 +9,9 @@ from tasks.judge.context_fit import context_fit_of
 from tasks.judge.judge import criteria_to_judge
 from tasks.judge.judge_call import judge_call
 from tasks.judge.verdict_rows import verdict_id_of
-from tasks.llm import Batching, Call, Outcome, Target
+from tasks.llm import Call, Target
 from tasks.rules.quoting import judge_prompt
-from tasks.run import Conversation, Judging, StageReport, judge_target, run_context_of
+from tasks.run import Conversation, Judging, StageReport, judge_target, run_context_of, submit_and_collect
 
 
 async def judge_by_provider_batches(
@@ -27,15 +27,8 @@ async def judge_by_provider_batches(
     _, missing, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     is_held_back = context.is_held_back("judge", judging.judge.label)
     calls = [] if is_held_back else list(_whole_calls(judging, target, missing, conversations))
-    limiter = context.limiters["judge"]
-    batching = Batching(target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s)
-    outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
-    limiter.too_late += outcome.too_late
-    for reply in outcome.replies:
-        limiter.totals.add(Outcome(reply))
-    report = StageReport("judge", warnings=outcome.notes)
-    if outcome.n_submitted:
-        report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
+    report = StageReport("judge")
+    await submit_and_collect(job, context, target, calls, report)
     if len(calls) < len(missing) and not is_held_back:
         report.notes.append(f"{len(missing) - len(calls)} verdicts on long responses are made by live calls")
     return report

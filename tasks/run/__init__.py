@@ -19,6 +19,7 @@ from tasks.run.missing_work import (
     wanted_tasks,
 )
 from tasks.run.part_writer import NO_CALL, PartWriter, judge_target, target_of, usage_columns
+from tasks.run.provider_batches import submit_and_collect
 from tasks.run.questions import Found, Question, ask, together
 from tasks.run.run_context import (
     LEDGER,
@@ -74,6 +75,7 @@ __all__ = [
     "run_context_of",
     "sender_states",
     "stored_in_words",
+    "submit_and_collect",
     "target_of",
     "template_of",
     "together",

@@ -11,9 +11,10 @@ from typing import Any
 import sql
 from tasks.config import Analyst, Job
 from tasks.console import advance
-from tasks.llm import OK, Batching, Call, NotCalled, Outcome, Target
+from tasks.llm import OK, Call, NotCalled, Target
 from tasks.run.missing_work import PASSING, WantedTasks, wanted_tasks
 from tasks.run.part_writer import PartWriter, target_of, usage_columns
+from tasks.run.provider_batches import submit_and_collect
 from tasks.run.questions import Question, ask
 from tasks.run.run_context import RunContext, run_context_of
 from tasks.run.stage_report import StageReport
@@ -103,32 +104,15 @@ async def ask_about(
         missing = await asyncio.to_thread(analysis.missing, job, reader, retry_failed=retry_failed)
     items = [item for item in missing[label] if item.row_id in row_ids]
     analyst = next(each for each in analysis.analysts(job) if each.label == label)
-    if analyst.mode == "batch":
-        await _submit(job, context, analysis, analyst, items, report)
+    target = target_of(analyst)
+    if analyst.mode == "batch" and not context.is_held_back(analysis.stage, label):
+        await submit_and_collect(job, context, target, [_call(analyst, target, item, (0,)) for item in items], report)
     with PartWriter(Warehouse(job.warehouse), analysis.table, context.ledger) as writer:
-        asking = _Asking(job, context, analysis, analyst, writer, report)
+        asking = _Asking(job, context, analysis, analyst, target, writer, report)
         async with asyncio.TaskGroup() as group:
             for place, (_, found) in enumerate(groupby(items, key=lambda item: item.group)):
                 group.create_task(asking.group(list(found), place))
     return report
-
-
-async def _submit(
-    job: Job, context: RunContext, analysis: Analysis, analyst: Analyst, items: Sequence[Item], report: StageReport
-) -> None:
-    """Have a provider's batches make the calls; their replies are in the ledger then."""
-    if context.is_held_back(analysis.stage, analyst.label):
-        return
-    target, limiter = target_of(analyst), context.limiters[analysis.stage]
-    batching = Batching(target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s)
-    calls = [_call(analyst, target, item, (0,)) for item in items]
-    outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
-    limiter.too_late += outcome.too_late
-    for reply in outcome.replies:
-        limiter.totals.add(Outcome(reply))
-    report.warnings += outcome.notes
-    if outcome.n_submitted:
-        report.notes.append(f"{outcome.n_submitted} calls submitted as batches")
 
 
 def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...]) -> Call:
@@ -146,6 +130,7 @@ class _Asking:
     context: RunContext
     analysis: Analysis
     analyst: Analyst
+    target: Target
     writer: PartWriter
     report: StageReport
 
@@ -158,7 +143,7 @@ class _Asking:
 
     async def _one(self, item: Item, place: int) -> None:
         stage, label = self.analysis.stage, self.analyst.label
-        call = _call(self.analyst, target_of(self.analyst), item, (place,))
+        call = _call(self.analyst, self.target, item, (place,))
         try:
             reply, found = await ask(self.context.gateway(stage, label), call, item.question)
         except NotCalled:
