@@ -24,9 +24,9 @@ members as (
 paired as (
     select
         changes.*,
-        avg(first_side.value) as earlier_mean,
-        avg(second_side.value) as later_mean,
-        avg(second_side.value - first_side.value) as difference,
+        round(favg(first_side.value), 12) as earlier_mean,
+        round(favg(second_side.value), 12) as later_mean,
+        round(favg(second_side.value - first_side.value), 12) as difference,
         count(*) as n_tasks
     from changes
     inner join members using (split)

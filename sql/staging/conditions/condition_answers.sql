@@ -3,7 +3,8 @@
 --
 -- Of usable responses the mean over a task's trials, then over the tasks that
 -- have one on both sides; a cost counts failed responses too. What is not known
--- on one side counts on neither. Failures are of all tasks.
+-- on one side counts on neither. Failures are of all tasks. Means are rounded:
+-- their last digits depend on the order in which threads add.
 --
 -- built as: view
 -- depends on: staging.condition_pairs, staging.task_set_members, responses
@@ -81,13 +82,13 @@ select
     sum(n_unpriced)::bigint as n_unpriced,
     sum(baseline_n_unpriced)::bigint as baseline_n_unpriced,
     count(*) filter (is_both) as n_tasks_answered,
-    favg(chars) as mean_chars_alnum,
-    favg(b_chars) as baseline_mean_chars_alnum,
-    favg(tokens) as mean_completion_tokens,
-    favg(b_out) as baseline_mean_completion_tokens,
-    favg(usd) as mean_cost_usd,
-    favg(b_usd) as baseline_mean_cost_usd,
-    favg(s) as mean_latency_s,
-    favg(b_s) as baseline_mean_latency_s
+    round(favg(chars), 9) as mean_chars_alnum,
+    round(favg(b_chars), 9) as baseline_mean_chars_alnum,
+    round(favg(tokens), 9) as mean_completion_tokens,
+    round(favg(b_out), 9) as baseline_mean_completion_tokens,
+    round(favg(usd), 12) as mean_cost_usd,
+    round(favg(b_usd), 12) as baseline_mean_cost_usd,
+    round(favg(s), 6) as mean_latency_s,
+    round(favg(b_s), 6) as baseline_mean_latency_s
 from paired
 group by all

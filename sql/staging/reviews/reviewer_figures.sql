@@ -28,8 +28,11 @@ sets as (
         'all reviewers' as reviewer_a,
         sum(n_criteria)::bigint as n,
         count(*) as n_tasks,
-        fsum(fail_fail + pass_pass)
-        / fsum(fail_fail + 2 * fail_pass + pass_pass) as agreement,
+        round(
+            fsum(fail_fail + pass_pass)
+            / fsum(fail_fail + 2 * fail_pass + pass_pass),
+            12
+        ) as agreement,
         bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar
             as basis
     from staging.reviewer_sets
