@@ -1,5 +1,6 @@
 """What is wrong with settings, in one line with the paths of the keys."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, get_args
@@ -16,6 +17,8 @@ from tasks.rules.variants import AUGMENTED
 from tasks.run import template_of
 
 _UNKNOWN_KEY = "extra_forbidden"
+_OR_INSTANCE = re.compile(r" or (?:an )?instance of \w+")
+"""What pydantic says to programmers: a mapping in a file is never an instance."""
 _PYDANTIC_WORDS = ("constrained-", "dict[", "tuple[", "literal[")
 """How pydantic names the branches of a union, which no user wrote."""
 
@@ -91,7 +94,7 @@ def _broken(location: Sequence[int | str], is_unknown: bool) -> tuple[int | str,
 def _in_words(key: str, problem: ErrorDetails) -> str:
     reason = {_UNKNOWN_KEY: "there is no such key", "missing": "is missing"}.get(problem["type"], problem["msg"])
     reason = reason.replace("valid tuple", "list").replace("valid dictionary", "mapping").removeprefix("Value error, ")
-    reason = reason.replace("Input should be", "must be")
+    reason = _OR_INSTANCE.sub("", reason.replace("Input should be", "must be"))
     if problem["type"] == _UNKNOWN_KEY:
         *parents, last = problem["loc"]
         reason += did_you_mean(str(last), _known_keys(parents))

@@ -214,4 +214,6 @@ class Capabilities(Strict):
     def _has_phrases(self) -> Self:
         if self.embedding is not None and self.model is None:
             raise ValueError("`embedding` needs `model`, which writes the phrases")
+        if self.model is not None and self.model.trials != 1:
+            raise ValueError("`model.trials` must be 1: each criterion has one phrase")
         return self

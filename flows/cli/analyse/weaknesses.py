@@ -63,6 +63,8 @@ def _refuse_unknown(job: "Job", models: tuple[str, ...]) -> None:
     known = [row["model"] for row in answer(job, "capabilities/models", {})]
     if not known:
         raise UsageError("no scores in capabilities are stored yet; `prbench capabilities` makes them")
+    if len(set(models)) < len(models):
+        raise UsageError(f"--than {models[0]}: name another model than {models[0]} itself")
     for model in models:
         if model not in known:
             raise UsageError(f"{model}: no such model; with scores in capabilities: {', '.join(known)}")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from flows.cli.common.flow_runner import finish, refuse_early, report_done
 from flows.cli.common.help import Group, examples
@@ -109,6 +110,9 @@ def export_review(
     from flows.execution import execute
     from tasks.exports import export_review as written
 
+    here = click.get_current_context()
+    if n_tasks is not None and here.get_parameter_source("n_criteria") is not ParameterSource.DEFAULT:
+        raise click.UsageError("-n counts criteria and --tasks counts tasks: give one of the two")
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split",))
     return finish(context, execute(job, lambda: [written(

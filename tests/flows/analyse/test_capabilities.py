@@ -159,6 +159,7 @@ def test_scores_are_those_of_plain_loops_and_the_planted_weakness_alone_is_confi
     shown = command("weaknesses", "weak").stdout
     assert "Where weak does worse than in its other criteria" in shown
     assert "than even: prbench weaknesses weak --than even" in shown
+    assert "name another model than weak itself" in command("weaknesses", "weak", "--than", "weak", code=2).stderr
     assert "no such model; with scores in capabilities: even, weak" in command("weaknesses", "none", code=2).stderr
 
 

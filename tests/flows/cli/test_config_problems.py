@@ -39,6 +39,11 @@ def refusal(arguments: Arguments) -> str:
             "judges: [{name: openai/y, label: j}, {name: openai/z, label: j, template: no.txt}]",
             "judges: label 'j' is used twice",
         ),
+        ("judges: [{name: openai/y}]\ncapabilities: 5", "capabilities: must be a mapping"),
+        (
+            "judges: [{name: openai/y}]\ncapabilities: {model: {name: openai/x, trials: 2}}",
+            "capabilities: `model.trials` must be 1",
+        ),
         ("judges: [{name: openai/y}, {name: openai/z, tials: 1}]", "judges[1].tials: there is no such key (did you"),
         ("judges: [{name: openai/y}]\nquality: {weight_rnage: warn}", "quality.weight_rnage: there is no such check"),
         ("judges: [{name: openai/y}]\nbenchmarks: {prbench: {trials: 0}}", "benchmarks.prbench: trials: must be"),
