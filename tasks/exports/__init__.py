@@ -3,6 +3,7 @@
 from tasks.exports.exporting import export_tables
 from tasks.exports.importing import import_tables, opened_export, read_export
 from tasks.exports.labelling import export_labelling
+from tasks.exports.publication import published_in
 from tasks.exports.publishing import publish
 from tasks.exports.reviewing import export_review
 
@@ -13,5 +14,6 @@ __all__ = [
     "import_tables",
     "opened_export",
     "publish",
+    "published_in",
     "read_export",
 ]

@@ -65,6 +65,12 @@ class Reader:
         with self._run(query, parameters) as cursor:
             return dict(cursor.fetchnumpy())
 
+    def arrow(self, query: str, parameters: Parameters = None) -> Any:
+        """The rows of a query as a PyArrow table."""
+        with reporting_damage(self._path), self._connection.cursor() as cursor:
+            cursor.execute("use published")
+            return cursor.sql(query, params=parameters).to_arrow_table()
+
     def frame(self, query: str, parameters: Parameters = None) -> Any:
         """The rows of a query as a pandas frame."""
         with self._run(query, parameters) as cursor:

@@ -1,5 +1,6 @@
 """The DuckDB with which the warehouse works on its parts: bounded memory, a place to spill, no network."""
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,7 +47,9 @@ def quieten(connection: duckdb.DuckDBPyConnection) -> None:
     """Keep DuckDB from looking for extensions on the network, which costs seconds, and from drawing bars."""
     connection.execute("set autoinstall_known_extensions = false")
     connection.execute("set autoload_known_extensions = false")
-    connection.execute("set enable_progress_bar = false")
+    # In a notebook, DuckDB draws the bar with ipywidgets; without them there is none, and the setting is refused.
+    with contextlib.suppress(duckdb.InvalidInputException):
+        connection.execute("set enable_progress_bar = false")
 
 
 def quoted(text: object) -> str:

@@ -1,0 +1,80 @@
+"""Finding the database of a place, and what it is about."""
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import sql
+from tasks.config import DataRevision, Job, Settings
+from tasks.exports import published_in
+from tasks.rules.errors import UsageError
+from tasks.stores import Folder, Store, place
+from warehouse import DATABASE, Warehouse
+
+_SHOWN = 12
+"""So many characters of a revision identify it."""
+
+
+def opened(given: str, benchmark: str | None, revision: str | None) -> tuple[Job, ExitStack]:
+    """A job on what is published at a place, and what closes it.
+
+    Raises:
+        UsageError: there is no such place, benchmark or revision.
+        WarehouseError: nothing is published there.
+    """
+    with ExitStack() as closing:
+        folder = _folder(given, closing)
+        with Warehouse(folder).reader() as reader:
+            stored = reader.rows(sql.read("questions/run/stored_revisions"))
+        row = _chosen(given, stored, benchmark, revision)
+        data = DataRevision(name=given, revision=row["dataset_revision"], splits=tuple(row["splits"]))
+        settings = Settings.model_validate({"benchmark": row["benchmark"], "dataset": {"source": "sample"}})
+        return Job(settings=settings, warehouse=folder, run_id="").looking_up(lambda: data), closing.pop_all()
+    raise AssertionError("an exception leaves the block")
+
+
+def _folder(given: str, closing: ExitStack) -> Path:
+    """The folder with the database; of a store, or of a file with another name, a temporary one."""
+    found = place(given)
+    if isinstance(found, Path):
+        if found.is_file():
+            return _linked(found, closing) if found.name != DATABASE else found.parent
+        if not found.is_dir():
+            raise UsageError(f"{given}: there is no such folder or file; to have results here, run `prbench run` first")
+        published = published_in(Folder(found))
+        return published.path if isinstance(published, Folder) else found
+    return _copied(published_in(found), closing)
+
+
+def _linked(file: Path, closing: ExitStack) -> Path:
+    folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
+    (folder / DATABASE).symlink_to(file.resolve())
+    return folder
+
+
+def _copied(store: Store | Folder, closing: ExitStack) -> Path:
+    assert isinstance(store, Store), "a store has its publications in itself"
+    files = store.files()
+    if DATABASE not in files:
+        raise UsageError(f"{store}: has no {DATABASE}; name what `prbench publish` wrote")
+    folder = Path(closing.enter_context(tempfile.TemporaryDirectory()))
+    store.get({DATABASE: folder / DATABASE}, files[DATABASE], is_quiet=True)
+    return folder
+
+
+def _chosen(
+    given: str, stored: Sequence[dict[str, Any]], benchmark: str | None, revision: str | None
+) -> dict[str, Any]:
+    """The revision that is meant: the one with most verdicts of those that fit."""
+    fitting = [
+        row for row in stored
+        if benchmark in {None, row["benchmark"]} and row["dataset_revision"].startswith(revision or "")
+    ]  # fmt: skip
+    listed = ", ".join(f"{row['benchmark']} {row['dataset_revision'][:_SHOWN]}" for row in stored) or "nothing"
+    if not fitting:
+        raise UsageError(f"{given}: holds no such benchmark or revision; it holds {listed}")
+    if len({row["benchmark"] for row in fitting}) > 1:
+        raise UsageError(f"{given}: holds several benchmarks; name one of them (benchmark=...): {listed}")
+    return fitting[0]

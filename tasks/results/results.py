@@ -1,0 +1,211 @@
+"""The results of a warehouse for notebooks and scripts, as data frames."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+if TYPE_CHECKING:
+    from tasks.config import Job
+    from warehouse import Reader
+
+# Whatever is heavy is imported where it is used, so that a notebook's first cell answers at once.
+
+Format = Literal["polars", "arrow", "pandas"]
+"""The kind of data frame that a method returns."""
+
+
+class Results:
+    """What a warehouse has published; made by `open_results`.
+
+    Every method returns a Polars data frame, or a PyArrow table or a pandas data frame where `format` says so. Each
+    call reads what is published at that moment, and nothing is ever written. Close it, or use it in a `with` block.
+
+    Attributes:
+        benchmark: the benchmark that `leaderboard` and `diff` are about.
+        revision: the revision of its data set.
+        splits: the splits of that revision.
+    """
+
+    def __init__(self, job: "Job", closing: ExitStack) -> None:
+        self.benchmark: str = job.settings.benchmark
+        self.revision: str = job.data.revision
+        self.splits: tuple[str, ...] = job.data.splits
+        self._job, self._closing = job, closing
+
+    def tables(self, *, format: Format = "polars") -> Any:  # noqa: A002 - what a caller would call it
+        """The tables and views: `name`, `kind` (mart or stored), and `meaning`, which says what one row is."""
+        from tasks.results.frames import frame
+
+        with self._reader() as reader:
+            return frame(reader, *_listed(), format)
+
+    def table(self, name: str, *, format: Format = "polars") -> Any:  # noqa: A002
+        """All rows of a table or view.
+
+        Raises:
+            UsageError: there is no such table.
+        """
+        from tasks.results.frames import frame
+        from tasks.rules.errors import UsageError
+        from tasks.rules.text.near import did_you_mean
+
+        with self._reader() as reader:
+            known = [row["name"] for row in reader.rows(*_listed())]
+            if name.lower() not in known:
+                raise UsageError(f"there is no table or view {name}{did_you_mean(name, known)}")
+            return frame(reader, f"from main.{name.lower()}", None, format)
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        format: Format = "polars",  # noqa: A002
+    ) -> Any:
+        """The rows of a query in DuckDB's SQL.
+
+        Args:
+            query: one that reads; `?` or `$name` stand for parameters.
+            parameters: a list for `?`, a mapping for `$name`.
+
+        Raises:
+            UsageError: it is no single query that reads.
+        """
+        from tasks.results.frames import frame, refuse_writing
+
+        refuse_writing(query)
+
+        with self._reader() as reader:
+            return frame(reader, query, parameters, format)
+
+    def leaderboard(
+        self,
+        *,
+        by: str | None = None,
+        score: str | None = None,
+        vintage: str | None = None,
+        is_hard: bool = False,
+        models: Sequence[str] = (),
+        judges: Sequence[str] = (),
+        format: Format = "polars",  # noqa: A002
+    ) -> Any:
+        """The rows of `prbench leaderboard`: models with score, interval, coverage and rank.
+
+        Args:
+            by: a breakdown, such as `category` or `topic`.
+            score: default the benchmark's primary score.
+            vintage: default the latest of each model; `all` for every one.
+            is_hard: on the latest own hard subset instead of the splits.
+            models: only these, by label.
+            judges: only these, by label.
+
+        Raises:
+            UsageError: there is no such score, breakdown, model or judge.
+        """
+        from tasks.compare import Choice, leaderboard
+        from tasks.results.frames import frame_of
+
+        choice = Choice(vintage=vintage, score=score, by=by, is_hard=is_hard)
+        return frame_of(leaderboard(self._narrowed(models, judges), choice).records, format)
+
+    def diff(
+        self,
+        *names: str,
+        of: str | None = None,
+        score: str | None = None,
+        vintage: str | None = None,
+        is_hard: bool = False,
+        models: Sequence[str] = (),
+        judges: Sequence[str] = (),
+        format: Format = "polars",  # noqa: A002
+    ) -> Any:
+        """The rows of `prbench diff`: the first name compared with each of the others, paired by task.
+
+        One row a comparison and split: both means, the second minus the first with its interval, the p-value and the
+        corrected one, a sentence that says it, and which model, vintage and judge each side is.
+
+        Args:
+            names: two or more models, judges, vintages, ...
+            of: the kind of the names; default the one for which all exist.
+            score: default the benchmark's primary score.
+            vintage: only this one, unless vintages are compared.
+            is_hard: on the latest own hard subset instead of the splits.
+            models: only these, by label.
+            judges: only these, by label.
+
+        Raises:
+            UsageError: fewer than two names, or nothing has them.
+        """
+        from tasks.compare import compare, question_of
+        from tasks.results.frames import difference_record, frame_of
+        from tasks.rules.errors import UsageError
+
+        if len(names) < 2:
+            raise UsageError("diff: give at least two names to compare, such as two models")
+        job = self._narrowed(models, judges)
+        question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
+        with self._reader() as reader:
+            answer = compare(reader, question)
+        return frame_of([difference_record(answer, each) for each in answer.differences], format)
+
+    def close(self) -> None:
+        """Close the database, and delete what was copied from a store."""
+        self._closing.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _reader(self) -> "Reader":
+        from warehouse import Warehouse
+
+        return Warehouse(self._job.warehouse).reader()
+
+    def _narrowed(self, models: Sequence[str], judges: Sequence[str]) -> "Job":
+        """The job of these models and judges.
+
+        Raises:
+            UsageError: one of them is not stored.
+        """
+        from tasks.run import on_stored_data
+
+        job = self._job.model_copy(
+            update={"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
+        )
+        return on_stored_data(job, {"model": models, "judge": judges})
+
+
+def open_results(
+    place: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None
+) -> Results:
+    """Open what a warehouse has published.
+
+    Args:
+        place: the folder of a warehouse; the folder or address of what `prbench publish` wrote, such as
+            `s3://bucket/board`; or a `.duckdb` file. From an address the database is copied to a temporary folder,
+            which `close` deletes.
+        benchmark: needed where the warehouse holds several.
+        revision: that of the data set, or its beginning; default the one with most verdicts.
+
+    Raises:
+        UsageError: there is no such place, benchmark or revision.
+        WarehouseError: nothing is published there, or the database is damaged.
+    """
+    from tasks.results.opening import opened
+
+    return Results(*opened(str(place), benchmark, revision))
+
+
+def _listed() -> tuple[str, dict[str, Any]]:
+    """The query for the tables, with its parameters."""
+    import sql
+    from warehouse import TABLES
+
+    marts = sorted(sql.schema()["marts"])
+    return sql.read("questions/results/tables"), {"marts": marts, "stored": sorted(TABLES)}

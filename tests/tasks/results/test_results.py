@@ -1,0 +1,156 @@
+"""Results for Python: the same rows as the commands, in three kinds of data frames, from wherever they are published."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tasks import results as public
+from tasks.compare import Choice, leaderboard
+from tasks.config import Job
+from tasks.exports import publish
+from tasks.results import Results, open_results
+from tasks.rules.errors import UsageError
+from tasks.stores import place
+from tests.builders import admitted, job_on
+from warehouse import DATABASE, Warehouse, WarehouseError
+
+KINDS = {"polars": pl.DataFrame, "arrow": pa.Table, "pandas": pd.DataFrame}
+
+
+@pytest.fixture
+def results(world_job: Job) -> Iterator[Results]:
+    with open_results(world_job.warehouse) as opened:
+        yield opened
+
+
+def rows_of(job: Job, query: str) -> list[tuple[object, ...]]:
+    with duckdb.connect(str(job.warehouse / DATABASE), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_there_are_at_most_ten_public_names() -> None:
+    methods = [name for name in vars(Results) if not name.startswith("_")]
+    assert len(public.__all__) + len(methods) <= 10
+    assert all(getattr(Results, name).__doc__ for name in methods)
+
+
+def test_importing_takes_no_heavy_library() -> None:
+    script = "import sys, json, tasks.results; print(json.dumps(sorted(sys.modules)))"
+    loaded = json.loads(subprocess.run([sys.executable, "-c", script], capture_output=True, check=True).stdout)
+    assert not {"polars", "pandas", "pyarrow", "duckdb", "litellm", "prefect", "great_expectations"} & set(loaded)
+
+
+def test_what_is_opened_says_what_it_is_about(results: Results, world_job: Job) -> None:
+    assert (results.benchmark, results.revision) == ("prbench", world_job.data.revision)
+    assert set(results.splits) == {"finance", "finance_hard", "legal", "legal_hard"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_has_all_its_rows_and_columns_in_every_kind_of_frame(results: Results, world_job: Job, kind: str) -> None:
+    table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
+    assert isinstance(table, KINDS[kind])
+    columns = table.column_names if kind == "arrow" else list(table.columns)
+    assert columns == [row[0] for row in rows_of(world_job, "describe leaderboard")]
+    assert len(table) == rows_of(world_job, "select count(*) from leaderboard")[0][0] > 0
+
+
+def test_every_listed_table_can_be_read_and_says_what_a_row_is(results: Results) -> None:
+    listed = results.tables()
+    assert {"mart", "stored"} == set(listed["kind"])
+    assert listed["meaning"].null_count() == 0
+    assert {"leaderboard", "verdicts", "verdict_details", "tasks"} <= set(listed["name"])
+    for name in listed["name"]:
+        assert isinstance(results.table(name), pl.DataFrame)
+
+
+def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None:
+    assert results.sql("select ? + 1 as n", [1])["n"].to_list() == [2]
+    assert results.sql("select $n + 1 as n", {"n": 1}, format="pandas")["n"].tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    "query", ["create table x (a int)", "copy (select 1) to 'x.csv'", "select 1; select 2", "", "selec 1", "drop view x"]
+)
+def test_what_is_no_single_reading_query_is_refused(results: Results, query: str) -> None:
+    with pytest.raises(UsageError, match=r"^sql: [^\n]*$"):
+        results.sql(query)
+
+
+def test_the_leaderboard_is_that_of_the_command(results: Results, world_job: Job) -> None:
+    assert results.leaderboard().to_dicts() == leaderboard(world_job, Choice()).records
+    by_category = results.leaderboard(by="category", judges=["strict-judge"], models=["birch-2"], format="arrow")
+    narrowed = world_job.model_copy(update={"named_models": ("birch-2",), "named_judges": ("strict-judge",)})
+    assert by_category.to_pylist() == leaderboard(narrowed, Choice(by="category")).records
+    assert by_category.num_rows > 1
+
+
+def test_a_difference_is_second_minus_first_with_its_sentence(results: Results, world_job: Job) -> None:
+    found = results.diff("alder-large", "cedar-mini", judges=["strict-judge"])
+    rows = {row["split"]: row for row in found.to_dicts() if row["first_judge_trial"] == row["second_judge_trial"] == 1}
+    assert set(rows) == set(results.splits)
+    row = rows["legal"]
+    assert (row["first"], row["second_model"], row["first_judge"]) == ("alder-large", "cedar-mini", "strict-judge")
+    assert row["difference"] == pytest.approx(row["second_mean"] - row["first_mean"])
+    assert row["ci_low"] < row["difference"] < row["ci_high"]
+    assert "cedar-mini" in row["sentence"]
+
+
+def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_path: Path) -> None:
+    for wrong, said in (
+        (lambda: results.table("leaderbord"), "no table or view leaderbord (did you mean `leaderboard`?)"),
+        (lambda: results.leaderboard(models=["nobody"]), "nobody: not found; known: alder-large"),
+        (lambda: results.leaderboard(by="colour"), "no such breakdown"),
+        (lambda: results.diff("alder-large"), "at least two names"),
+        (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
+        (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
+        (lambda: open_results(results._job.warehouse, benchmark="other"), "it holds prbench"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            wrong()
+        assert said in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_folder_where_nothing_is_published_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="nothing is published here yet"):
+        open_results(tmp_path)
+
+
+def published(tmp_path: Path) -> Job:
+    job = job_on("sample", tmp_path / "warehouse")
+    for table_name, rows in admitted(["t1", "t2"]).items():
+        Warehouse(job.warehouse).write(table_name, rows)
+    Warehouse(job.warehouse).publish()
+    return job
+
+
+def test_a_publication_a_store_and_a_copied_file_hold_the_same(tmp_path: Path) -> None:
+    job = published(tmp_path)
+    for target in (str(tmp_path / "board"), "memory://board"):
+        publish(job, place(target), n_kept=None)
+    copied = tmp_path / "copied.duckdb"
+    copied.write_bytes((job.warehouse / DATABASE).read_bytes())
+    for opened in (job.warehouse, tmp_path / "board", "memory://board", copied):
+        with open_results(opened) as results:
+            assert sorted(results.table("tasks")["task_id"]) == ["t1", "t2"]
+
+
+def test_what_was_copied_from_a_store_is_deleted_when_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(published(tmp_path), place("memory://other"), n_kept=None)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    results = open_results("memory://other")
+    assert list(temporary.rglob(DATABASE))
+    results.close()
+    assert not list(temporary.iterdir())
