@@ -181,9 +181,7 @@ class Results:
         return on_stored_data(job, {"model": models, "judge": judges})
 
 
-def open_results(
-    place: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None
-) -> Results:
+def open_results(place: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None) -> Results:
     """Open what a warehouse has published.
 
     Args:

@@ -1,4 +1,4 @@
-"""Results for Python: the same rows as the commands, in three kinds of data frames, from wherever they are published."""
+"""Results for Python: the same rows as the commands, as three kinds of data frames, from where they are published."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def test_what_is_opened_says_what_it_is_about(results: Results, world_job: Job) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_has_all_its_rows_and_columns_in_every_kind_of_frame(results: Results, world_job: Job, kind: str) -> None:
+def test_a_table_has_all_its_rows_in_every_kind_of_frame(results: Results, world_job: Job, kind: str) -> None:
     table = results.table("leaderboard", format=kind)  # type: ignore[arg-type]
     assert isinstance(table, KINDS[kind])
     columns = table.column_names if kind == "arrow" else list(table.columns)
@@ -77,7 +77,7 @@ def test_a_query_takes_parameters_by_place_and_by_name(results: Results) -> None
 
 
 @pytest.mark.parametrize(
-    "query", ["create table x (a int)", "copy (select 1) to 'x.csv'", "select 1; select 2", "", "selec 1", "drop view x"]
+    "query", ["create table x (a int)", "copy (select 1) to 'x.csv'", "select 1; select 2", "", "selec", "drop table x"]
 )
 def test_what_is_no_single_reading_query_is_refused(results: Results, query: str) -> None:
     with pytest.raises(UsageError, match=r"^sql: [^\n]*$"):
