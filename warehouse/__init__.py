@@ -6,7 +6,7 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
 from warehouse.database.derivation import Derivation
 from warehouse.database.losses import lines_on
-from warehouse.database.reader import Reader, reporting_damage
+from warehouse.database.reader import DATABASE, Reader, reporting_damage
 from warehouse.files.atomic import sync, write_atomically
 from warehouse.files.damage import Notice, is_named_after, take_notices
 from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
@@ -23,6 +23,7 @@ from warehouse.warehouse import Warehouse
 
 __all__ = [
     "DAMAGED",
+    "DATABASE",
     "DECIDED_STATUSES",
     "FILE",
     "TABLES",

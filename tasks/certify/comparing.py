@@ -29,6 +29,11 @@ class Difference:
     certified: Any
     recomputed: Any
 
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """Both values, the certified one first."""
+        return self.certified, self.recomputed
+
 
 @dataclass(frozen=True)
 class Compared:

@@ -1,13 +1,13 @@
 """Verifying: the figures of a certificate computed again, from its rows alone."""
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.aggregate import stale_intervals
 from tasks.certify.archive import unpack, verified_digest
-from tasks.certify.comparing import Compared, compare
+from tasks.certify.comparing import Compared, Difference, compare
 from tasks.certify.members import LEADERBOARDS, MODELS, ROWS, RUNS, member_of, model_texts, write_rows
 from tasks.certify.texts import Texts, check_texts
 from tasks.maintain import Damaged
@@ -15,6 +15,7 @@ from tasks.rules.errors import UsageError
 from warehouse import Derivation, WarehouseError
 
 _RECOMPUTED = "recomputed"
+_COUNTS = ("n_rows", "n_figures")
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,45 @@ class Verification:
     texts: Texts | None = None
 
     @property
+    def differences(self) -> list[Difference]:
+        """The figures of all leaderboards that come out differently."""
+        return [each for compared in self.compared.values() for each in compared.differences]
+
+    @property
+    def lines(self) -> list[str]:
+        """The result in words."""
+        n_rows, n_figures = (sum(getattr(each, name) for each in self.compared.values()) for name in _COUNTS)
+        filled = sum(1 for each in self.compared.values() if each.n_rows)
+        n_other = len(self.differences)
+        outcome = f"{n_other} differ" if n_other else "all equal"
+        found = [f"verify: {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"]
+        if self.other_sql:
+            names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
+            found.append(
+                f"The certificate holds other SQL than this version ({names}); figures were recomputed with this version's."
+            )
+        return [*found, *(self.texts.lines if self.texts else ()), f"digest: {self.digest}"]
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        return {
+            "is_confirmed": self.is_confirmed,
+            "digest": self.digest,
+            **self.about,
+            "leaderboards": {
+                name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
+                for name, each in self.compared.items()
+            },
+            "differences": [asdict(each) for each in self.differences],
+            "other_sql": self.other_sql,
+            "texts": None if self.texts is None else asdict(self.texts),
+        }
+
+    @property
     def is_confirmed(self) -> bool:
         """Whether all figures are the same, and all given texts are those of the certificate."""
-        has_other = any(each.differences for each in self.compared.values())
-        return not has_other and (self.texts is None or not self.texts.differing)
+        return not self.differences and (self.texts is None or not self.texts.differing)
 
 
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
@@ -67,7 +103,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
             name for name in own.keys() | certified
             if name not in own or name not in certified or (folder / name).read_bytes() != own[name].encode()
         )  # fmt: skip
-        checked = check_texts(folder, manifest["benchmark"], texts) if texts else None
+        checked = check_texts(folder, manifest["benchmark"], manifest["dataset_revision"], texts) if texts else None
     about = {name: value for name, value in manifest.items() if name != "members"}
     return Verification(actual, about, compared, other, checked)
 
