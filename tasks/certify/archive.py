@@ -1,6 +1,7 @@
 """The file: a ZIP archive whose last bytes are the hash of all bytes before them."""
 
 import hashlib
+import re
 import shutil
 import zipfile
 import zlib
@@ -19,10 +20,12 @@ _MOST_PER_BYTE = 200
 """Rows are at most so many times as large as the archive: real ones are 5 to 30 times as large."""
 _MOST_BESIDE = 20_000_000
 """What small archives may hold beside that: labels and SQL that say the same again and again."""
+_NAME = re.compile(r"(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
+"""What members are called: another name could lead out of the folder, or be a file that a library reads."""
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)
 _UNREADABLE = (
-    zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, KeyError, ValueError, OverflowError, RuntimeError,
-    OSError, RecursionError,
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
+    ArithmeticError, RuntimeError,
 )  # fmt: skip
 """What the standard library raises at an archive that somebody made by hand."""
 
@@ -124,6 +127,8 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
 
 def _refuse_other_members(path: Path, archive: zipfile.ZipFile, listed: Mapping[str, Mapping[str, Any]]) -> None:
     names = sorted(info.filename for info in archive.infolist())
+    if unknown := next((name for name in names if name != MANIFEST and not _NAME.fullmatch(name)), None):
+        raise ValueError(f"{unknown!r} is no name of a member")
     if names != sorted([MANIFEST, *listed]):
         raise ValueError("its members are not those that the manifest lists")
     for info in archive.infolist():
@@ -135,10 +140,7 @@ def _refuse_other_members(path: Path, archive: zipfile.ZipFile, listed: Mapping[
 
 
 def _unpack_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, sha256: str) -> None:
-    """Write a member under its name, which must be one of ours: a name from elsewhere could lead out of the folder."""
     target = folder / info.filename
-    if ".." in Path(info.filename).parts or folder not in target.parents:
-        raise ValueError(f"{info.filename} is no name of a member")
     target.parent.mkdir(parents=True, exist_ok=True)
     found = hashlib.sha256()
     with archive.open(info) as member, target.open("wb") as file:

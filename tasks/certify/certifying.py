@@ -1,6 +1,5 @@
 """Certifying: the rows that figures rest on, without texts, with the figures and the SQL that makes them."""
 
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -11,14 +10,24 @@ from typing import Any
 import sql
 from tasks.aggregate import has_stale_figures
 from tasks.certify.archive import write_archive
-from tasks.certify.members import FORMAT, LEADERBOARDS, MANIFEST, ROWS, RUNS, VERSION, member_of, model_texts, write_rows
+from tasks.certify.members import (
+    FORMAT,
+    LEADERBOARDS,
+    MANIFEST,
+    ROWS,
+    RUNS,
+    VERSION,
+    member_of,
+    model_texts,
+    write_rows,
+)
 from tasks.config import Job
 from tasks.maintain import file_list, hash_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import Reader, Warehouse
 
-_LIBRARIES = ("duckdb", "numpy", "scipy")
+_LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
 
 
 @dataclass(frozen=True)
@@ -40,12 +49,12 @@ def certify(job: Job, file: Path) -> Certificate:
         UsageError: the file is there already, or its folder is not.
         PipelineError: nothing is judged yet, figures lack their intervals, or the file cannot be written.
     """
-    with Warehouse(job.warehouse).reader() as reader:
-        benchmark, revision = job.settings.benchmark, job.data.revision
-        _refuse_unready(reader, benchmark, revision)
-        _refuse_present(file)
-        with TemporaryDirectory(prefix="prbench-") as temporary:
-            folder = Path(temporary)
+    with TemporaryDirectory(prefix="prbench-") as temporary:
+        folder = Path(temporary)
+        with Warehouse(job.warehouse).reader(folder / "spill") as reader:
+            benchmark, revision = job.settings.benchmark, job.data.revision
+            _refuse_unready(reader, benchmark, revision)
+            _refuse_present(file)
             n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, benchmark, revision)
             digest = _write(file, folder, n_rows, _about(reader, benchmark, revision))
     return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
@@ -75,14 +84,11 @@ def _about(reader: Reader, benchmark: str, revision: str) -> dict[str, Any]:
         **{"benchmark": benchmark, "dataset_revision": revision},
         "rows_until": reader.value(sql.read("questions/certify/latest_row"), given),
         "versions": {
-            "prbench": _own_version(), "python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}
+            "python": platform.python_version(),
+            **{name: version(name) for name in _LIBRARIES},
         },
         "intervals": {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95},
     }  # fmt: skip
-
-
-def _own_version() -> str:
-    return version("prbench-pipeline")
 
 
 def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, Any]) -> str:
@@ -99,8 +105,9 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     beside = file.with_name(f".{file.name}.tmp")
     try:
         digest = write_archive(beside, {MANIFEST: manifest, **{name: path for name, path, _ in listed}})
-        os.replace(beside, file)
+        beside.replace(file)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); free some space") from error
+    finally:
+        beside.unlink(missing_ok=True)
     return digest

@@ -44,11 +44,14 @@ class Compared:
     differences: list[Difference]
 
 
-def compare(leaderboard: str, certified: Iterable[str], recomputed: Iterable[str]) -> Compared:
-    """Compare the rows of a leaderboard, each a JSON text.
+def compare(
+    leaderboard: str, certified: Iterable[str], recomputed: Iterable[str], *, is_same_sql: bool = True
+) -> Compared:
+    """Compare the rows of a leaderboard, each a JSON text; by other SQL they may have columns more than are certified.
 
     Raises:
-        ValueError: a row is no JSON object, or two rows are about the same.
+        ValueError: a row is no JSON, or two rows are about the same.
+        TypeError: a row is no object.
     """
     ours, theirs = _by_key(recomputed), _by_key(certified)
     n_figures, found = 0, []
@@ -59,7 +62,7 @@ def compare(leaderboard: str, certified: Iterable[str], recomputed: Iterable[str
             sides = ("present", "absent") if made is None else ("absent", "present")
             found.append(Difference(leaderboard, about, None, *sides))
             continue
-        columns = [column for column in dict.fromkeys([*stated, *made]) if column not in KEY]
+        columns = [column for column in dict.fromkeys([*stated, *(made if is_same_sql else ())]) if column not in KEY]
         n_figures += len(columns)
         for column in columns:
             if not is_same(column, stated.get(column), made.get(column)):
@@ -72,7 +75,7 @@ def _by_key(lines: Iterable[str]) -> dict[tuple[Any, ...], Row]:
     for line in lines:
         row = json.loads(line)
         if not isinstance(row, dict):
-            raise ValueError("a row of a leaderboard is no object")
+            raise TypeError("a row of a leaderboard is no object")
         key = tuple(json.dumps(row.get(column)) for column in KEY)
         if key in rows:
             raise ValueError("two rows of a leaderboard are about the same")

@@ -1,5 +1,6 @@
 """Verifying: the figures of a certificate computed again, from its rows alone."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,7 +9,7 @@ from typing import Any
 from tasks.aggregate import stale_intervals
 from tasks.certify.archive import unpack, verified_digest
 from tasks.certify.comparing import Compared, Difference, compare
-from tasks.certify.members import LEADERBOARDS, MODELS, ROWS, RUNS, member_of, model_texts, write_rows
+from tasks.certify.members import LEADERBOARDS, MODELS, ROWS, RUNS, SQL, member_of, model_texts, write_rows
 from tasks.certify.texts import Texts, check_texts
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
@@ -51,9 +52,7 @@ class Verification:
         found = [f"verify: {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"]
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
-            found.append(
-                f"The certificate holds other SQL than this version ({names}); figures were recomputed with this version's."
-            )
+            found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
         return [*found, *(self.texts.lines if self.texts else ()), f"digest: {self.digest}"]
 
     @property
@@ -93,16 +92,11 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         folder = Path(temporary)
         manifest = unpack(file, folder)
         _refuse_incomplete(file, {each["name"] for each in manifest["members"]})
+        other = _other_sql(folder, manifest)
         try:
-            compared = _recomputed(folder, manifest["benchmark"], manifest["dataset_revision"])
-        except (WarehouseError, ValueError, RecursionError) as error:
-            raise Damaged(f"{file}: {error}; it was not made by `prbench certify`") from error
-        own = model_texts()
-        certified = {each["name"] for each in manifest["members"] if each["name"].startswith("sql/")}
-        other = sorted(
-            name for name in own.keys() | certified
-            if name not in own or name not in certified or (folder / name).read_bytes() != own[name].encode()
-        )  # fmt: skip
+            compared = _recomputed(folder, manifest, is_same_sql=not other)
+        except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
+            raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
         checked = check_texts(folder, manifest["benchmark"], manifest["dataset_revision"], texts) if texts else None
     about = {name: value for name, value in manifest.items() if name != "members"}
     return Verification(actual, about, compared, other, checked)
@@ -114,21 +108,34 @@ def _refuse_incomplete(file: Path, members: set[str]) -> None:
         raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
 
 
-def _recomputed(folder: Path, benchmark: str, revision: str) -> dict[str, Compared]:
+def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """The models whose SQL is not the same here and in the certificate.
+
+    SQL from elsewhere is read and never run: it could read files.
+    """
+    own = {name: text.encode() for name, text in model_texts().items()}
+    names = {each["name"] for each in manifest["members"] if each["name"].startswith(f"{SQL}/")}
+    certified = {name: (folder / name).read_bytes() for name in names}
+    return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
+
+
+def _recomputed(folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool) -> dict[str, Compared]:
+    benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
+    (made := folder / _RECOMPUTED).mkdir()
+    derivation = Derivation(made / "figures.duckdb", MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation = Derivation(folder / "figures.duckdb", MODELS)
     derivation.compute({name: folder / member_of(name) for name in ROWS}, same)
     with derivation.reader() as reader:
         intervals = stale_intervals(reader)
     derivation.add("intervals", intervals)
     with derivation.reader() as reader:
-        write_rows(reader, LEADERBOARDS, folder / _RECOMPUTED, benchmark, revision)
-    return {name: _compared(folder, name) for name in LEADERBOARDS}
+        write_rows(reader, LEADERBOARDS, made, benchmark, revision)
+    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in LEADERBOARDS}
 
 
-def _compared(folder: Path, name: str) -> Compared:
+def _compared(folder: Path, name: str, *, is_same_sql: bool) -> Compared:
     with (
         (folder / member_of(name)).open(encoding="utf-8") as certified,
         (folder / _RECOMPUTED / member_of(name)).open(encoding="utf-8") as recomputed,
     ):
-        return compare(name, certified, recomputed)
+        return compare(name, certified, recomputed, is_same_sql=is_same_sql)

@@ -14,8 +14,8 @@ from warehouse.database.build import compute_models
 from warehouse.database.published import stamp
 from warehouse.database.reader import Reader
 from warehouse.database.schema import attach, put_empty
-from warehouse.parts.engine import engine, first_line, memory, quoted
 from warehouse.files.errors import WarehouseError
+from warehouse.parts.engine import engine, first_line, memory, quoted
 
 _LIKE_PARQUET = 5
 """JSON Lines are so many times as large as the Parquet files that the engine's memory is reckoned by."""
@@ -43,7 +43,10 @@ class Derivation:
                 _take_in(connection, name, path, same)
             connection.execute("commit")
             connection.execute("begin")
-            compute_models(connection, sql.leading_to(self._wanted, files))
+            try:
+                compute_models(connection, sql.leading_to(self._wanted, files))
+            except duckdb.Error as error:
+                raise WarehouseError(f"nothing can be computed from the rows ({first_line(error)})") from error
 
     def add(self, table_name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows to a stored table, and compute the models above it again."""

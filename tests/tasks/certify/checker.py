@@ -10,18 +10,21 @@ import sys
 import zipfile
 from collections import defaultdict
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
+ORIGINAL = ("task_id", "original_id", "original_hash")
 ALL = ("all", "")
 
 
 def read(path, digest=None):
-    content = open(path, "rb").read()
+    content = Path(path).read_bytes()
     actual = hashlib.sha256(content[:-64]).hexdigest()
-    assert content[-64:] == actual.encode() and digest in (None, actual), "the digest is wrong"
+    assert content[-64:] == actual.encode(), "the file does not have its digest"
+    assert digest in {None, actual}, "the digest is not the one that was published"
     archive, tables = zipfile.ZipFile(path), {}
     manifest = json.loads(archive.read("manifest.json"))
     for member in manifest["members"]:
@@ -35,6 +38,7 @@ def read(path, digest=None):
 @cache
 def student(degrees):
     """The 97.5 % quantile of Student's t, by the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4."""
+
     def within(t):
         angle, odd = math.atan(t / math.sqrt(degrees)), degrees % 2
         term = total = (math.cos(angle) if odd else 1.0) * (degrees > 1)
@@ -42,6 +46,7 @@ def student(degrees):
             term *= (k - 1) / k * math.cos(angle) ** 2
             total += term * (k < degrees)
         return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
     low, high = 0.0, 20.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -108,8 +113,9 @@ def tasks_under(tables, tasks, hard):
 def verdicts_of(tables, criteria):
     """(judging, response) -> label -> [points, decided, met]; and the judgings that are imported."""
     found, other = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set()
-    originals = {(r["task_id"], r["criterion_id"], r["content_hash"]): (r["task_id"], r["original_id"], r["original_hash"])
-                 for r in tables["criterion_variants"]}  # fmt: skip
+    originals = {}
+    for row in tables["criterion_variants"]:
+        originals[row["task_id"], row["criterion_id"], row["content_hash"]] = tuple(row[name] for name in ORIGINAL)
     for row in tables["verdicts"]:
         key = row["task_id"], row["criterion_id"], row["criterion_hash"]
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
@@ -137,7 +143,7 @@ def runs_of(tables, tasks, rubrics, found, other):
         trials.add(row["trial"])
         first.add(row["created_at"])
     for run, (trials, _) in runs.items():
-        trials |= {row["trial"] for row in sampled[run[:3]]} if run[3:] in other else set()
+        trials.update(row["trial"] for row in sampled[run[:3]] if run[3:] in other)
         for row in (row for row in sampled[run[:3]] if row["trial"] in trials):
             decided = found.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
@@ -168,7 +174,9 @@ class Figures:
         if divisor <= 0:
             return None
         trials = self.sums.get((run, task, label), {})
-        return {t: (p + factors["numerator_negative"] * negative) / divisor for t, (p, d, _) in trials.items() if d == n}
+        return {
+            t: (p + factors["numerator_negative"] * negative) / divisor for t, (p, d, _) in trials.items() if d == n
+        }
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def of_tasks(self, run, place, label, score):
@@ -199,7 +207,9 @@ class Figures:
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
             ends["met_ci"] = interval(met, judged, drawn)
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
-        each = [np.mean([v[t] for v in by_task.values() if t in v]) for t in trials if any(t in v for v in by_task.values())]
+        each = [
+            np.mean([v[t] for v in by_task.values() if t in v]) for t in trials if any(t in v for v in by_task.values())
+        ]
         if len(each) > 1 and found["n_tasks"] == found["n_tasks_full"]:
             each = np.maximum(each, floor)
             half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
