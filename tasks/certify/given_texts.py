@@ -77,9 +77,8 @@ def _of_data_set(path: Path, benchmark: Benchmark) -> Iterator[Given]:
 def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
     for where, row in in_known_shape(benchmark, given_rows(path)):
         if "response" not in row:
-            raise UsageError(
-                f"{where}: has neither a response nor the columns of {benchmark.name}; name a file with texts"
-            )
+            lacking = f"has neither `response` nor all columns of {benchmark.name}"
+            raise UsageError(f"{where}: {lacking}; name a file with responses or a data set")
         of = (
             required_text(where, row, "task"), required_text(where, row, "model"), number_of(where, row, "trial"),
             vintage_in(row) or BASE_VINTAGE,
