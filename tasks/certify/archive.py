@@ -1,5 +1,6 @@
 """The file: a ZIP archive whose last bytes are the hash of all bytes before them."""
 
+import errno
 import hashlib
 import re
 import shutil
@@ -20,6 +21,7 @@ _MOST_PER_BYTE = 200
 """Rows are at most so many times as large as the archive: real ones are 5 to 30 times as large."""
 _MOST_BESIDE = 20_000_000
 """What small archives may hold beside that: labels and SQL that say the same again and again."""
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT}
 _NAME = re.compile(r"(rows|figures)/[a-z_]+\.jsonl|sql/[a-z_.]+\.sql")
 """What members are called: another name could lead out of the folder, or be a file that a library reads."""
 _SAME_TIME = (1980, 1, 1, 0, 0, 0)
@@ -107,6 +109,8 @@ def unpack(path: Path, folder: Path) -> dict[str, Any]:
                 if info.filename != MANIFEST:
                     _unpack_member(archive, info, folder, listed[info.filename]["sha256"])
     except _UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+            raise PipelineError(f"{folder.parent}: there is no space to unpack {path}; free some") from error
         reason = str(error) or type(error).__name__
         raise Damaged(f"{path}: cannot be read as a certificate ({reason}); get it again") from error
     return manifest

@@ -16,11 +16,11 @@ from flows.cli.common.output import show_json
 @click.argument("file", type=click.Path(path_type=Path))
 @shared_options()
 def certify(context: Context, file: Path) -> int:
-    """Write a certificate of the leaderboards, which others can recheck.
+    """Write a certificate: figures that others can recheck.
 
-    It is one ZIP file with everything that the figures are computed from: weights, labels, verdicts, hashes of all
-    texts, the runs' configurations, versions, and the SQL of the scores. It holds no texts and no keys. `prbench
-    verify` computes every figure again.
+    It is one ZIP file with the leaderboards and everything that they are computed from: weights, labels, verdicts,
+    hashes of all texts, the runs' configurations, versions, and the SQL of the scores. It holds no texts and no keys.
+    `prbench verify` computes every figure again.
 
     Publish the digest that is shown in another place than the file. Then a changed file is found, even if its own
     digest was changed too.

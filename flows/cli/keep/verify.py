@@ -20,9 +20,9 @@ _ABOUT = ("split", "label", "judge", "vintage", "model", "score_name")
 
 @click.command(cls=Command, epilog=examples(
     "prbench verify figures.zip",
-    "prbench verify figures.zip --digest 5750f0623b2131c5...   as it was published",
+    "prbench verify figures.zip --digest $DIGEST      as it was published",
     "prbench verify figures.zip --texts finance.parquet --texts answers.jsonl",
-    "prbench verify figures.zip --texts exported/             a folder of `prbench export`, or a warehouse",
+    "prbench verify figures.zip --texts exported/",
 ))  # fmt: skip
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--digest", metavar="HEX", help="Digest that was published with the certificate; another one is refused.")

@@ -6,6 +6,7 @@ import re
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -13,15 +14,17 @@ import pytest
 from tasks.aggregate import aggregate
 from tasks.certify import certify, verify
 from tasks.certify.comparing import compare
-from tasks.config.job import Job
+from tasks.config import DataRevision, Job
 from tasks.hard_subset import select_hard
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.statistics.intervals import draws
 from tests.builders import SHARED_DATA, job_on, row, write_jsonl
+from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.certify.checker import check
 from tests.tasks.certify.conftest import ANSWERS, LABELS, RESEARCH_RESAMPLES, WORLD_RESAMPLES, certified, members_of
+from tests.tasks.conftest import rows_of
 from warehouse import Warehouse
 
 REAL = [SHARED_DATA / "prbench" / name for name in (
@@ -110,6 +113,45 @@ def test_an_independent_checker_comes_to_the_figures_of_researchrubrics(research
 
     assert [] == wrong
     assert n_checked > 50_000
+
+
+def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Give half of the criteria another wording, which the first judge is asked in as well; one weight is no number."""
+    of_task = ("benchmark", "dataset_revision", "task_id")
+    others = {each["criterion_id"]: each for each in rows["criteria"][::2]}
+    rows["criterion_variants"] = [
+        row("criterion_variants", **{name: each[name] for name in of_task}, rubric="short", status="ok", title="other",
+            criterion_id=f"short-{name}", original_id=name, original_hash=each["content_hash"], content_hash="other")
+        for name, each in others.items()
+    ]  # fmt: skip
+    again = [each for each in rows["verdicts"] if each["judge"] == rows["verdicts"][0]["judge"]]
+    for each in again:
+        asked = {"criterion_id": f"short-{each['criterion_id']}", "criterion_hash": "other"}
+        other = asked if each["criterion_id"] in others else {}
+        rows["verdicts"].append({**each, "verdict_id": f"{each['verdict_id']}-2", "template_hash": "short", **other})
+    rows["criteria"][0]["weight"] = None
+
+
+def test_an_independent_checker_comes_to_the_figures_where_much_failed_and_criteria_have_other_words(
+    tmp_path: Path,
+) -> None:
+    rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
+    in_other_words(rows)
+    job = job_on("sample", tmp_path / "random")
+    for table_name, of_table in rows.items():
+        Warehouse(job.warehouse).write(table_name, of_table)
+    revision = rows["criteria"][0]["dataset_revision"]
+    job = job.looking_up(lambda: DataRevision(name="random", revision=revision, splits=()))
+    aggregate(job)
+    path = certified(job, tmp_path / "random.zip")
+
+    n_checked, wrong = check(path)
+
+    assert [] == wrong
+    assert n_checked > 3_000
+    judged = [json.loads(line) for line in members_of(path)["figures/leaderboard.jsonl"].splitlines()]
+    assert {"a-template", "short"} == {each["template_hash"] for each in judged}
+    assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
 
 
 @pytest.mark.slow
