@@ -56,7 +56,7 @@ def certify(job: Job, file: Path) -> Certificate:
             _refuse_unready(reader, benchmark, revision)
             _refuse_present(file)
             n_rows = write_rows(reader, (*ROWS, RUNS, *LEADERBOARDS), folder, benchmark, revision)
-            digest = _write(file, folder, n_rows, _about(reader, benchmark, revision))
+            digest = _write(file, folder, n_rows, _about(reader, job))
     return Certificate(str(file), file.stat().st_size, digest, benchmark, revision, n_rows)
 
 
@@ -77,16 +77,20 @@ def _refuse_present(file: Path) -> None:
         raise UsageError(f"{file.parent}: no such folder; check the path")
 
 
-def _about(reader: Reader, benchmark: str, revision: str) -> dict[str, Any]:
+def _about(reader: Reader, job: Job) -> dict[str, Any]:
     """What the manifest says beside the members; nothing of it changes while the rows stay the same."""
+    benchmark, revision = job.settings.benchmark, job.data.revision
     given = {"benchmark": benchmark, "revision": revision}
     return {
-        **{"benchmark": benchmark, "dataset_revision": revision},
+        "benchmark": benchmark,
+        "dataset_revision": revision,
         "rows_until": reader.value(sql.read("questions/certify/latest_row"), given),
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in _LIBRARIES},
         },
+        # As a run stores it: secrets are not in it.
+        "configuration": job.settings.model_dump(mode="json"),
         "intervals": {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95},
     }  # fmt: skip
 

@@ -86,7 +86,7 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         Damaged: it does not hold what a certificate does.
     """
     if not file.is_file():
-        raise UsageError(f"{file}: no such file; check the path")
+        raise UsageError(f"{file}: is not a file; check the path")
     actual = verified_digest(file, digest)
     with TemporaryDirectory(prefix="prbench-") as temporary:
         folder = Path(temporary)
