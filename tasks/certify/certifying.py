@@ -12,6 +12,7 @@ from tasks.aggregate import has_stale_figures
 from tasks.certify.archive import write_archive
 from tasks.certify.members import (
     FORMAT,
+    INTERVALS,
     LEADERBOARDS,
     MANIFEST,
     ROWS,
@@ -24,7 +25,6 @@ from tasks.certify.members import (
 from tasks.config import Job
 from tasks.maintain import file_list, hash_of
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import Reader, Warehouse
 
 _LIBRARIES = ("prbench-pipeline", "duckdb", "numpy", "scipy")
@@ -91,7 +91,7 @@ def _about(reader: Reader, job: Job) -> dict[str, Any]:
         },
         # As a run stores it: secrets are not in it.
         "configuration": job.settings.model_dump(mode="json"),
-        "intervals": {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95},
+        "intervals": INTERVALS,
     }  # fmt: skip
 
 

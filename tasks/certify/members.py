@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import sql
+from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
 from warehouse import Reader, quoted
 
 FORMAT, VERSION = "prbench-certificate", 1
+INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
+"""How this version draws intervals, which the manifest says."""
 MANIFEST = "manifest.json"
 ROWS = (
     "tasks", "labelled_tasks", "split_members", "criteria", "criterion_labels", "criterion_variants", "responses",

@@ -9,7 +9,7 @@ from typing import Any
 from tasks.aggregate import stale_intervals
 from tasks.certify.archive import unpack, verified_digest
 from tasks.certify.comparing import Compared, Difference, compare
-from tasks.certify.members import LEADERBOARDS, MODELS, ROWS, RUNS, SQL, member_of, model_texts, write_rows
+from tasks.certify.members import INTERVALS, LEADERBOARDS, MODELS, ROWS, RUNS, SQL, member_of, model_texts, write_rows
 from tasks.certify.texts import Texts, check_texts
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
@@ -53,6 +53,8 @@ class Verification:
         if self.other_sql:
             names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
             found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
+        if (drawn := self.about.get("intervals")) != INTERVALS:
+            found.append(f"The certificate's intervals were drawn in another way than this version's: {drawn}")
         return [*found, *(self.texts.lines if self.texts else ()), f"digest: {self.digest}"]
 
     @property

@@ -133,6 +133,16 @@ def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> 
     assert not stolen.exists()
 
 
+def test_intervals_that_were_drawn_in_another_way_are_said_to_be(certificate: Path, tmp_path: Path) -> None:
+    def older(manifest: dict[str, Any]) -> None:
+        manifest["intervals"]["method"] = "bootstrap-t-2"
+
+    found = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
+
+    assert any("in another way than this version's" in line and "bootstrap-t-2" in line for line in found.lines)
+    assert not any("in another way" in line for line in verify(certificate).lines)
+
+
 def _without_verdicts(members: Members) -> None:
     del members["rows/verdicts.jsonl"]
 
