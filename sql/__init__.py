@@ -7,7 +7,7 @@ built as and what it depends on.
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from graphlib import TopologicalSorter
@@ -74,6 +74,18 @@ def behind(changed: set[str]) -> list[Model]:
         if model.name in reached:
             reached |= {step.name for step in models() if step.kind == "step" and step.name in model.depends_on}
     return [model for model in models() if model.name in reached]
+
+
+def leading_to(wanted: Collection[str], given: Collection[str] = ()) -> list[Model]:
+    """The models that some rest on, and these themselves, in the order of building.
+
+    What is `given` is there already: it is not among them, nor what it rests on.
+    """
+    reached = set(wanted)
+    for model in reversed(models()):
+        if model.name in reached and model.name not in given:
+            reached |= set(model.depends_on)
+    return [model for model in models() if model.name in reached and model.name not in given]
 
 
 def read(name: str) -> str:

@@ -40,7 +40,7 @@ TASKS_LEVELS = (
     },
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
     {"exports"},
-    {"results"},
+    {"certify", "results"},
 )
 """The folders of `tasks/`, lowest first: each uses only lower ones. The stages share a level: none imports another."""
 ABOVE_CALLS = [f"tasks.{folder}" for level in TASKS_LEVELS[4:] for folder in level]

@@ -4,6 +4,7 @@ Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flow
 """
 
 from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
+from warehouse.database.derivation import Derivation
 from warehouse.database.losses import lines_on
 from warehouse.database.reader import DATABASE, Reader, reporting_damage
 from warehouse.files.atomic import sync, write_atomically
@@ -27,6 +28,7 @@ __all__ = [
     "FILE",
     "TABLES",
     "Compaction",
+    "Derivation",
     "Notice",
     "Reader",
     "StoredRows",

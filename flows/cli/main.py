@@ -23,11 +23,13 @@ from flows.cli.compare.diff import diff
 from flows.cli.compare.judges import judges
 from flows.cli.compare.lengths import lengths
 from flows.cli.keep.backup import backup, restore
+from flows.cli.keep.certify import certify
 from flows.cli.keep.compact import compact
 from flows.cli.keep.export import export
 from flows.cli.keep.imports import import_
 from flows.cli.keep.publish import publish
 from flows.cli.keep.remove import remove
+from flows.cli.keep.verify import verify
 from flows.cli.look.benchmarks import benchmarks
 from flows.cli.look.leaderboard import leaderboard
 from flows.cli.look.report import report
@@ -54,7 +56,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Look": (leaderboard, status, report, sql, benchmarks),
     "Compare": (diff, conditions, judges, criteria, lengths),
     "Analyse": (annotate, capabilities, weaknesses, review, reviews),
-    "Keep": (import_, export, publish, remove, compact, backup, restore),
+    "Keep": (import_, export, publish, certify, verify, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),
 }  # fmt: skip
 """All commands, grouped by purpose."""

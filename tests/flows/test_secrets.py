@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,13 +72,18 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
         )  # fmt: skip
         (tmp_path / "said.txt").write_text(done.stdout + done.stderr)
         assert done.returncode == 3, done.stderr[-3000:]
+        subprocess.run(
+            [PRBENCH, "certify", "figures.zip", "--warehouse", "data"], cwd=tmp_path, env=environment, check=True
+        )
+        with zipfile.ZipFile(tmp_path / "figures.zip") as archive:
+            archive.extractall(tmp_path / "certified")
         headers = [entry.headers for entry in server.entries]
     assert headers
     assert all(sent["x-team"] == SECRETS["TEAM_HEADER"] for sent in headers)
     assert all(SECRETS["HOSTED_VLLM_API_KEY"] in sent["authorization"] for sent in headers)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     names = {path.name for path in files}
-    assert {"prbench.duckdb", "prefect.db", "said.txt"} <= names
+    assert {"prbench.duckdb", "prefect.db", "said.txt", "runs.jsonl"} <= names
     assert any(name.endswith(".sqlite") for name in names)
     stored = _texts(tmp_path)
     assert "[redacted]" in stored

@@ -74,3 +74,14 @@ def test_no_line_of_sql_is_longer_than_80_columns() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in sql.FOLDER.glob("**/*.sql")}
 
     assert [] == [(path.name, line) for path, text in texts.items() for line in text.splitlines() if len(line) > 80]
+
+
+def test_what_a_model_rests_on_comes_before_it_and_ends_at_what_is_given() -> None:
+    names = [model.name for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"])]
+
+    assert "leaderboard" == names[-1]
+    assert {"staging.mean_scores", "temp.decided_points", "staging.ranks"} < set(names)
+    # What tasks rest on, and what rests on leaderboards.
+    assert set() == {"tasks", "labelled_tasks", "quarantine", "score_history"} & set(names)
+    for model in sql.leading_to(["leaderboard"], ["tasks", "labelled_tasks"]):
+        assert set(names) & set(model.depends_on) <= set(names[: names.index(model.name)])

@@ -49,7 +49,7 @@ def build(standing: Standing, building: Path, missing: Names, stamp: str, *, is_
             _index(connection, TABLES[name])
         connection.execute("begin")
         # What stands on tables that took nothing in is right.
-        _compute_models(connection, sql.behind({name for name, is_read in taken_in.items() if is_read}))
+        compute_models(connection, sql.behind({name for name, is_read in taken_in.items() if is_read}))
         connection.execute("commit")
         n_rows = counted(connection.execute(count_query()).fetchall())
         connection.execute("use memory")
@@ -96,7 +96,7 @@ def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:
             connection.execute(f"drop index if exists {name}")
 
 
-def _compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
+def compute_models(connection: duckdb.DuckDBPyConnection, models: list[sql.Model]) -> None:
     """Compute the rows of models. A view needs nothing, and a table keeps its columns and what is said of them.
 
     Large tables are committed at once: what is not committed stays in memory, and DuckDB plans later queries without

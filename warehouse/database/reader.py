@@ -11,7 +11,7 @@ import duckdb
 
 from warehouse.files.damage import is_database_whole
 from warehouse.files.errors import WarehouseError
-from warehouse.parts.engine import first_line, quieten, quoted
+from warehouse.parts.engine import first_line, memory, quieten, quoted
 
 DATABASE = "prbench.duckdb"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -30,10 +30,12 @@ class Reader:
     block.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, spill: Path | None = None) -> None:
+        """Open a file; with a folder `spill`, queries that need much memory use the disk there instead."""
         if not path.exists():
             raise WarehouseError(f"{path}: nothing is published here yet; run `prbench ingest` or `prbench run`")
-        self._base = _base()
+        self._is_own = spill is not None
+        self._base = _base() if spill is None else _bounded(spill)
         self._connection = self._base.cursor()
         try:
             self._connection.execute(f"attach {quoted(path)} as published (read_only)")
@@ -90,7 +92,10 @@ class Reader:
             try:
                 self._connection.close()
             finally:
-                _give_back(self._base)
+                if self._is_own:
+                    self._base.close()
+                else:
+                    _give_back(self._base)
 
     def __enter__(self) -> Self:
         return self
@@ -124,6 +129,13 @@ def _base() -> duckdb.DuckDBPyConnection:
     with contextlib.suppress(IndexError):
         return _IDLE.pop()
     made = duckdb.connect()
+    quieten(made)
+    return made
+
+
+def _bounded(spill: Path) -> duckdb.DuckDBPyConnection:
+    """A database in memory of bounded size, for one reader: others would find its folder gone."""
+    made = duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory()})
     quieten(made)
     return made
 

@@ -16,7 +16,7 @@ NEEDED = {
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
     "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
     "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
-    "publish": ["folder"],
+    "publish": ["folder"], "certify": ["figures.zip"], "verify": ["nosuch.zip"],
     "diff": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"], "sql": ["select 1"],
 }  # fmt: skip
 """What a command needs beside options."""

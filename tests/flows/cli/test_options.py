@@ -65,6 +65,8 @@ DOES = {
     "backup": ACTS | WAREHOUSE | {"--verify"},
     "restore": ACTS | WAREHOUSE,
     "publish": ACTS | WAREHOUSE | {"--keep"},
+    "certify": ACTS | ANY_PLACE,
+    "verify": SHOWS | {"--digest", "--texts"},
     "doctor": SHOWS | ANY_PLACE,
     "check": ACTS | ANY_PLACE | {"--list"},
     "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name", "--work-pool"},

@@ -1,0 +1,143 @@
+"""Verifying: the figures of a certificate computed again, from its rows alone."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tasks.aggregate import stale_intervals
+from tasks.certify.archive import unpack, verified_digest
+from tasks.certify.comparing import Compared, Difference, compare
+from tasks.certify.members import INTERVALS, LEADERBOARDS, MODELS, ROWS, RUNS, SQL, member_of, model_texts, write_rows
+from tasks.certify.texts import Texts, check_texts
+from tasks.maintain import Damaged
+from tasks.rules.errors import UsageError
+from warehouse import Derivation, WarehouseError
+
+_RECOMPUTED = "recomputed"
+_COUNTS = ("n_rows", "n_figures")
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What came of verifying a certificate.
+
+    Attributes:
+        digest: that of the file, which its bytes have.
+        about: benchmark, revision and versions, as the certificate says.
+        compared: leaderboard -> its figures beside those computed here.
+        other_sql: the models whose SQL here is not that of the certificate.
+        texts: what the texts came to that were given; None without any.
+    """
+
+    digest: str
+    about: dict[str, Any]
+    compared: dict[str, Compared]
+    other_sql: list[str] = field(default_factory=list)
+    texts: Texts | None = None
+
+    @property
+    def differences(self) -> list[Difference]:
+        """The figures of all leaderboards that come out differently."""
+        return [each for compared in self.compared.values() for each in compared.differences]
+
+    @property
+    def lines(self) -> list[str]:
+        """The result in words."""
+        n_rows, n_figures = (sum(getattr(each, name) for each in self.compared.values()) for name in _COUNTS)
+        filled = sum(1 for each in self.compared.values() if each.n_rows)
+        n_other = len(self.differences)
+        outcome = f"{n_other} differ" if n_other else "all equal"
+        found = [f"verify: {n_figures} figures in {n_rows} rows of {filled} leaderboards recomputed; {outcome}"]
+        if self.other_sql:
+            names = ", ".join(name.removeprefix("sql/").removesuffix(".sql") for name in self.other_sql)
+            found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
+        if (drawn := self.about.get("intervals")) != INTERVALS:
+            found.append(f"The certificate's intervals were drawn in another way than this version's: {drawn}")
+        return [*found, *(self.texts.lines if self.texts else ()), f"digest: {self.digest}"]
+
+    @property
+    def as_json(self) -> dict[str, Any]:
+        """The result for machines."""
+        return {
+            "is_confirmed": self.is_confirmed,
+            "digest": self.digest,
+            **self.about,
+            "leaderboards": {
+                name: {"rows": each.n_rows, "figures": each.n_figures, "differing": len(each.differences)}
+                for name, each in self.compared.items()
+            },
+            "differences": [asdict(each) for each in self.differences],
+            "other_sql": self.other_sql,
+            "texts": None if self.texts is None else asdict(self.texts),
+        }
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether all figures are the same, and all given texts are those of the certificate."""
+        return not self.differences and (self.texts is None or not self.texts.differing)
+
+
+def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
+    """Compute the figures of a certificate again and compare them; with `texts`, check these against its hashes too.
+
+    Raises:
+        UsageError: there is no such file.
+        Refused: its bytes do not have its digest, or not the one that was published.
+        Damaged: it does not hold what a certificate does.
+    """
+    if not file.is_file():
+        raise UsageError(f"{file}: is not a file; check the path")
+    actual = verified_digest(file, digest)
+    with TemporaryDirectory(prefix="prbench-") as temporary:
+        folder = Path(temporary)
+        manifest = unpack(file, folder)
+        _refuse_incomplete(file, {each["name"] for each in manifest["members"]})
+        other = _other_sql(folder, manifest)
+        try:
+            compared = _recomputed(folder, manifest, is_same_sql=not other)
+        except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
+            raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
+        checked = check_texts(folder, manifest["benchmark"], manifest["dataset_revision"], texts) if texts else None
+    about = {name: value for name, value in manifest.items() if name != "members"}
+    return Verification(actual, about, compared, other, checked)
+
+
+def _refuse_incomplete(file: Path, members: set[str]) -> None:
+    lacking = {member_of(name) for name in (*ROWS, RUNS, *LEADERBOARDS)} - members
+    if lacking:
+        raise Damaged(f"{file}: lacks {min(lacking)}; it was not made by `prbench certify`")
+
+
+def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """The models whose SQL is not the same here and in the certificate.
+
+    SQL from elsewhere is read and never run: it could read files.
+    """
+    own = {name: text.encode() for name, text in model_texts().items()}
+    names = {each["name"] for each in manifest["members"] if each["name"].startswith(f"{SQL}/")}
+    certified = {name: (folder / name).read_bytes() for name in names}
+    return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
+
+
+def _recomputed(folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool) -> dict[str, Compared]:
+    benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
+    (made := folder / _RECOMPUTED).mkdir()
+    derivation = Derivation(made / "figures.duckdb", MODELS)
+    same = {"benchmark": benchmark, "dataset_revision": revision}
+    derivation.compute({name: folder / member_of(name) for name in ROWS}, same)
+    with derivation.reader() as reader:
+        intervals = stale_intervals(reader)
+    derivation.add("intervals", intervals)
+    with derivation.reader() as reader:
+        write_rows(reader, LEADERBOARDS, made, benchmark, revision)
+    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in LEADERBOARDS}
+
+
+def _compared(folder: Path, name: str, *, is_same_sql: bool) -> Compared:
+    with (
+        (folder / member_of(name)).open(encoding="utf-8") as certified,
+        (folder / _RECOMPUTED / member_of(name)).open(encoding="utf-8") as recomputed,
+    ):
+        return compare(name, certified, recomputed, is_same_sql=is_same_sql)

@@ -1,0 +1,268 @@
+"""An independent checker of certificates, written by `tasks/certify/README.md` alone: it uses nothing of this project.
+
+python checker.py FILE [DIGEST] prints how many figures it recomputed, and those that differ.
+"""
+
+import hashlib
+import json
+import math
+import sys
+import zipfile
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
+SAMPLING = ("model", "model_config_hash", "vintage")
+ORIGINAL = ("task_id", "original_id", "original_hash")
+ALL = ("all", "")
+
+
+def read(path, digest=None):
+    content = Path(path).read_bytes()
+    actual = hashlib.sha256(content[:-64]).hexdigest()
+    assert content[-64:] == actual.encode(), "the file does not have its digest"
+    assert digest in {None, actual}, "the digest is not the one that was published"
+    archive, tables = zipfile.ZipFile(path), {}
+    manifest = json.loads(archive.read("manifest.json"))
+    for member in manifest["members"]:
+        content = archive.read(member["name"])
+        assert hashlib.sha256(content).hexdigest() == member["sha256"], member["name"]
+        if member["name"].endswith(".jsonl"):
+            tables[member["name"].split("/")[1][:-6]] = [json.loads(line) for line in content.splitlines()]
+    return manifest, tables
+
+
+@cache
+def student(degrees):
+    """The 97.5 % quantile of Student's t, by the finite sums of Abramowitz and Stegun 26.7.3 and 26.7.4."""
+
+    def within(t):
+        angle, odd = math.atan(t / math.sqrt(degrees)), degrees % 2
+        term = total = (math.cos(angle) if odd else 1.0) * (degrees > 1)
+        for k in range(2 + odd, degrees - 1 + odd, 2):
+            term *= (k - 1) / k * math.cos(angle) ** 2
+            total += term * (k < degrees)
+        return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+    low, high = 0.0, 20.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < 0.95 else (low, middle)
+    return low
+
+
+@cache
+def draws(n_tasks, seed, resamples):
+    generator, shares = np.random.default_rng(seed), np.full(n_tasks, 1 / n_tasks)
+    sizes = [min(1000, resamples - start) for start in range(0, resamples, 1000)]
+    return np.concatenate([generator.multinomial(n_tasks, shares, size=size) for size in sizes]).astype(float)
+
+
+def interval(numerators, denominators, drawn):
+    """Low and high of a ratio of sums; with denominators of 1 it is a mean."""
+    each = np.sort(numerators / denominators)
+    runs = np.split(each, np.flatnonzero(np.diff(each) > 1e-9 * np.abs(each).max()) + 1)
+    n, n_differing = len(each), len(each) - max(map(len, runs))
+    if n_differing < 5:
+        return None, None
+    ratio = numerators.sum() / denominators.sum()
+    excess = numerators - ratio * denominators
+    spread = math.sqrt((excess**2).sum())
+    excess /= spread
+    drawn = drawn[drawn @ denominators > 0]
+    moved, off = drawn @ excess, (drawn @ excess) / (drawn @ denominators)
+    squares = drawn @ excess**2 - 2 * off * (drawn @ (excess * denominators)) + off**2 * (drawn @ denominators**2)
+    below, above = np.quantile(moved / np.sqrt(np.maximum(squares, 1e-6)), [0.025, 0.975])
+    least = student(n_differing - 1) * math.sqrt(n / (n - 1))
+    most, error = max(2 * student(n - 1), least), spread / denominators.sum()
+    low, high = (min(max(side, least), most) * error for side in (above, -below))
+    return max(ratio - low, each[0]), min(ratio + high, each[-1])
+
+
+def labels_of_criteria(tables, tasks):
+    """Criterion -> (weight, its labels); (task, label) -> [P, N, number of criteria]."""
+    criteria, rubrics, others = {}, defaultdict(lambda: [0.0, 0.0, 0]), defaultdict(list)
+    for row in tables["criterion_labels"]:
+        others[row["task_id"], row["criterion_id"]].append((row["kind"], row["label"]))
+    for row in (row for row in tables["criteria"] if row["task_id"] in tasks):
+        labels = [ALL, *((kind, "(none)" if row[kind] is None else row[kind]) for kind in ("category", "severity"))]
+        labels += others[row["task_id"], row["criterion_id"]]
+        criteria[row["task_id"], row["criterion_id"], row["content_hash"]] = row["weight"], labels
+        for label in labels:
+            sums, weight = rubrics[row["task_id"], label], row["weight"] or 0.0
+            sums[:] = sums[0] + max(weight, 0.0), sums[1] + min(weight, 0.0), sums[2] + 1
+    return criteria, rubrics
+
+
+def tasks_under(tables, tasks, hard):
+    """A label of tasks -> the tasks under it."""
+    found = defaultdict(set)
+    for task, row in tasks.items():
+        labels = [(kind, "(none)" if row[kind] is None else str(row[kind])) for kind in ("topic", "expert", "turns")]
+        labels += [("reference_texts", "with" if row["has_reference_texts"] else "without"), ("subset", "full")]
+        for label in [ALL, *labels, *[("subset", "hard")] * (task in hard)]:
+            found[label].add(task)
+    for row in tables["labelled_tasks"]:
+        found[row["kind"], row["label"]].add(row["task_id"])
+    return {label: under & tasks.keys() for label, under in found.items()}
+
+
+def verdicts_of(tables, criteria):
+    """(judging, response) -> label -> [points, decided, met]; and the judgings that are imported."""
+    found, other = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set()
+    originals = {}
+    for row in tables["criterion_variants"]:
+        originals[row["task_id"], row["criterion_id"], row["content_hash"]] = tuple(row[name] for name in ORIGINAL)
+    for row in tables["verdicts"]:
+        key = row["task_id"], row["criterion_id"], row["criterion_hash"]
+        weight, labels = criteria.get(originals.get(key, key), (None, ()))
+        for grading in ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]:
+            judging, value = (*(row[name] for name in JUDGING[:3]), grading, row["judge_trial"]), row["value"]
+            other |= {judging} if row["source"] != "imported" else set()
+            value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
+            for label in labels:
+                sums, counts = found[judging, row["response_id"]][label], value is not None and weight is not None
+                sums[:] = sums[0] + (weight * value if counts else 0), sums[1] + counts, sums[2] + (value or 0)
+    return found, other
+
+
+def runs_of(tables, tasks, rubrics, found, other):
+    """Run -> (trials, first answer); (run, task, label) -> trial -> [points, decided, met]."""
+    responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
+    sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
+    for row in responses.values():
+        sampled[tuple(row[name] for name in SAMPLING)].append(row)
+    for task, label in rubrics:
+        labels[task].append(label)
+    for judging, response in found:
+        row = responses[response]
+        trials, first = runs.setdefault((*(row[name] for name in SAMPLING), *judging), (set(), set()))
+        trials.add(row["trial"])
+        first.add(row["created_at"])
+    for run, (trials, _) in runs.items():
+        trials.update(row["trial"] for row in sampled[run[:3]] if run[3:] in other)
+        for row in (row for row in sampled[run[:3]] if row["trial"] in trials):
+            decided = found.get((run[3:], row["response_id"]), {})
+            for label in labels[row["task_id"]]:
+                sums[run, row["task_id"], label][row["trial"]] = decided.get(label, [0.0, 0, 0.0])
+    return runs, sums
+
+
+class Figures:
+    def __init__(self, manifest, tables, resamples=None):
+        self.seed, self.resamples = manifest["intervals"]["seed"], resamples or manifest["intervals"]["resamples"]
+        self.scores = {row["score_name"]: row for row in tables["score_definitions"]}
+        tasks = {row["task_id"]: row for row in tables["tasks"] if row["is_admitted"]}
+        sets = defaultdict(set)
+        for row in tables["split_members"]:
+            sets[row["split"], False].add(row["task_id"])
+        for row in tables["hard_subset"]:
+            sets[row["field"] + " (own hard)", True].add(row["task_id"])
+        self.sets = {key: sorted(each & tasks.keys()) for key, each in sets.items()}
+        self.under = tasks_under(tables, tasks, {task for (_, own), each in sets.items() if own for task in each})
+        criteria, self.rubrics = labels_of_criteria(tables, tasks)
+        self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
+
+    def values(self, run, task, label, score):
+        """Trial -> the score of the response, of the trials in which all criteria are decided; None: no such score."""
+        positive, negative, n = self.rubrics.get((task, label), (0.0, 0.0, 0))
+        factors = self.scores[score]
+        divisor = factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
+        if divisor <= 0:
+            return None
+        trials = self.sums.get((run, task, label), {})
+        return {
+            t: (p + factors["numerator_negative"] * negative) / divisor for t, (p, d, _) in trials.items() if d == n
+        }
+
+    @cache  # noqa: B019 - the world lives as long as its figures
+    def of_tasks(self, run, place, label, score):
+        """Task -> its scores by trial, and the label of the rubric that they are of."""
+        rubric = ALL if label in self.under else label
+        chosen = [task for task in self.sets[place] if task in self.under.get(label, [task])]
+        found = {task: self.values(run, task, rubric, score) for task in chosen}
+        return {task: values for task, values in found.items() if values is not None}, rubric
+
+    def row(self, stated):
+        """The figures of a row that has a score."""
+        run, place, label, score = self.about(stated)
+        by_task, rubric = self.of_tasks(run, place, label, score)
+        trials, floor = self.runs[run][0], 0.0 if self.scores[score]["clips_mean"] else -math.inf
+        means = {task: sum(each.values()) / len(each) for task, each in by_task.items() if each}
+        found = {"n_tasks": len(means), "n_tasks_wanted": len(by_task), "n_trials": len(trials)}
+        found["n_tasks_full"] = sum(len(each) == len(trials) for each in by_task.values())
+        decided = sum(d for task in by_task for _, d, _ in self.sums.get((run, task, rubric), {}).values())
+        found["coverage"] = decided / (sum(self.rubrics[task, rubric][2] for task in by_task) * len(trials))
+        raw = sum(means.values()) / len(means) if means else None
+        found |= {"raw_mean_score": raw, "mean_score": None if raw is None else max(raw, floor)}
+        met = np.array([sum(self.sums[run, task, rubric][t][2] for t in by_task[task]) for task in means])
+        judged = np.array([float(self.rubrics[task, rubric][2] * len(by_task[task])) for task in means])
+        drawn = draws(len(self.sets[place]), self.seed, self.resamples)[:, [self.sets[place].index(t) for t in means]]
+        ends = {"raw_ci": (None, None), "met_ci": (None, None)}
+        if means:
+            found["met_share"] = met.sum() / judged.sum()
+            ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
+            ends["met_ci"] = interval(met, judged, drawn)
+        ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
+        each = [
+            np.mean([v[t] for v in by_task.values() if t in v]) for t in trials if any(t in v for v in by_task.values())
+        ]
+        if len(each) > 1 and found["n_tasks"] == found["n_tasks_full"]:
+            each = np.maximum(each, floor)
+            half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
+            ends["trials_ci"] = each.mean() - half, each.mean() + half
+        for name, (low, high) in ends.items():
+            found |= {f"{name}_low": low, f"{name}_high": high}
+        own = [other for other in self.runs if other[2:] == run[2:]]
+        latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
+        found |= self.rank(run, own, "rank", "n_tasks_ranked", place, label, score)
+        found["is_latest"] = self.is_latest(run)
+        return found | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", place, label, score)
+
+    def about(self, row):
+        label = (row["breakdown"], row["label"]) if "breakdown" in row else ALL
+        place = next(key for key in self.sets if key[0] == row["split"] and row.get("is_own_hard", key[1]) == key[1])
+        return tuple(row[name] for name in (*SAMPLING, *JUDGING)), place, label, row["score_name"]
+
+    def is_latest(self, run):
+        same = [other for other in self.runs if (other[:2], other[3:]) == (run[:2], run[3:])]
+        return run == max(same, key=lambda each: (min(self.runs[each][1]), each[2]))
+
+    def rank(self, run, others, name, n_name, *of):
+        """The rank by the mean over the tasks that all ranked runs have; ranked is who has half of the most."""
+        values = {o: {t: sum(v.values()) / len(v) for t, v in self.of_tasks(o, *of)[0].items() if v} for o in others}
+        most = max(map(len, values.values()), default=0)
+        ranked = {other: each for other, each in values.items() if each and 2 * len(each) >= most}
+        shared = set.intersection(*map(set, ranked.values())) if ranked else set()
+        if run not in ranked or not shared:
+            return {name: None, n_name: None}
+        means = {o: round(math.fsum(each[t] for t in shared) / len(shared), 12) for o, each in ranked.items()}
+        return {name: 1 + sum(mean > means[run] for mean in means.values()), n_name: len(shared)}
+
+
+def is_same(stated, found):
+    if stated is None or found is None or isinstance(stated, int):
+        return stated == found
+    return math.isclose(stated, found, rel_tol=1e-6, abs_tol=2e-6)
+
+
+def check(path, digest=None, resamples=None):
+    """How many figures were recomputed, and those that differ, as (leaderboard, row, figure, certified, found)."""
+    manifest, tables = read(path, digest)
+    figures, n, wrong = Figures(manifest, tables, resamples), 0, []
+    for name in ("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
+        for stated in (row for row in tables[name] if row["is_judged"]):
+            for figure, found in figures.row(stated).items():
+                n += 1
+                if not is_same(stated[figure], found):
+                    wrong.append((name, figures.about(stated), figure, stated[figure], found))
+    return n, wrong
+
+
+if __name__ == "__main__":
+    n_checked, differing = check(*sys.argv[1:3])
+    print(f"{n_checked} figures recomputed, {len(differing)} differ", *differing[:50], sep="\n")
+    sys.exit(bool(differing))

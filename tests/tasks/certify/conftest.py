@@ -1,0 +1,113 @@
+"""Certificates of the sample, of made-up warehouses and of real rows; and what an attacker makes of them."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.certify import certify
+from tasks.config.job import Job
+from tasks.imports import import_responses, import_verdicts
+from tasks.ingest.ingest import ingest
+from tasks.rules.statistics.intervals import draws
+from tests.builders import job_on, row
+
+# Fixtures are found by their names in this module.
+from tests.tasks.report.conftest import research_job, world_job  # noqa: F401
+from warehouse import Warehouse, sample_path
+
+RESEARCH_RESAMPLES, WORLD_RESAMPLES = 200, 500
+"""Of the made-up warehouses (`research.py`, `world.py`)."""
+SAMPLE = sample_path("prbench")
+ANSWERS, LABELS = (SAMPLE.parent / name for name in ("answers.jsonl", "labels.csv"))
+Members = dict[str, bytes]
+Spoil = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture(scope="session")
+def sample_job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """The sample with the example answers and labels; look, do not write."""
+    job = job_on("sample", tmp_path_factory.mktemp("certified"))
+    Warehouse(job.warehouse).write("checks", [row(
+        "checks", benchmark="prbench", dataset_revision=job.data.revision, suite="ingest", table_name="rubrics",
+        check_name="any", expectation="any", severity="quarantine", success=True, n_evaluated=8, n_failed=0,
+    )])  # fmt: skip
+    ingest(job)
+    import_responses(job, ANSWERS)
+    import_verdicts(job, LABELS)
+    aggregate(job)
+    return job
+
+
+@pytest.fixture(scope="session")
+def certificate(sample_job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The certificate of the sample."""
+    return certified(sample_job, tmp_path_factory.mktemp("certificates") / "sample.zip")
+
+
+@pytest.fixture(scope="session")
+def research(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The certificate of a made-up warehouse of ResearchRubrics."""
+    job = request.getfixturevalue("research_job")
+    return certified(job, tmp_path_factory.mktemp("certificates") / "research.zip")
+
+
+@pytest.fixture
+def resampling_less() -> Iterator[None]:
+    """Verify with as few resamples as the made-up warehouse of ResearchRubrics has."""
+    with patch("tasks.aggregate.intervals.draws", partial(draws, resamples=RESEARCH_RESAMPLES)):
+        yield
+
+
+def certified(job: Job, path: Path) -> Path:
+    certify(job, path)
+    return path
+
+
+def members_of(path: Path) -> Members:
+    """All members of a certificate by name."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def forged(path: Path, target: Path, change: Callable[[Members], None], manifest: Spoil | None = None) -> Path:
+    """A certificate with other members, whose manifest and digest fit them; `manifest` then spoils the manifest."""
+    members = members_of(path)
+    document = json.loads(members.pop("manifest.json"))
+    change(members)
+    document["members"] = [
+        {"name": name, "n_rows": content.count(b"\n"), "n_bytes": len(content),
+         "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in members.items()
+    ]  # fmt: skip
+    if manifest is not None:
+        manifest(document)
+    return zipped({**members, "manifest.json": json.dumps(document).encode()}, target)
+
+
+def zipped(members: Mapping[str, bytes], target: Path) -> Path:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+        archive.comment = b"0" * 64
+    content = target.read_bytes()[:-64]
+    target.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+    return target
+
+
+def with_row(name: str, number: int, **values: Any) -> Callable[[Members], None]:
+    """A change of some values in one row of a member."""
+
+    def change(members: Members) -> None:
+        lines = members[name].splitlines()
+        lines[number] = json.dumps({**json.loads(lines[number]), **values}).encode()
+        members[name] = b"\n".join(lines) + b"\n"
+
+    return change

@@ -1,0 +1,192 @@
+"""A certificate holds what figures rest on and nothing else, and an independent checker comes to the same figures."""
+
+import csv
+import json
+import re
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.certify import certify, verify
+from tasks.certify.comparing import compare
+from tasks.config import DataRevision, Job
+from tasks.hard_subset import select_hard
+from tasks.imports import import_responses, import_verdicts
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.statistics.intervals import draws
+from tests.builders import SHARED_DATA, job_on, row, write_jsonl
+from tests.tasks.aggregate.scores_oracle import random_world
+from tests.tasks.certify.checker import check
+from tests.tasks.certify.conftest import ANSWERS, LABELS, RESEARCH_RESAMPLES, WORLD_RESAMPLES, certified, members_of
+from tests.tasks.conftest import rows_of
+from warehouse import Warehouse
+
+REAL = [SHARED_DATA / "prbench" / name for name in (
+    "finance_hard.parquet", "responses_finance_hard_3models.jsonl", "verdicts_finance_hard_3models.jsonl"
+)]  # fmt: skip
+TEXTS = (
+    "select title from criteria", "select canary from split_members", "select prompt from conversation_turns",
+    "select response from conversation_turns", "select unnest(reference_texts) from conversation_turns",
+    "select text from responses", "select error from responses", "select explanation from verdicts",
+    "select error from verdicts", "select content from messages",
+)  # fmt: skip
+"""Everything that a certificate must not hold."""
+
+
+def test_the_same_state_gives_the_same_bytes(sample_job: Job, certificate: Path, tmp_path: Path) -> None:
+    again = certified(sample_job, tmp_path / "again.zip")
+    (copied := tmp_path / "copied").mkdir()
+    shutil.copytree(sample_job.warehouse, copied, dirs_exist_ok=True)
+    Warehouse(copied).publish(must_rebuild=True)
+    rebuilt = certified(job_on("sample", copied), tmp_path / "rebuilt.zip")
+
+    assert certificate.read_bytes() == again.read_bytes()
+    # Built anew, the last digits of a mean may differ, and nothing else.
+    ours, others = members_of(certificate), members_of(rebuilt)
+    assert ours.keys() == others.keys()
+    for name in ours.keys() - {"manifest.json"}:
+        if name.startswith("figures/"):
+            assert [] == compare(name, *(each[name].decode().splitlines() for each in (ours, others))).differences
+        else:
+            assert ours[name] == others[name], name
+
+
+def texts_in(job: Job) -> set[str]:
+    """The texts of a warehouse; one of a word or two could be a label too."""
+    with Warehouse(job.warehouse).reader() as reader:
+        found = {value for query in TEXTS for (value,) in reader.table(query)[1]}
+    return {text.strip() for text in found if text and len(text.strip()) > 25}
+
+
+def test_no_text_canary_or_explanation_is_in_a_certificate(world_job: Job, tmp_path: Path) -> None:
+    members = members_of(certified(world_job, tmp_path / "world.zip"))
+    # Each string once, since figures say the same again and again.
+    held = "\n".join({each for text in members.values() for each in re.findall(r'"(?:[^"\\]|\\.)*"', text.decode())})
+    held += "\n".join(text.decode() for name, text in members.items() if not name.endswith(".jsonl"))
+    texts = texts_in(world_job)
+
+    assert len(texts) > 1000
+    assert any("prbench:sample" in text or "canary" in text for text in texts)
+    assert [] == [text for text in texts if text in held or json.dumps(text)[1:-1] in held]
+
+
+def test_a_certificate_is_not_written_over_a_file_or_before_there_are_figures(
+    sample_job: Job, certificate: Path, tmp_path: Path
+) -> None:
+    before = certificate.read_bytes()
+    with pytest.raises(UsageError, match="is there already; name a new file"):
+        certify(sample_job, certificate)
+    assert before == certificate.read_bytes()
+    with pytest.raises(UsageError, match="no such folder"):
+        certify(sample_job, tmp_path / "nosuch" / "file.zip")
+    empty = job_on("sample", tmp_path / "empty")
+    ingest(empty)
+    with pytest.raises(PipelineError, match="run `prbench judge`"):
+        certify(empty, tmp_path / "file.zip")
+    assert not (tmp_path / "file.zip").exists()
+
+
+def test_figures_without_their_intervals_are_not_certified(sample_job: Job, tmp_path: Path) -> None:
+    shutil.copytree(sample_job.warehouse, tmp_path / "copied")
+    job = job_on("sample", tmp_path / "copied")
+    rows = [{**each, "model": "third"} for each in map(json.loads, ANSWERS.read_text("utf-8").splitlines())]
+    import_responses(job, write_jsonl(tmp_path / "third.jsonl", rows[:1]))
+    verdicts = [{**each, "model": "third"} for each in csv.DictReader(LABELS.read_text("utf-8").splitlines())]
+    of_task = [each for each in verdicts if each["task"] == rows[0]["task"]]
+    import_verdicts(job, write_jsonl(tmp_path / "labels.jsonl", {each["criterion"]: each for each in of_task}.values()))
+    Warehouse(job.warehouse).publish()
+
+    with pytest.raises(PipelineError, match="run `prbench aggregate` first"):
+        certify(job, tmp_path / "file.zip")
+    aggregate(job)
+    assert verify(certified(job, tmp_path / "file.zip")).is_confirmed
+
+
+def test_an_independent_checker_comes_to_the_figures_of_researchrubrics(research: Path) -> None:
+    n_checked, wrong = check(research, resamples=RESEARCH_RESAMPLES)
+
+    assert [] == wrong
+    assert n_checked > 50_000
+
+
+def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Give half of the criteria another wording, which the first judge is asked in as well; one weight is no number."""
+    of_task = ("benchmark", "dataset_revision", "task_id")
+    others = {each["criterion_id"]: each for each in rows["criteria"][::2]}
+    rows["criterion_variants"] = [
+        row("criterion_variants", **{name: each[name] for name in of_task}, rubric="short", status="ok", title="other",
+            criterion_id=f"short-{name}", original_id=name, original_hash=each["content_hash"], content_hash="other")
+        for name, each in others.items()
+    ]  # fmt: skip
+    again = [each for each in rows["verdicts"] if each["judge"] == rows["verdicts"][0]["judge"]]
+    for each in again:
+        asked = {"criterion_id": f"short-{each['criterion_id']}", "criterion_hash": "other"}
+        other = asked if each["criterion_id"] in others else {}
+        rows["verdicts"].append({**each, "verdict_id": f"{each['verdict_id']}-2", "template_hash": "short", **other})
+    rows["criteria"][0]["weight"] = None
+
+
+def test_an_independent_checker_comes_to_the_figures_where_much_failed_and_criteria_have_other_words(
+    tmp_path: Path,
+) -> None:
+    rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
+    in_other_words(rows)
+    job = job_on("sample", tmp_path / "random")
+    for table_name, of_table in rows.items():
+        Warehouse(job.warehouse).write(table_name, of_table)
+    revision = rows["criteria"][0]["dataset_revision"]
+    job = job.looking_up(lambda: DataRevision(name="random", revision=revision, splits=()))
+    aggregate(job)
+    path = certified(job, tmp_path / "random.zip")
+
+    n_checked, wrong = check(path)
+
+    assert [] == wrong
+    assert n_checked > 3_000
+    judged = [json.loads(line) for line in members_of(path)["figures/leaderboard.jsonl"].splitlines()]
+    assert {"a-template", "short"} == {each["template_hash"] for each in judged}
+    assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
+
+
+@pytest.mark.slow
+def test_an_independent_checker_comes_to_the_figures_of_many_nights_and_judges(world_job: Job, tmp_path: Path) -> None:
+    path = certified(world_job, tmp_path / "world.zip")
+
+    n_checked, wrong = check(path, resamples=WORLD_RESAMPLES)
+
+    assert [] == wrong
+    assert n_checked > 300_000
+    with patch("tasks.aggregate.intervals.draws", partial(draws, resamples=WORLD_RESAMPLES)):
+        assert verify(path).is_confirmed
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not all(path.is_file() for path in REAL), reason="real data are not beside the checkout")
+def test_an_independent_checker_comes_to_the_figures_of_real_rows(tmp_path: Path) -> None:
+    tasks, responses, verdicts = REAL
+    job = job_on(tasks, tmp_path / "real", hard_subset={"share": {"Finance": 50}, "min_coverage": 0.3})
+    Warehouse(job.warehouse).write("checks", [row(
+        "checks", benchmark="prbench", dataset_revision=job.data.revision, suite="ingest", table_name="rubrics",
+        check_name="any", expectation="any", severity="quarantine", success=True, n_evaluated=300, n_failed=0,
+    )])  # fmt: skip
+    ingest(job)
+    import_responses(job, responses)
+    import_verdicts(job, verdicts)
+    aggregate(job)
+    select_hard(job)
+    aggregate(job)
+    path = certified(job, tmp_path / "real.zip")
+
+    n_checked, wrong = check(path)
+
+    assert [] == wrong
+    assert n_checked > 8_000
+    found = verify(path, texts=(tasks, responses))
+    assert found.is_confirmed
+    assert {"conversation": 300, "criterion": 5085, "response": 300} == found.texts.n_checked  # type: ignore[union-attr]

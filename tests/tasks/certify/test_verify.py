@@ -1,0 +1,199 @@
+"""Every changed byte of a certificate is found, and every figure that its rows do not give."""
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.certify import verify
+from tasks.certify.archive import Refused, verified_digest
+from tasks.maintain import Damaged
+from tasks.rules.errors import UsageError
+from tests.tasks.certify.checker import Figures, check, read
+from tests.tasks.certify.conftest import RESEARCH_RESAMPLES, Members, forged, members_of, with_row, zipped
+
+
+def test_all_figures_of_a_certificate_are_recomputed_and_equal(certificate: Path) -> None:
+    found = verify(certificate)
+
+    assert found.is_confirmed
+    assert found.lines[0].startswith("verify: 4790 figures in 124 rows of 3 leaderboards recomputed; all equal")
+    assert [] == found.other_sql
+
+
+def test_a_certificate_with_the_published_digest_is_accepted_and_one_with_another_is_not(certificate: Path) -> None:
+    digest = verify(certificate).digest
+
+    assert digest == verify(certificate, digest=digest.upper()).digest
+    with pytest.raises(Refused, match="is not the certificate that was published"):
+        verify(certificate, digest="0" * 64)
+
+
+def unfound(certificate: Path, copy: Path, places: Iterable[int]) -> list[int]:
+    """The places at which a flipped bit is not found; each byte is put back."""
+    content, bits = certificate.read_bytes(), random.Random(7)
+    copy.write_bytes(content)
+    missed = []
+    with copy.open("r+b", buffering=0) as file:
+        for place in places:
+            file.seek(place)
+            file.write(bytes([content[place] ^ (1 << bits.randrange(8))]))
+            try:
+                verified_digest(copy, None)
+            except Refused:
+                pass
+            else:
+                missed.append(place)
+            file.seek(place)
+            file.write(content[place : place + 1])
+    assert copy.read_bytes() == content
+    return missed
+
+
+def test_a_flipped_bit_is_found_at_every_single_place(certificate: Path, tmp_path: Path) -> None:
+    assert [] == unfound(certificate, tmp_path / "copy.zip", range(certificate.stat().st_size))
+
+
+@pytest.mark.parametrize("change", [
+    lambda content: content + b"\n", lambda content: content + content[-64:], lambda content: content[:-1],
+    lambda content: content[1:], lambda content: b"", lambda content: content[-64:],
+    lambda content: content[:-64] + content[-64:].upper(), lambda content: content[: len(content) // 2],
+])  # fmt: skip
+def test_added_and_missing_bytes_are_found(change: Callable[[bytes], bytes], certificate: Path, tmp_path: Path) -> None:
+    (copy := tmp_path / "copy.zip").write_bytes(change(certificate.read_bytes()))
+
+    with pytest.raises(Refused, match="its bytes do not have the digest that it ends with"):
+        verify(copy)
+
+
+@pytest.mark.usefixtures("resampling_less")
+def test_a_verdict_that_was_changed_shows_in_exactly_the_figures_that_rest_on_it(
+    research: Path, tmp_path: Path
+) -> None:
+    verdicts = members_of(research)["rows/verdicts.jsonl"].splitlines()
+    met = next(number for number, line in enumerate(verdicts) if b'"met"' in line)
+    other = forged(research, tmp_path / "other.zip", with_row("rows/verdicts.jsonl", met, status="unmet", value=0))
+
+    assert verify(research).is_confirmed
+    found = verify(other)
+
+    # The checker recomputes them by itself.
+    _, wrong = check(other, resamples=RESEARCH_RESAMPLES)
+    figures = Figures(*read(other), RESEARCH_RESAMPLES)
+    checked = {each[2] for each in wrong} | {"mean_score", "rank", "coverage", "n_tasks"}
+    ours = {(each.leaderboard, figures.about(each.row), each.column) for each in found.differences
+            if each.leaderboard != "severity_leaderboard" and each.column in checked}  # fmt: skip
+    assert {(leaderboard, about, figure) for leaderboard, about, figure, *_ in wrong} == ours
+    assert len(ours) > 20
+    assert not found.is_confirmed
+    assert 1 == len({each.row["judge"] for each in found.differences if each.column == "mean_score"})
+    assert research.read_bytes()[-64:].decode() != found.digest
+
+
+def test_a_figure_that_was_changed_is_the_only_one_that_differs(certificate: Path, tmp_path: Path) -> None:
+    name = "figures/leaderboard.jsonl"
+    other = forged(certificate, tmp_path / "other.zip", with_row(name, 0, mean_score=0.5))
+
+    (difference,) = verify(other).differences
+
+    assert ("leaderboard", "mean_score", 0.5) == (difference.leaderboard, difference.column, difference.certified)
+
+
+def test_a_row_that_was_left_out_or_added_is_named(certificate: Path, tmp_path: Path) -> None:
+    name = "figures/leaderboard.jsonl"
+
+    def without_first(members: Members) -> None:
+        members[name] = b"".join(members[name].splitlines(keepends=True)[1:])
+
+    def with_another(members: Members) -> None:
+        members[name] += members[name].splitlines(keepends=True)[0].replace(b'"brief"', b'"grand"')
+
+    (missing,) = verify(forged(certificate, tmp_path / "less.zip", without_first)).differences
+    (added,) = verify(forged(certificate, tmp_path / "more.zip", with_another)).differences
+    assert (None, "absent", "present") == (missing.column, *missing.values)
+    assert (None, "present", "absent", "grand") == (added.column, *added.values, added.row["model"])
+
+
+def test_other_sql_is_named_and_never_run(certificate: Path, tmp_path: Path) -> None:
+    stolen = tmp_path / "stolen"
+
+    def change(members: Members) -> None:
+        members["sql/leaderboard.sql"] += b"-- a comment\n"
+        members["sql/staging.more.sql"] = f"copy (select 1) to '{stolen}'".encode()
+
+    found = verify(forged(certificate, tmp_path / "other.zip", change))
+
+    assert ["sql/leaderboard.sql", "sql/staging.more.sql"] == found.other_sql
+    assert "other SQL than this version, whose SQL was used: leaderboard, staging.more" in found.lines[1]
+    assert found.is_confirmed
+    assert not stolen.exists()
+
+
+def test_intervals_that_were_drawn_in_another_way_are_said_to_be(certificate: Path, tmp_path: Path) -> None:
+    def older(manifest: dict[str, Any]) -> None:
+        manifest["intervals"]["method"] = "bootstrap-t-2"
+
+    found = verify(forged(certificate, tmp_path / "older.zip", lambda _: None, older))
+
+    assert any("in another way than this version's" in line and "bootstrap-t-2" in line for line in found.lines)
+    assert not any("in another way" in line for line in verify(certificate).lines)
+
+
+def _without_verdicts(members: Members) -> None:
+    del members["rows/verdicts.jsonl"]
+
+
+def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
+    return lambda members: members.update({name: content})
+
+
+@pytest.mark.parametrize(("change", "manifest", "said"), [
+    (_without_verdicts, None, "lacks rows/verdicts.jsonl"),
+    (_with("../escaped.jsonl"), None, "is no name of a member"),
+    (_with("/tmp/escaped.jsonl"), None, "is no name of a member"),
+    (_with("recomputed/figures.duckdb.wal"), None, "is no name of a member"),
+    (_with("rows/verdicts.jsonl", b"no json\n"), None, "holds what is no row of verdicts"),
+    (_with("rows/criteria.jsonl", b'{"weight": "heavy"}\n'), None, "holds what is no row of criteria"),
+    (_with("figures/leaderboard.jsonl", b"[]\n"), None, "a row of a leaderboard is no object"),
+    (_with("rows/tasks.jsonl", b" " * 60_000_000), None, "it would unpack to"),
+    (_with("rows/other.jsonl"), lambda found: found["members"].pop(), "its members are not those that"),
+    (_with("rows/other.jsonl"), lambda found: found["members"][0].update(n_bytes=1), "does not have the size"),
+    (_with("rows/other.jsonl"), lambda found: found["members"][0].update(sha256="0"), "does not have the hash"),
+    (_with("rows/other.jsonl"), lambda found: found.update(members=None), "cannot be read as a certificate"),
+    (_with("rows/other.jsonl"), lambda found: found.update(benchmark=None), "does not say benchmark"),
+    (_with("rows/other.jsonl"), lambda found: found.update(version=2), "use the newer program"),
+    (_with("rows/other.jsonl"), lambda found: found.update(format="zip"), "is not a prbench-certificate"),
+])  # fmt: skip
+def test_an_archive_that_somebody_made_by_hand_is_refused_in_one_line(
+    change: Callable[[Members], None], manifest: Callable[[dict[str, Any]], None] | None, said: str, certificate: Path,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    other = forged(certificate, tmp_path / "other.zip", change, manifest)
+
+    with pytest.raises(Damaged) as refused:
+        verify(other)
+
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert ["other.zip"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_what_is_no_certificate_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a file; check the path"):
+        verify(tmp_path / "nosuch.zip")
+    with pytest.raises(Damaged, match="cannot be read as a certificate"):
+        verify(zipped({"a": b"b"}, tmp_path / "other.zip"))
+
+
+@pytest.mark.slow
+def test_verifying_loads_neither_prefect_nor_litellm(certificate: Path) -> None:
+    code = "import sys; from tasks.certify import verify; from pathlib import Path; verify(Path(sys.argv[1])); "
+    code += "print(sorted({'prefect', 'litellm', 'great_expectations', 'ray'} & set(sys.modules)))"
+
+    done = subprocess.run([sys.executable, "-c", code, str(certificate)], capture_output=True, text=True, check=True)
+
+    assert "[]\n" == done.stdout
