@@ -15,8 +15,6 @@ import yaml
 
 from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
 from tests.flows.conftest import PRBENCH
-from tests.flows.prefect_server import take_database
-from tests.sharing import shared_folder
 
 pytestmark = pytest.mark.slow
 
@@ -49,10 +47,7 @@ def _echoing(request: Request, number: int) -> Answer:
     return replace(good, text=text, model=f"m {told}", fingerprint=told, headers={"X-Key": KEY})
 
 
-def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    take_database(shared_folder(tmp_path_factory), tmp_path / "prefect")
+def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(tmp_path: Path) -> None:
     with FaultServer(_echoing) as server:
         endpoint = {"api_base": server.api_base, "headers": {"X-Team": "${TEAM_HEADER}"}}
         config = {
@@ -83,7 +78,7 @@ def test_no_secret_is_left_anywhere_after_a_run_with_everything_logged(
     assert all(SECRETS["HOSTED_VLLM_API_KEY"] in sent["authorization"] for sent in headers)
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     names = {path.name for path in files}
-    assert {"prbench.duckdb", "prefect.db", "said.txt", "runs.jsonl"} <= names
+    assert {"prbench.duckdb", "said.txt", "runs.jsonl"} <= names
     assert any(name.endswith(".sqlite") for name in names)
     stored = _texts(tmp_path)
     assert "[redacted]" in stored
