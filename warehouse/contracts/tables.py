@@ -87,7 +87,7 @@ _TABLES = (
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
-           f"explanation {_USAGE} {_OUTCOME}",
+           f"explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("analysts", "A model that an analysis asked, as it was configured when it was last run: its rows count.",
            "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
@@ -188,7 +188,7 @@ _TABLES = (
     _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
            f"set_id judge_vintage verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage "
            "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
-           f"explanation {_USAGE} {_OUTCOME}",
+           f"explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
            "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
     _table("control_limits", "A night of a control set beside what is expected of it after the earlier ones.",
            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",

@@ -1,0 +1,6 @@
+"""Cascades evaluated: from stored verdicts of a cheap and a strong judge, what each rule to escalate would do."""
+
+from tasks.cascade.evaluate import CascadeAnswer, evaluated
+from tasks.cascade.stored import StoredPair
+
+__all__ = ["CascadeAnswer", "StoredPair", "evaluated"]
