@@ -3,7 +3,7 @@
 from tasks.run.analysis import Analysis, Columns, Item, ask_about
 from tasks.run.conversations import Conversation, conversations_of, messages_to
 from tasks.run.coverage import Covered, coverage
-from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
+from tasks.run.judgings import CascadeJudgings, Judging, hash_of_template, judgings, refuse_unlike_gradings, template_of
 from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
 from tasks.run.missing_work import (
     PASSING,
@@ -47,6 +47,8 @@ __all__ = [
     "Found",
     "Item",
     "Judging",
+    "CascadeJudgings",
+    "refuse_unlike_gradings",
     "MissingVerdicts",
     "PartWriter",
     "Question",

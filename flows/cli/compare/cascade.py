@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tasks.rules.cascades import Bound, Evaluation, Figures
 
 _MEASURES = ("agreement", "kappa", "ranking")
-_COLUMNS = {
+_COLUMNS: dict[str, str | tuple[str, str, str]] = {
     "rule": "rule", "escalated": ("share", "share_ci_low", "share_ci_high"),
     "USD for 1,000 verdicts": ("cost_usd", "cost_usd_ci_low", "cost_usd_ci_high"),
     "strong calls for 1,000": "strong_calls", "cheap calls for 1,000": "cheap_calls",
@@ -29,12 +29,14 @@ _COLUMNS = {
 }  # fmt: skip
 
 
-class _BoundType(click.ParamType):
+class _BoundType(click.ParamType[tuple[str, float]]):
     """`agreement=0.95`, as a measure and a number."""
 
     name = "bound"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
         measure, _, number = str(value).partition("=")
         try:
             least = float(number)

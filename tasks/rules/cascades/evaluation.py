@@ -8,7 +8,7 @@ from scipy.special import betaincinv
 
 from tasks.rules.cascades.candidates import Candidate
 from tasks.rules.cascades.ranking import Ranking, rankings
-from tasks.rules.cascades.verdicts import PairedVerdicts
+from tasks.rules.cascades.verdicts import PairedVerdicts, Places
 from tasks.rules.cascades.when import Flags, Floats, escalations
 from tasks.rules.identity import digest
 from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f1, raw_agreement
@@ -149,7 +149,7 @@ def _figures(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, r
     place = np.searchsorted(here, paired.task)
     drawn = draws(len(here), resamples, _SEED)
     counts = np.bincount(place, minlength=len(here)).astype(np.float64)
-    sums = np.stack([np.bincount(place, which, minlength=len(here)) for which in escalated], axis=1)
+    sums = np.stack([np.bincount(place, which, minlength=len(here)) for which in escalated], axis=1).astype(np.float64)
     shares = ratio_intervals(sums, np.repeat(counts[:, None], len(tried), axis=1), drawn=drawn)
     tables = np.stack([_tables(place, len(here), value, paired.strong) for value in values], axis=1)
     pooled = tables.sum(axis=0)
@@ -179,10 +179,10 @@ def _figures(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs, r
 def _escalated(candidate: Candidate, paired: PairedVerdicts) -> Flags:
     if candidate.when is None:
         return np.ones(len(paired.strong), dtype=np.bool_)
-    return np.logical_or.reduce(list(escalations(candidate.when, paired.facts).values()))
+    return np.asarray(np.logical_or.reduce(list(escalations(candidate.when, paired.facts).values())))
 
 
-def _tables(place: Floats, n_tasks: int, values: Floats, strong: Floats) -> Floats:
+def _tables(place: Places, n_tasks: int, values: Floats, strong: Floats) -> Floats:
     """Counts of (cascade, strong) by task, shape (n_tasks, 3, 3): not met, met in part, met."""
     cell = (place * 3 + (values * 2).astype(np.int64)) * 3 + (strong * 2).astype(np.int64)
     return np.bincount(cell, minlength=n_tasks * 9).reshape(n_tasks, 3, 3).astype(np.float64)

@@ -86,7 +86,7 @@ def _means_by_task(paired: PairedVerdicts, values: Floats, here: Places) -> Floa
     cell = paired.task_of_response * len(paired.models) + paired.model_of_response
     complete = ~np.isnan(scores)
     size = len(paired.tasks) * len(paired.models)
-    sums = np.bincount(cell[complete], scores[complete], minlength=size)
+    sums = np.bincount(cell[complete], scores[complete], minlength=size).astype(np.float64)
     counts = np.bincount(cell[complete], minlength=size).astype(np.float64)
     return _ratio(sums, counts).reshape(len(paired.tasks), len(paired.models))[here]
 

@@ -70,10 +70,10 @@ def escalations(when: When, facts: Facts) -> dict[str, Flags]:
     verdict is that of the first repetition.
     """
     counted = facts.first if when.disagreement else facts.first[:, :1]
-    failed = np.isnan(counted).any(axis=1)
-    found = {FAILED: failed}
+    failed = np.asarray(np.isnan(counted).any(axis=1))
+    found: dict[str, Flags] = {FAILED: failed}
     if when.disagreement:
-        found[DISAGREEMENT] = ~failed & (counted != counted[:, :1]).any(axis=1)
+        found[DISAGREEMENT] = ~failed & np.asarray((counted != counted[:, :1]).any(axis=1))
     if when.weight_above is not None:
         found[WEIGHT] = np.abs(facts.weights) > when.weight_above
     if when.categories:
