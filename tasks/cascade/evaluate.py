@@ -26,7 +26,9 @@ class CascadeAnswer:
     bound: Bound | None
 
 
-def evaluated(reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000) -> CascadeAnswer:
+def evaluated(
+    reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000
+) -> CascadeAnswer:
     """Evaluate the rules for two judges (`parameters` as in `stored_pair`), and pick the cheapest within a bound.
 
     Rules are made and chosen on one half of the tasks and measured on the other.
@@ -38,8 +40,9 @@ def evaluated(reader: Reader, parameters: Mapping[str, Any], bound: Bound | None
     paired = stored.paired
     choosing = np.array([is_for_choosing(task) for task in paired.tasks], dtype=np.bool_)
     if len(paired.tasks) < FEWEST_TASKS or choosing.all() or not choosing.any():
+        both = f"{parameters['cheap']} and {parameters['strong']}"
         raise UsageError(
-            f"{parameters['cheap']} and {parameters['strong']} have both decided criteria of {len(paired.tasks)} tasks; "
+            f"{both} have both decided criteria of {len(paired.tasks)} tasks; "
             f"a cascade is evaluated from {FEWEST_TASKS} tasks on, in two halves"
         )
     tried = candidates(paired.of_tasks(choosing), has_repetitions=stored.has_repetitions)

@@ -29,9 +29,7 @@ class Escalation(Strict):
     @property
     def rule(self) -> When:
         """The conditions as the rule takes them."""
-        return When(
-            self.disagreement, self.weight_above, tuple(sorted(set(self.categories))), self.confidence_below
-        )
+        return When(self.disagreement, self.weight_above, tuple(sorted(set(self.categories))), self.confidence_below)
 
 
 def _as_member(given: Any) -> Any:
@@ -96,7 +94,6 @@ class Judge(Analyst):
         if self.logprobs and self.mode == "batch":
             raise ValueError("`logprobs` is for `mode: live`")
         return self
-
 
 
 Cascade.model_rebuild()

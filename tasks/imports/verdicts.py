@@ -47,8 +47,8 @@ def import_verdicts(
 ) -> StageReport:  # fmt: skip
     """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1, or `verdict` in words)
     `[, judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence, response]`, or rows
-    in the benchmark's own shape. `task`, `model`, `judge` (else `imported`) and `grading` stand in where a row has none;
-    `criterion` is an id or a criterion's text.
+    in the benchmark's own shape. `task`, `model`, `judge` (else `imported`) and `grading` stand in where a row has
+    none; `criterion` is an id or a criterion's text.
 
     Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
     sheet that is filled in halfway; with `skip_unknown` those on tasks or criteria that the data set does not have. A

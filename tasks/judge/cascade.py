@@ -1,4 +1,4 @@
-"""Judging by a cascade: a first judge for all criteria of a response, a second one for those that its rule escalates."""
+"""Judging by a cascade: a first judge for all criteria of a response, a second one for those that are escalated."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -56,7 +56,9 @@ def _cascade_identity(judge: Judge) -> dict[str, Any]:
     if judge.cascade is None:
         return {}
     (first, _), when = judge.cascade.members, judge.cascade.when.rule
-    conditions = {name: value for name, value in asdict(when).items() if value is not None and value is not False and value != ()}
+    conditions = {
+        name: value for name, value in asdict(when).items() if value is not None and value is not False and value != ()
+    }
     asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
     return {"cascade": {**asked, "when": conditions}}
 

@@ -34,9 +34,7 @@ class _BoundType(click.ParamType[tuple[str, float]]):
 
     name = "bound"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
         measure, _, number = str(value).partition("=")
         try:
             least = float(number)
@@ -104,13 +102,11 @@ def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:
     ranking = figures.ranking
     flat = {"rule": evaluation.candidate.name, "n": figures.n, "n_tasks": figures.n_tasks}
     flat |= {name: getattr(figures, name) for name in ("differing", "strong_calls", "cheap_calls")}
-    intervals = {
-        "share": (figures.share, figures.share_ci), "cost_usd": (figures.cost_usd, figures.cost_ci),
-        "agreement": (figures.agreement, figures.agreement_ci), "kappa": (figures.kappa, figures.kappa_ci),
-        "macro_f1": (figures.macro_f1, figures.macro_f1_ci), "tau": (ranking.tau, ranking.tau_ci),
-        "change": (ranking.change, ranking.change_ci),
+    estimates = {
+        "share": figures.share, "cost_usd": figures.cost_usd, "agreement": figures.agreement, "kappa": figures.kappa,
+        "macro_f1": figures.macro_f1, "tau": ranking.tau, "change": ranking.change,
     }  # fmt: skip
-    for name, (value, (low, high)) in intervals.items():
+    for name, (value, low, high) in estimates.items():
         flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
     return {**flat, "changed": ranking.changed, "is_small": figures.is_small}
 

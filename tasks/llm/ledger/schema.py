@@ -21,7 +21,9 @@ _CHECKSUM = "checksum"
 _TABLES = (
     f"create table if not exists calls ({', '.join(COLUMNS)}, {_CHECKSUM}, primary key (call_key, attempt))",
     "create table if not exists spent (call_key text primary key, attempt integer not null)",
-    "create table if not exists logprobs (call_key text, attempt integer, tokens text, primary key (call_key, attempt))",
+    """create table if not exists logprobs (
+        call_key text, attempt integer, tokens text, primary key (call_key, attempt)
+    )""",
     SPEND_TABLE,
     "create table if not exists submissions (submission text primary key, lane text)",
     """create table if not exists submitted_calls (

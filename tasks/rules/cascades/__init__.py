@@ -2,7 +2,8 @@
 
 from tasks.rules.cascades.candidates import Candidate, candidates, is_repeated
 from tasks.rules.cascades.confidence import confidence_of
-from tasks.rules.cascades.evaluation import Bound, Costs, Evaluation, Figures, evaluate, front, is_for_choosing, picked
+from tasks.rules.cascades.evaluation import Bound, Evaluation, evaluate, front, is_for_choosing, picked
+from tasks.rules.cascades.figures import Costs, Figures
 from tasks.rules.cascades.verdicts import PairedVerdicts
 from tasks.rules.cascades.when import FAILED, Facts, When, escalations, reasons_to_escalate
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tasks.rules.cascades.estimate import UNKNOWN, Estimate, estimate
 from tasks.rules.cascades.verdicts import PairedVerdicts, Places
 from tasks.rules.cascades.when import Floats
 from tasks.rules.statistics.intervals import mean_intervals
@@ -13,21 +14,18 @@ from tasks.rules.statistics.studentised import Draws
 _SAME = 1e-9
 """Mean scores that differ by no more are equal: their last digits depend on the order of the sum."""
 _TAILS = (0.025, 0.975)
-Interval = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
 
-    None with fewer than two models, or where no response has all its criteria.
+    Not known with fewer than two models, or where no response has all its criteria.
     """
 
-    tau: float | None
-    tau_ci: Interval
-    change: float | None
-    change_ci: Interval
-    changed: str | None
+    tau: Estimate = UNKNOWN
+    change: Estimate = UNKNOWN
+    changed: str | None = None
 
 
 def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, here: Places) -> list[Ranking]:
@@ -42,7 +40,7 @@ def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, her
     strong = _means_by_task(paired, paired.strong, here)
     known = ~np.isnan(strong)
     if not known.any():
-        return [Ranking(None, (None, None), None, (None, None), None)] * len(values)
+        return [Ranking()] * len(values)
     weights = drawn.astype(np.float64)
     counts = weights @ known
     strong_drawn = _ratio(weights @ np.where(known, strong, 0.0), counts)
@@ -53,9 +51,9 @@ def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, her
         tau = kendall_tau(_mean(scores), _mean(strong))
         taus = kendall_tau(drawn_scores, strong_drawn)
         taus = taus[~np.isnan(taus)]
-        ends = np.quantile(taus, _TAILS, method="nearest") if len(taus) and not np.isnan(tau) else None
-        tau_ci = (None, None) if ends is None else (float(ends[0]), float(ends[1]))
-        found.append(Ranking(None if np.isnan(tau) else float(tau), tau_ci, *_change(paired, scores - strong, drawn)))
+        has_ends = len(taus) > 0 and not np.isnan(tau)
+        ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
+        found.append(Ranking(estimate(tau, ends), *_change(paired, scores - strong, drawn)))
     return found
 
 
@@ -96,14 +94,13 @@ def _mean(by_task: Floats) -> Floats:
     return _ratio(np.where(known, by_task, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
 
 
-def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[float | None, Interval, str | None]:
+def _change(paired: PairedVerdicts, changes: Floats, drawn: Draws) -> tuple[Estimate, str | None]:
+    """The largest change in a model's mean score, with its sign, and the model."""
     means = _mean(changes)
     if np.isnan(means).all():
-        return None, (None, None), None
+        return Estimate(), None
     most = int(np.nanargmax(np.abs(means)))
-    low, high = mean_intervals(changes[:, most : most + 1], drawn=drawn)[0]
-    interval = (None, None) if np.isnan(low) else (float(low), float(high))
-    return float(means[most]), interval, paired.models[most]
+    return estimate(means[most], mean_intervals(changes[:, most : most + 1], drawn=drawn)[0]), paired.models[most]
 
 
 def _ratio(over: Floats, under: Floats) -> Floats:
