@@ -2,5 +2,6 @@
 
 from tasks.cascade.evaluate import CascadeAnswer, evaluated
 from tasks.cascade.stored import StoredPair
+from tasks.cascade.storing import TABLE, rows_of, store
 
-__all__ = ["CascadeAnswer", "StoredPair", "evaluated"]
+__all__ = ["TABLE", "CascadeAnswer", "StoredPair", "evaluated", "rows_of", "store"]

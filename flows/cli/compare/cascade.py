@@ -67,7 +67,7 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
     disagree, by its weight, its category, or the confidence of CHEAP, or by several of these.
 
     Rules are made and chosen on one half of the tasks; the figures shown come from the other half. With --bound, the
-    cheapest rule within it is picked and shown as configuration.
+    cheapest rule within it is picked and shown as configuration. The next report shows the evaluation too.
     """
     from tasks.rules.errors import UsageError
 
@@ -82,19 +82,20 @@ def cascade(context: Context, cheap: str, strong: str, bound: tuple[str, float] 
 
 
 def _evaluated(context: Context, cheap: str, strong: str, bound: tuple[str, float] | None) -> "CascadeAnswer":
-    from tasks.cascade import evaluated
+    from tasks.cascade import evaluated, store
     from tasks.rules.cascades import Bound
 
     job = context.stored_job(checked=("split",))
     given = {"cheap": cheap, "strong": strong, "splits": list(context.arguments.splits)}
-    answers: list[CascadeAnswer] = []
+    found: list[tuple[Any, CascadeAnswer]] = []
 
     def read(reader: Any, parameters: Any) -> list[dict[str, Any]]:
-        answers.append(evaluated(reader, parameters, Bound(*bound) if bound else None))
+        found.append((parameters, evaluated(reader, parameters, Bound(*bound) if bound else None)))
         return []
 
     answer(job, "", given, read=read)
-    return answers[0]
+    store(job.warehouse, *found[0])
+    return found[0][1]
 
 
 def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from tasks.rules.cascades.candidates import Candidate, candidates, is_repeated
 from tasks.rules.cascades.confidence import confidence_of
+from tasks.rules.cascades.estimate import Estimate
 from tasks.rules.cascades.evaluation import Bound, Evaluation, evaluate, front, is_for_choosing, picked
 from tasks.rules.cascades.figures import Costs, Figures
 from tasks.rules.cascades.verdicts import PairedVerdicts
@@ -12,6 +13,7 @@ __all__ = [
     "Bound",
     "Candidate",
     "Costs",
+    "Estimate",
     "Evaluation",
     "Facts",
     "Figures",

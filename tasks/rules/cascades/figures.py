@@ -98,23 +98,25 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
 def _agreement(
     tables: Floats, tried: Sequence[Candidate], differing: NDArray[np.int64], drawn: NDArray[np.float32]
 ) -> list[tuple[Estimate, Estimate, Estimate]]:
-    """Agreement, kappa and macro-F1 of each rule."""
+    """Agreement, kappa and macro-F1 of each rule.
+
+    Agreement is a pooled share and has the interval of one, which covers the truth more often than that of the others.
+    """
     pooled = tables.sum(axis=0)
-    intervals = agreement_intervals(tables, *_MEASURES, drawn=drawn)
-    by_measure = [
-        list(map(estimate, measure(pooled), ends)) for measure, ends in zip(_MEASURES, intervals, strict=True)
-    ]
+    alike = np.trace(tables, axis1=2, axis2=3)
+    ends = [ratio_intervals(alike, tables.sum(axis=(2, 3)), drawn=drawn)]
+    ends += agreement_intervals(tables, kappa, macro_f1, drawn=drawn)
+    by_measure = [list(map(estimate, measure(pooled), of)) for measure, of in zip(_MEASURES, ends, strict=True)]
     found = []
-    for candidate, n_differing, (agreement, *others) in zip(
-        tried, differing, zip(*by_measure, strict=True), strict=True
-    ):
-        if candidate.when is not None and n_differing < FEWEST_OTHERS:
-            # So few tasks say little of their spread. The low end is then that of a world in which a task that differs
+    for candidate, n_differing, (agreed, *others) in zip(tried, differing, zip(*by_measure, strict=True), strict=True):
+        if candidate.when is None:
+            found.append((Estimate(1.0, 1.0, 1.0), *others))
+        elif agreed.low is None or n_differing < FEWEST_OTHERS:
+            # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
             # differs in all its criteria.
-            low = min(agreement.low or 0.0, 1.0 - _highest_share(int(n_differing), len(tables)))
-            found.append((agreement._replace(low=low), *others))
+            found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), len(tables)), high=1.0), *others))
         else:
-            found.append((agreement, *others))
+            found.append((agreed, *others))
     return found
 
 

@@ -1,6 +1,8 @@
 """A configured cascade: it makes the calls and verdicts that a replay of both judges' stored verdicts foretells."""
 
+import contextlib
 import json
+import sqlite3
 import subprocess
 import sys
 import time
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from tasks.config.job import Job
+from tasks.llm.ledger.paths import ledger_path
 from tests.faults.answers import slowed
 from tests.faults.server import Answer, FaultServer, Request, is_judging
 from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges
@@ -224,9 +227,9 @@ def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_
     rows = verdicts_of(job)
 
     spent = sum(row["cost_usd"] for row in rows)
-    with Warehouse(job.warehouse).reader() as reader:
-        assert spent == pytest.approx(reader.value("select sum(cost_usd) from spend where called_model like '%strong' "
-                                                   "or called_model like '%cheap'"))  # fmt: skip
+    with contextlib.closing(sqlite3.connect(ledger_path(job.warehouse / "ledger"))) as ledger:
+        query = "select sum(cost_usd) from calls where model in ('hosted_vllm/strong', 'hosted_vllm/cheap')"
+        assert spent == pytest.approx(ledger.execute(query).fetchone()[0])
     decided_at_once = [row for row in rows if row["escalated_because"] is None]
     assert {2} == {row["attempts"] for row in decided_at_once}
     assert {1.0} == {row["input_usd_per_mtok"] for row in decided_at_once}
