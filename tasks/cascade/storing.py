@@ -57,7 +57,7 @@ def _figures(evaluation: Evaluation) -> dict[str, Any]:
         "score_change": ranking.change,
     }  # fmt: skip
     flat = {
-        "rule": evaluation.candidate.name, "n": figures.n, "n_tasks": figures.n_tasks,
+        "rule": evaluation.candidate.name, "n_paired": figures.n, "n_tasks": figures.n_tasks,
         "strong_calls": figures.strong_calls, "cheap_calls": figures.cheap_calls, "changed_model": ranking.changed,
         "is_small": figures.is_small,
     }  # fmt: skip

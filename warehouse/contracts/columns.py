@@ -112,6 +112,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "rule": (_TEXT, "When a criterion is escalated, in words; `cheap alone` never, `strong alone` always."),
     "is_on_front": (_FLAG, "Whether no other rule is cheaper and agrees more, on the tasks where rules are chosen."),
     "is_picked": (_FLAG, "Whether it is the cheapest rule within the bound that was given."),
+    "n_paired": (_INT, "Criteria of responses that both judges decided."),
     "escalated_share": (_REAL, "Share of the criteria that are escalated."),
     "escalated_share_ci_low": (_REAL, "Low end of the share's 95 % interval over tasks."),
     "escalated_share_ci_high": (_REAL, "High end of the share's 95 % interval over tasks."),

@@ -91,7 +91,7 @@ _TABLES = (
            "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
            "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "
-           "is_on_front is_picked n n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high "
+           "is_on_front is_picked n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high "
            "strong_calls cheap_calls thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low "
            "agreement_ci_high kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau "
            "ranking_tau_ci_low ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model "

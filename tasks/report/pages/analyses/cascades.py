@@ -39,7 +39,7 @@ DECISIONS = Figure(
     "Verdicts of configured cascades: how many the first judge decided at once, and why the others went to the "
     "second one. A verdict with several reasons counts under each.",
     (
-        *columns("judge"),
+        Column("judge", "Cascade"),
         Column("reason", "Reason"),
         Column("decided_by", "Decided by"),
         Column("n", "Verdicts", "count"),
@@ -83,7 +83,7 @@ CASCADES = Page(
                 Column("changed_model", "of", "text", "Largest change of a mean score"),
                 Column("is_on_front", "No rule beats it", "yes"),
                 *columns("is_small"),
-                Column("n", "Criteria", "count"),
+                Column("n_paired", "Criteria", "count"),
                 *columns("n_tasks"),
             ),
             cost_against_agreement,
