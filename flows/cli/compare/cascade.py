@@ -23,7 +23,6 @@ _COLUMNS: dict[str, str | tuple[str, str, str]] = {
     "strong calls for 1,000": "strong_calls", "cheap calls for 1,000": "cheap_calls",
     "agreement": ("agreement", "agreement_ci_low", "agreement_ci_high"),
     "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
-    "macro-F1": ("macro_f1", "macro_f1_ci_low", "macro_f1_ci_high"),
     "tau of ranking": ("tau", "tau_ci_low", "tau_ci_high"),
     "largest change of a score": ("change", "change_ci_low", "change_ci_high"), "of": "changed",
 }  # fmt: skip
@@ -214,5 +213,9 @@ def _show_picked(found: "CascadeAnswer", picked: "Evaluation", bound: "Bound", c
     if configuration is None:
         click.echo(f"{cheap} alone keeps the bound; no cascade is needed.")
         return
-    click.echo("Under `judges:` in prbench.yaml, beside both judges:")
+    when = picked.candidate.when
+    asked = {"trials: 2": when.disagreement, "logprobs: true": when.has_confidence}
+    needs = " and ".join(f"`{setting}`" for setting, is_needed in asked.items() if is_needed)
+    with_these = f" ({cheap} with {needs})" if needs else ""
+    click.echo(f"Under `judges:` in prbench.yaml, beside both judges{with_these}:")
     click.echo(configuration, nl=False)

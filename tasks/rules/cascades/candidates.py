@@ -61,8 +61,10 @@ def _conditions(when: When) -> Iterator[str]:
         yield "disagreement"
     if when.weight_above is not None:
         yield f"weight above {when.weight_above:g}"
-    if when.categories:
-        yield f"category {', '.join(when.categories)}"
+    if len(when.categories) == 1:
+        yield f"category {when.categories[0]}"
+    elif when.categories:
+        yield f"{len(when.categories)} categories ({', '.join(when.categories)})"
     if when.confidence_below is not None:
         yield f"confidence below {when.confidence_below:g}"
 

@@ -111,7 +111,7 @@ def _agreement(
     for candidate, n_differing, (agreed, *others) in zip(tried, differing, zip(*by_measure, strict=True), strict=True):
         if candidate.when is None:
             found.append((Estimate(1.0, 1.0, 1.0), *others))
-        elif agreed.low is None or n_differing < FEWEST_OTHERS:
+        elif n_differing < FEWEST_OTHERS:
             # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
             # differs in all its criteria.
             found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), len(tables)), high=1.0), *others))

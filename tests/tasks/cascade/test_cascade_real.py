@@ -168,12 +168,12 @@ def test_each_interval_holds_its_figure_and_the_picked_rule_is_the_cheapest_that
 ) -> None:
     for each in answer.evaluations:
         for figure in (each.held_out.agreement, each.held_out.kappa, each.held_out.share):
-            if figure.low is not None:
+            if figure.low is not None and figure.value is not None and figure.high is not None:
                 assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9, each.candidate.name
     assert answer.picked is not None
     keep = [each for each in answer.evaluations if (each.chosen_on.agreement.low or 0.0) >= 0.95]
     assert answer.picked in keep
-    assert min(each.chosen_on.strong_calls for each in keep) == answer.picked.chosen_on.strong_calls
+    assert min(each.chosen_on.strong_calls or 0.0 for each in keep) == answer.picked.chosen_on.strong_calls
 
 
 def test_criteria_that_one_judge_failed_on_are_counted_and_left_out(answer: CascadeAnswer, strong: list[Row]) -> None:

@@ -5,6 +5,8 @@ from tasks.report.content.figures import Figure, Page, Plot, Rows
 from tasks.report.drawing.charts import scatter
 from tasks.report.drawing.plots import names_in_order, picked
 
+_ENDS = ("agreement_ci_low", "agreement_ci_high")
+
 
 def _interval(name: str, title: str, kind: Kind = "score") -> tuple[Column, ...]:
     return (
@@ -21,10 +23,18 @@ def cost_against_agreement(rows: Rows) -> list[Plot]:
         has_cost = all(row["thousand_usd"] for row in of_pair)
         across = "thousand_usd" if has_cost else "strong_calls"
         title = "USD for 1,000 verdicts" if has_cost else "Calls of the strong judge for 1,000 verdicts"
+        named = [
+            # Which categories they are is in the table.
+            {
+                **row,
+                "name": row["rule"].partition(" (")[0],
+                **{end: row["agreement"] if row[end] is None else row[end] for end in _ENDS},
+            }
+            for row in of_pair
+        ]
         return Plot(of_pair[0]["cascade"], scatter(
-            picked(of_pair, "rule", across, "agreement", "agreement_ci_low", "agreement_ci_high"),
-            x=across, y="agreement", x_title=title, y_title="Agreement with the strong judge", name="rule",
-            low="agreement_ci_low", high="agreement_ci_high", usd=has_cost,
+            picked(named, "name", across, "agreement", *_ENDS), x=across, y="agreement", x_title=title,
+            y_title="Agreement with the strong judge", name="name", low=_ENDS[0], high=_ENDS[1], usd=has_cost,
         ))  # fmt: skip
 
     shown = [row for row in rows if row["is_on_front"]]
