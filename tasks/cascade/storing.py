@@ -5,12 +5,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import sql
 from tasks.cascade.evaluate import CascadeAnswer
 from tasks.rules.cascades import Estimate, Evaluation
 from tasks.rules.identity import digest
 from warehouse import Warehouse
 
 TABLE = "cascade_rules"
+_KEY = ("benchmark", "dataset_revision", "cheap_judge", "strong_judge", "evaluated_splits")
 
 
 def store(root: Path, parameters: Mapping[str, Any], answer: CascadeAnswer) -> None:
@@ -22,12 +24,8 @@ def store(root: Path, parameters: Mapping[str, Any], answer: CascadeAnswer) -> N
     """
     warehouse, rows = Warehouse(root), rows_of(parameters, answer)
     with warehouse.reader() as reader:
-        last = (
-            f"select evaluation_id from {TABLE} where cheap_judge = ? and strong_judge = ? and evaluated_splits = ? "
-            "order by created_at desc limit 1"
-        )
-        key = [rows[0][name] for name in ("cheap_judge", "strong_judge", "evaluated_splits")]
-        if reader.value(last, key) == rows[0]["evaluation_id"]:
+        key = {name: rows[0][name] for name in _KEY}
+        if reader.value(sql.read("questions/cascade/last_evaluation"), key) == rows[0]["evaluation_id"]:
             return
     warehouse.write(TABLE, rows)
     warehouse.publish()

@@ -11,7 +11,7 @@ import numpy as np
 from tasks.rules.cascades import Bound, candidates, is_for_choosing
 from tests.tasks.rules.cascades.worlds import Outcome, noise, of_picked
 
-_WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95), (120, 0.2, 0.9)]
+_WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]
 
 
 def _outcome(seed: int, n_tasks: int, errs: float, least: float, resamples: int) -> Outcome:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.rules.cascades import Facts, When, confidence_of, escalations, reasons_to_escalate
 
+Case = tuple[list[float | None], int, str, float | None]
 VALUES = st.sampled_from([None, 0.0, 0.5, 1.0])
 CATEGORIES = ("Accuracy", "Style", "(none)")
 WHENS = st.builds(
@@ -22,7 +23,7 @@ CRITERIA = st.tuples(
 
 
 @given(WHENS, CRITERIA)
-def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, criterion: tuple) -> None:
+def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when: When, criterion: Case) -> None:
     first, weight, category, confidence = criterion
     counted = first if when.disagreement else first[:1]
     may_stay = (
@@ -36,7 +37,7 @@ def test_a_criterion_stays_with_the_first_judge_only_if_no_condition_holds(when:
 
 
 @given(WHENS, st.lists(CRITERIA, min_size=1, max_size=8))
-def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[tuple]) -> None:
+def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[Case]) -> None:
     n = min(len(first) for first, *_ in criteria)
     facts = Facts(
         np.array([[math.nan if v is None else v for v in first[:n]] for first, *_ in criteria]),
@@ -51,7 +52,7 @@ def test_many_criteria_are_decided_as_each_alone(when: When, criteria: list[tupl
 
 
 @given(CRITERIA, WHENS, WHENS)
-def test_more_conditions_escalate_no_less(criterion: tuple, one: When, other: When) -> None:
+def test_more_conditions_escalate_no_less(criterion: Case, one: When, other: When) -> None:
     first, weight, category, confidence = criterion
     weights = [each for each in (one.weight_above, other.weight_above) if each is not None]
     levels = [each for each in (one.confidence_below, other.confidence_below) if each is not None]
