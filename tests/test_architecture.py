@@ -35,6 +35,7 @@ TASKS_LEVELS = (
         "hard_subset",
         "annotate",
         "capabilities",
+        "cascade",
         "review",
         "report",
     },

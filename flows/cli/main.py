@@ -17,6 +17,7 @@ from flows.cli.analyse.review import review
 from flows.cli.analyse.reviews import reviews
 from flows.cli.analyse.weaknesses import weaknesses
 from flows.cli.common.help import Group, examples
+from flows.cli.compare.cascade import cascade
 from flows.cli.compare.conditions import conditions
 from flows.cli.compare.criteria import criteria
 from flows.cli.compare.diff import diff
@@ -54,7 +55,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
         run, plan, nightly, backfill, ingest, assemble, sample, derive, judge, aggregate, select_hard,
     ),
     "Look": (leaderboard, status, report, sql, benchmarks),
-    "Compare": (diff, conditions, judges, criteria, lengths),
+    "Compare": (diff, conditions, judges, cascade, criteria, lengths),
     "Analyse": (annotate, capabilities, weaknesses, review, reviews),
     "Keep": (import_, export, publish, certify, verify, remove, compact, backup, restore),
     "Operate": (doctor, check, serve),

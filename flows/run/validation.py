@@ -14,7 +14,7 @@ from tasks.config import Job, Settings, expectations_of, policies_of
 from tasks.rules.errors import UsageError
 from tasks.rules.text.near import did_you_mean
 from tasks.rules.variants import AUGMENTED
-from tasks.run import template_of
+from tasks.run import refuse_unlike_gradings, template_of
 
 _UNKNOWN_KEY = "extra_forbidden"
 _OR_INSTANCE = re.compile(r" or (?:an )?instance of \w+")
@@ -98,7 +98,8 @@ def _in_words(key: str, problem: ErrorDetails) -> str:
     if problem["type"] == _UNKNOWN_KEY:
         *parents, last = problem["loc"]
         reason += did_you_mean(str(last), _known_keys(parents))
-    return f"{key + ': ' if key else ''}{reason}"
+    # A problem between elements of a list names their keys itself.
+    return reason if not key or reason.startswith(f"{key}[") else f"{key}: {reason}"
 
 
 def _known_keys(location: Sequence[int | str]) -> Iterable[str]:
@@ -136,7 +137,8 @@ def impossible(job: Job) -> list[str]:
         return [str(error)]
     looks: list[Callable[[], object]] = [
         lambda: policies_of(job, expectations_of(benchmark)),
-        *(partial(template_of, judge, benchmark) for judge in job.settings.judges),
+        *(partial(template_of, judge, benchmark) for judge in job.settings.called_judges),
+        *(partial(refuse_unlike_gradings, judge, benchmark) for judge in job.settings.judges),
         lambda: _refuse_unknown_fields(job, benchmark),
     ]
     return list(dict.fromkeys(filter(None, map(_refusal, looks))))

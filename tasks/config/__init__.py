@@ -2,7 +2,8 @@
 
 from tasks.config.data_revision import DataRevision
 from tasks.config.job import Job
-from tasks.config.models import ORIGINAL, Analyst, Capabilities, Embedding, Endpoint, Judge, Model
+from tasks.config.judges import Cascade, Judge
+from tasks.config.models import ORIGINAL, Analyst, Capabilities, Embedding, Endpoint, Model
 from tasks.config.operations import Alerts, Email, Nightly, Receiver, Report
 from tasks.config.policies import default_policy, expectations_of, policies_of
 from tasks.config.settings import Dataset, Settings
@@ -12,6 +13,7 @@ __all__ = [
     "Alerts",
     "Analyst",
     "Capabilities",
+    "Cascade",
     "DataRevision",
     "Dataset",
     "Email",

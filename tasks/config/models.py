@@ -156,24 +156,6 @@ class Analyst(Endpoint):
         return self
 
 
-class Judge(Analyst):
-    """A model that judges, with its template (`default`, a name under `tasks/prompts/`, or a path).
-
-    `grading` is one that the benchmark knows; null: its first. `rubric` is the wording of the criteria: `original`, or
-    a variant (`examples_removed`, `augmented`). Both are part of what a verdict is.
-    `explanation_chars` bounds the explanation in the reply's schema.
-    `context_tokens` is the judge's context, prompt and reply together; null: what LiteLLM knows, else what the judge
-    turns away as too long. A report that is longer is searched chunk by chunk, where the benchmark has a template for
-    that. It is no part of what a verdict is: one that is decided stays, however its report was read.
-    """
-
-    template: str = "default"
-    grading: Literal["binary", "ternary"] | None = None
-    rubric: Literal["original", "examples_removed", "augmented"] = ORIGINAL
-    explanation_chars: Size | None = None
-    context_tokens: Size | None = None
-
-
 def _as_list(given: Any) -> Any:
     if not isinstance(given, dict | list | tuple):
         # Of a validator, pydantic takes only ValueError for a problem of the configuration.

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tasks.config.conditions import Conditions
-from tasks.config.models import Analyst, Analysts, Capabilities, Judge, Model, Size, Strict
+from tasks.config.judges import Judge, deciding
+from tasks.config.models import Analyst, Analysts, Capabilities, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
 from tasks.rules.text.near import did_you_mean
 
@@ -150,7 +151,8 @@ class Settings(Strict):
     """The configuration.
 
     `warehouse` is the folder of the data, relative to the configuration file (null: `PRBENCH_WAREHOUSE`, or the
-    default). `majorities` name sets of at least three judges whose majority vote is a grader of its own.
+    default). A judge that a cascade names judges only what the cascade asks it, and is not among `judges` any more.
+    `majorities` name sets of at least three judges whose majority vote is a grader of its own.
     `conditions` say which labels are one model under several conditions; only where the key is present does `aggregate`
     replace what is stored of them.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
@@ -181,6 +183,12 @@ class Settings(Strict):
     retention: Retention = Retention()
 
     @property
+    def called_judges(self) -> tuple[Judge, ...]:
+        """The judges that are called: in the place of a cascade both of its judges; each once."""
+        found = [each for judge in self.judges for each in (judge.cascade.members if judge.cascade else (judge,))]
+        return tuple({judge.label: judge for judge in found}.values())
+
+    @property
     def capability_model(self) -> tuple[Analyst, ...]:
         """The model that describes capabilities, if there is one."""
         model = self.capabilities.model
@@ -191,6 +199,11 @@ class Settings(Strict):
         """The model that makes vectors of phrases, if there is one."""
         embedding = self.capabilities.embedding
         return () if embedding is None else (embedding,)
+
+    @field_validator("judges")
+    @classmethod
+    def _cascades_hold_their_judges(cls, judges: tuple[Judge, ...]) -> tuple[Judge, ...]:
+        return deciding(judges)
 
     @field_validator("rubric_writer")
     @classmethod

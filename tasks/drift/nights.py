@@ -12,7 +12,7 @@ from tasks.console import progress
 from tasks.drift.findings import drifted
 from tasks.drift.limits import changed_limits
 from tasks.drift.sets import control_sets
-from tasks.judge import CriterionJudge, verdict_columns, verdict_id_of, writing_verdicts
+from tasks.judge import judge_criteria, verdict_columns, verdict_id_of, writing_verdicts
 from tasks.llm import Reply
 from tasks.run import (
     PASSING,
@@ -22,7 +22,6 @@ from tasks.run import (
     StageReport,
     WantedTasks,
     conversations_of,
-    judge_target,
     open_run_context,
     wanted_tasks,
 )
@@ -106,10 +105,10 @@ async def _judge(
 ) -> None:  # fmt: skip
     assert job.night is not None
     judging = replace(missing.judging, judge=missing.judging.judge.model_copy(update={"mode": "live"}))
-    gateway, target = context.gateway(_ROLE, judging.judge.label), judge_target(judging.judge)
+    gateway = context.gateway(_ROLE, judging.judge.label)
     own_columns = {"set_id": missing.set_id, "judge_vintage": job.night}
     with writing_verdicts(job, wanted, judging, context.ledger, report, "control_verdicts", own_columns) as rows:
-        await CriterionJudge(gateway, target, judging, rows, job.night).judge(missing.members, conversations, 0)
+        await judge_criteria(gateway, rows, missing.members, conversations, 0, job.night)
 
 
 def _lost_rows(job: Job, wanted: WantedTasks, missing: _Missing) -> list[dict[str, Any]]:

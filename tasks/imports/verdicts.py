@@ -46,9 +46,9 @@ def import_verdicts(
     grading: str | None = None, skip_empty: bool = False, skip_unknown: bool = False,
 ) -> StageReport:  # fmt: skip
     """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1, or `verdict` in words)
-    `[, judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, response]`, or rows in the
-    benchmark's own shape. `task`, `model`, `judge` (else `imported`) and `grading` stand in where a row has none;
-    `criterion` is an id or a criterion's text.
+    `[, judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence, response]`, or rows
+    in the benchmark's own shape. `task`, `model`, `judge` (else `imported`) and `grading` stand in where a row has
+    none; `criterion` is an id or a criterion's text.
 
     Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
     sheet that is filled in halfway; with `skip_unknown` those on tasks or criteria that the data set does not have. A
@@ -117,9 +117,23 @@ def _verdict_row(
         "status": _STATUS[value],
         "value": value,
         "explanation": as_text(given.get("explanation")),
+        "confidence": _confidence(where, given),
+        "decided_by": None,
+        "escalated_because": None,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }
+
+
+def _confidence(where: str, given: Given) -> float | None:
+    """How sure the judge was of its decision; None where a row does not say."""
+    stated = given.get("confidence")
+    if stated is None or stated == "":
+        return None
+    confidence = as_number(stated)
+    if confidence is None or not 0.0 <= confidence <= 1.0:
+        raise ImportRefused(f"{where}: `confidence` is {stated!r}; it is a number from 0 to 1")
+    return confidence
 
 
 def _judge(where: str, given: Given) -> str:

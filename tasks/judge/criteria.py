@@ -8,7 +8,7 @@ from itertools import groupby
 from tasks.judge.context_fit import ContextFit, context_fit_of
 from tasks.judge.judge_call import Criterion, PendingVerdict, judge_call, verdict_question
 from tasks.judge.long_answers import LongAnswer, with_same_chunks
-from tasks.judge.verdict_rows import VerdictRows, verdict_id_of
+from tasks.judge.verdict_rows import TakesVerdicts, verdict_id_of
 from tasks.llm import CONTEXT_LENGTH, Gateway, NotCalled, Reply, Target
 from tasks.rules.conversation import Message
 from tasks.rules.identity import BASE_VINTAGE
@@ -16,14 +16,22 @@ from tasks.rules.quoting import judge_prompt
 from tasks.run import Conversation, Found, Judging, Question, ask
 
 
+def by_response(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
+    """Criteria that are in the order of their responses, those of each response together."""
+    return [list(found) for _, found in groupby(criteria, key=lambda row: row["response_id"])]
+
+
 @dataclass(frozen=True)
 class CriterionJudge:
-    """A judge that decides on criteria. Another `vintage` makes other calls, which no earlier reply answers."""
+    """A judge that decides on criteria, for itself or for a cascade: the verdicts are of the judging of `rows`.
+
+    Another `vintage` makes other calls, which no earlier reply answers.
+    """
 
     gateway: Gateway
     target: Target
     judging: Judging
-    rows: VerdictRows
+    rows: TakesVerdicts
     vintage: str = BASE_VINTAGE
 
     async def judge(self, criteria: Sequence[Criterion], conversations: Mapping[str, Conversation], place: int) -> None:
@@ -33,20 +41,23 @@ class CriterionJudge:
         cache when the others follow. `place` is the batch's among all: earlier ones, and in them earlier responses, go
         first, so that calls about one conversation follow each other.
         """
-        fit = await asyncio.to_thread(context_fit_of, self.judging, self.target)
+        fit = await self.fit()
         async with asyncio.TaskGroup() as group:
-            for number, (_, found) in enumerate(groupby(criteria, key=lambda row: row["response_id"])):
-                of_response = list(found)
+            for number, of_response in enumerate(by_response(criteria)):
                 messages = conversations[of_response[0]["task_id"]].messages
-                group.create_task(self._judge_response(of_response, messages, fit, (place, number)))
+                group.create_task(self.judge_response(of_response, messages, fit, (place, number)))
 
-    async def _judge_response(
+    async def fit(self) -> ContextFit | None:
+        """How long the judge's prompts may be."""
+        return await asyncio.to_thread(context_fit_of, self.judging, self.target)
+
+    async def judge_response(
         self, criteria: Sequence[Criterion], messages: Sequence[Message], fit: ContextFit | None,
         priority: tuple[int, ...],
     ) -> None:  # fmt: skip
         """Judge with the whole answer where it fits into the judge's context, else chunk by chunk."""
         text = criteria[0]["text"]
-        pending = [PendingVerdict(row, verdict_id_of(self.judging, row, self.vintage)) for row in criteria]
+        pending = [PendingVerdict(row, verdict_id_of(self.rows.judging, row, self.vintage)) for row in criteria]
         if fit is None:
             await self._judge_whole(pending, messages, priority, must_be=True)
             return

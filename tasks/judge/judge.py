@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasks.config import Job
-from tasks.judge.criteria import CriterionJudge
+from tasks.judge.cascade import judge_criteria
 from tasks.judge.verdict_rows import writing_verdicts
 from tasks.run import (
     Conversation,
@@ -13,7 +13,6 @@ from tasks.run import (
     StageReport,
     WantedTasks,
     conversations_of,
-    judge_target,
     judgings,
     missing_criteria,
     missing_verdicts,
@@ -53,8 +52,8 @@ async def judge_responses(
     context = run_context_of(job)
     wanted, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
-    gateway, target = context.gateway("judge", judging.judge.label), judge_target(judging.judge)
+    gateway = context.gateway("judge", judging.judge.label)
     own_columns = {"source": "judged", "import_batch": None}
     with writing_verdicts(job, wanted, judging, context.ledger, report, "verdicts", own_columns) as rows:
-        await CriterionJudge(gateway, target, judging, rows).judge(criteria, conversations, place)
+        await judge_criteria(gateway, rows, criteria, conversations, place)
     return report

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tasks.judge.context_fit import ContextFit
 from tasks.judge.judge_call import PendingVerdict, evidence_question, verdict_question
-from tasks.judge.verdict_rows import Chunk, VerdictRows
+from tasks.judge.verdict_rows import Chunk, TakesVerdicts
 from tasks.llm import CONTEXT_LENGTH, NotCalled, Reply
 from tasks.rules.chunks import NoRoom
 from tasks.rules.conversation import Message
@@ -41,7 +41,7 @@ class LongAnswer:
     """An answer that is judged by the evidence in its chunks."""
 
     judge: Asks
-    rows: VerdictRows
+    rows: TakesVerdicts
     fit: ContextFit
     messages: Sequence[Message]
     text: str

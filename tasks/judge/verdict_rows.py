@@ -4,16 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from tasks.config import Job
 from tasks.console import advance
 from tasks.judge.judge_call import Criterion, PendingVerdict
 from tasks.llm import OK, Ledger, Reply
+from tasks.rules.cascades import confidence_of
 from tasks.rules.identity import BASE_VINTAGE, verdict_id
 from tasks.rules.verdict import Verdict
 from tasks.run import Judging, PartWriter, StageReport, WantedTasks, usage_columns
 from warehouse import Warehouse
+
+NO_CASCADE: Mapping[str, Any] = {"decided_by": None, "escalated_because": None}
+"""The columns that only a cascade fills, as other judges leave them."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,23 @@ class Chunk:
         return f"chunk {self.number} of {self.n_chunks}" + (f" in round {self.round_}" if self.round_ > 1 else "")
 
 
+class TakesVerdicts(Protocol):
+    """What takes what a judge decided and found; `judging` is whose verdicts they are."""
+
+    @property
+    def judging(self) -> Judging:
+        """The judging that the verdicts are of."""
+
+    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
+        """Take a verdict, or the failure that replaces it."""
+
+    def skip(self) -> None:
+        """Take note of a verdict whose calls were not made."""
+
+    def add_evidence(self, pending: PendingVerdict, chunk: Chunk, reply: Reply, evidence: Sequence[str] | None) -> None:
+        """Take what was found in a chunk of a long answer, or the failure that replaces it."""
+
+
 @dataclass(frozen=True)
 class VerdictRows:
     """Takes what a judge decided and found, and writes it as rows.
@@ -48,11 +69,13 @@ class VerdictRows:
     evidence: PartWriter
     own_columns: Mapping[str, Any]
 
-    def settle(self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None) -> None:
-        """Write a verdict, or the failure that replaces it."""
+    def settle(
+        self, pending: PendingVerdict, reply: Reply, verdict: Verdict | None, decision: Mapping[str, Any] = NO_CASCADE
+    ) -> None:
+        """Write a verdict, or the failure that replaces it; `decision` are the columns that only a cascade fills."""
         row = verdict_columns(
             self.job, self.wanted, self.judging, pending.criterion, pending.verdict_id, reply, verdict
-        ) | dict(self.own_columns)
+        ) | {**decision, **self.own_columns}
         is_failure = row["value"] is None
         self.verdicts.add(row, reply, is_failure=is_failure)
         self.report.count(row["status"], row["cost_usd"], is_failure=is_failure)
@@ -121,6 +144,8 @@ def verdict_columns(
         "status": verdict.status if verdict else reply.status,
         "value": verdict.value if verdict else None,
         "explanation": verdict.explanation if verdict else None,
+        "confidence": confidence_of(reply.logprobs, judging.grading) if verdict and reply.logprobs else None,
+        **NO_CASCADE,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }

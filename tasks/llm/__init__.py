@@ -21,7 +21,7 @@ from tasks.llm.live.sending import send
 from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, most_answer_tokens, prices_of
 from tasks.llm.redaction import filled_in, filled_in_secrets, guard_logs, redacted, safe
 from tasks.llm.replies import CONTEXT_LENGTH, EMPTY, OK, PROVIDER_ERROR, REDIRECTED, TIMEOUT, TOO_LARGE, Reply
-from tasks.llm.request import Call, Prices, Target
+from tasks.llm.request import NO_PRICES, Call, Prices, Target
 from tasks.llm.senders.cluster import refuse_without_ray
 from tasks.llm.senders.inspection import inspect as inspect_nodes
 from tasks.llm.senders.pool import SenderPool
@@ -34,6 +34,7 @@ __all__ = [
     "EMPTY",
     "KEYS",
     "MODEL",
+    "NO_PRICES",
     "OK",
     "PROVIDER_ERROR",
     "REDIRECTED",

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ _MOST_TOKENS = 10**12
 _MOST_NAME_CHARS = 200
 Paid = tuple[str, int]
 """(call key, attempt) of an entry in the ledger."""
+Logprobs = tuple[tuple[str, float], ...]
+"""The tokens of a reply's text, in order, with their log-probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Reply:
     """A finished call. `text` is None unless `status` is ok; what the provider did not report is None.
 
     Tokens are those of the deciding attempt, `cost_usd` is that of all attempts whose cost is known. `paid` are the
-    ledger's entries that the reply rests on.
+    ledger's entries that the reply rests on. `logprobs` are the tokens of the text with their log-probabilities.
     """
 
     status: str
@@ -48,6 +50,7 @@ class Reply:
     error: str | None = None
     degraded: bool = False
     paid: tuple[Paid, ...] = ()
+    logprobs: Logprobs | None = None
 
 
 def from_chat(completion: Any, body: Body) -> Reply:
@@ -70,7 +73,20 @@ def from_chat(completion: Any, body: Body) -> Reply:
         completion_tokens=_count(getattr(usage, "completion_tokens", None)),
         reasoning_tokens=_count(getattr(completion_details, "reasoning_tokens", None)),
         error=error,
+        logprobs=logprobs_in([choice]) if status == OK else None,
     )
+
+
+def logprobs_in(choices: Sequence[Any]) -> Logprobs | None:
+    """The log-probabilities that a choice has, or the pieces of a streamed one; None where a token has none."""
+    tokens = [
+        token
+        for choice in choices
+        for token in _get(_get(choice, "logprobs"), "content") or ()
+    ]  # fmt: skip
+    found = tuple((storable(str(_get(token, "token"))), _get(token, "logprob")) for token in tokens)
+    is_known = bool(found) and all(_is_number(logprob) for _, logprob in found)
+    return tuple((token, round(float(logprob), 6)) for token, logprob in found) if is_known else None
 
 
 def _chat_outcome(choice: Any) -> tuple[str, str | None, str | None]:

@@ -31,6 +31,7 @@ class Target:
     `fallback` replaces parameters on the last attempt; a reply made with it is marked as degraded. `identity` holds
     what else makes the target's answers its own, and is not sent. `is_streamed` asks for the reply in pieces, so that
     the connection is never idle for long. `prices` are the configuration's own, for a model that LiteLLM's table lacks.
+    `wants_logprobs` asks for the log-probabilities of a reply's tokens; it changes no answer, so no call's identity.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     is_streamed: bool = False
     takes_fallback: bool = True
+    wants_logprobs: bool = False
     prices: Prices | None = None
 
     @property

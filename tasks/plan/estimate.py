@@ -42,7 +42,7 @@ class Planned:
 
     `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
     `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
-    stand under another template.
+    stand under another template, `asked_for` which cascade asks a judge, and for how much.
     """
 
     role: str
@@ -57,6 +57,7 @@ class Planned:
     note: str = ""
     assumed: str = ""
     judged_before: str = ""
+    asked_for: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
 from tasks.config import ORIGINAL, Analyst, Job
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
+from tasks.plan.cascades import Asked, asked_for
 from tasks.plan.estimate import COUNTED, COUNTED_PROMPTS, Planned, counted_per_prompt, measured_per_call, planned_calls
 from tasks.plan.former_templates import judged_before
 from tasks.review import REVIEW
@@ -25,6 +26,7 @@ from tasks.run import (
     Conversation,
     Item,
     Judging,
+    MissingVerdicts,
     WantedTasks,
     conversations_of,
     judge_target,
@@ -68,13 +70,16 @@ def plan(job: Job) -> list[Planned]:
         models = [_samples(job, reader, label, of_model, conversations) for label, of_model in cells.items()]
         to_come = [task_id for of_model in cells.values() for task_id, _ in of_model]
         judges = [
-            _verdicts(job, wanted, reader, judging, conversations, to_come)
+            _verdicts(wanted, reader, asked, missing, conversations, to_come)
             for judging in judgings(job, wanted.benchmark)
+            for missing in [missing_verdicts(job, wanted, reader, judging, retry_failed=False)]
+            for asked in asked_for(reader, wanted, judging)
         ]
         control = [
-            _control(job, wanted, reader, judging)
+            _control(job, wanted, reader, judging, asked)
             for judging in judgings(job, wanted.benchmark)
             if job.night is not None and job.settings.drift.verdicts and judging.judge_trial == 1
+            for asked in asked_for(reader, wanted, judging)
         ]
         rewording = [_rewording(job, wanted, reader)] if AUGMENTED in wanted_rubrics(job) else []
     return models + rewording + judges + control
@@ -124,10 +129,10 @@ def _samples(
 
 
 def _verdicts(
-    job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, conversations: Mapping[str, Conversation],
-    to_come: Sequence[str],
+    wanted: WantedTasks, reader: Reader, asked: Asked, missing: Sequence[MissingVerdicts],
+    conversations: Mapping[str, Conversation], to_come: Sequence[str],
 ) -> Planned:  # fmt: skip
-    missing = missing_verdicts(job, wanted, reader, judging, retry_failed=False)
+    judging = asked.judging
     n_criteria = _n_criteria(reader, wanted)
     to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
     target = judge_target(judging.judge)
@@ -147,14 +152,16 @@ def _verdicts(
     if per_call.prompt is None and prompts:
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
     elif per_call.prompt is None and to_come:
-        asked = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
-        per_call = replace(per_call, base_prompt=counted_per_prompt(target, asked))
-    planned = planned_calls("judge", judging.judge.label, calls + to_come_calls, per_call, prices, _most_answer(target))
+        around = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
+        per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
+    n_calls = round((calls + to_come_calls) * asked.times)
+    planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
     unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judging) if planned.calls else ""
-    return replace(planned, note="; ".join([*filter(None, [planned.note]), *unknown]), judged_before=before)
+    note = "; ".join([*filter(None, [planned.note]), *unknown])
+    return replace(planned, note=note, judged_before=before, asked_for=asked.note)
 
 
 def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:
@@ -199,7 +206,7 @@ def _identity(judging: Judging) -> tuple[str, list[Any]]:
     return condition, [judging.judge.label, judging.judge_config_hash, judging.template_hash]
 
 
-def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging) -> Planned:
+def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging, asked: Asked) -> Planned:
     """The control set that a judge is asked again in a night; one still to be chosen has its configured size."""
     key = {**wanted.key, **judging.columns}
     where = " and ".join(f"{column} = ?" for column in key)
@@ -208,9 +215,11 @@ def _control(job: Job, wanted: WantedTasks, reader: Reader, judging: Judging) ->
         f"select count(*) from control_verdicts where {where} and judge_vintage = ? and value is not null",
         [*key.values(), job.night],
     )
-    calls = max(0, (n_members or job.settings.drift.verdicts) - n_done)
-    measured = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
-    return planned_calls("drift", judging.judge.label, calls, measured, prices_of(judge_target(judging.judge)))
+    calls = round(max(0, (n_members or job.settings.drift.verdicts) - n_done) * asked.times)
+    judge = asked.judging.judge
+    measured = measured_per_call(reader, _JUDGE_CALLS, *_identity(asked.judging))
+    planned = planned_calls("drift", judge.label, calls, measured, prices_of(judge_target(judge)))
+    return replace(planned, asked_for=asked.note)
 
 
 def _n_criteria(reader: Reader, wanted: WantedTasks) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from tasks.run.analysis import Analysis, Columns, Item, ask_about
 from tasks.run.conversations import Conversation, conversations_of, messages_to
 from tasks.run.coverage import Covered, coverage
-from tasks.run.judgings import Judging, hash_of_template, judgings, template_of
+from tasks.run.judgings import CascadeJudgings, Judging, hash_of_template, judgings, refuse_unlike_gradings, template_of
 from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
 from tasks.run.missing_work import (
     PASSING,
@@ -41,6 +41,7 @@ __all__ = [
     "NO_CALL",
     "PASSING",
     "Analysis",
+    "CascadeJudgings",
     "Columns",
     "Conversation",
     "Covered",
@@ -71,6 +72,7 @@ __all__ = [
     "on_stored_data",
     "open_run_context",
     "refuse_uninstalled",
+    "refuse_unlike_gradings",
     "refuse_unready",
     "run_context_of",
     "sender_states",

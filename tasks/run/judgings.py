@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.benchmarks.base import Benchmark
-from tasks.config import Job, Judge
+from tasks.config import Cascade, Job, Judge
 from tasks.prompts import load_evidence_template, load_template
+from tasks.rules.cascades import When
 from tasks.rules.errors import UsageError
 from tasks.rules.evidence import WORDING
 from tasks.rules.identity import template_hash
@@ -13,11 +14,20 @@ from tasks.run.part_writer import judge_target
 
 
 @dataclass(frozen=True)
+class CascadeJudgings:
+    """The judgings that a cascade asks: its first judge in each of the repetitions that count, then its second."""
+
+    first: tuple["Judging", ...]
+    then: "Judging"
+    when: When
+
+
+@dataclass(frozen=True)
 class Judging:
     """A judge with everything that makes its verdicts its own.
 
     With `evidence_template`, answers that are too long for the judge are searched for evidence chunk by chunk; without,
-    they are a failure (`context_length`).
+    they are a failure (`context_length`). A cascade's judging holds those that it asks; its template is the second's.
     """
 
     judge: Judge
@@ -27,6 +37,7 @@ class Judging:
     grading: str
     judge_trial: int
     evidence_template: str | None = None
+    cascade: CascadeJudgings | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -41,17 +52,47 @@ class Judging:
 
 
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
-    """Every configured judge in every judge trial."""
-    found = []
-    for judge in job.settings.judges:
-        grading = judge.grading or benchmark.grading
-        template = template_of(judge, benchmark)
-        evidence = _evidence_template(template, benchmark)
-        words, config = hash_of_template(template, benchmark), judge_target(judge).config_hash
-        found += [
-            Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)
-        ]
-    return found
+    """Every configured judge in every judge trial; a cascade once."""
+    return [judging for judge in job.settings.judges for judging in _judgings_of(judge, benchmark)]
+
+
+def _judgings_of(judge: Judge, benchmark: Benchmark) -> list[Judging]:
+    if judge.cascade is not None:
+        return [_of_cascade(judge, judge.cascade, benchmark)]
+    grading = judge.grading or benchmark.grading
+    template = template_of(judge, benchmark)
+    evidence = _evidence_template(template, benchmark)
+    words, config = hash_of_template(template, benchmark), judge_target(judge).config_hash
+    return [Judging(judge, config, template, words, grading, trial, evidence) for trial in range(1, judge.trials + 1)]
+
+
+def _of_cascade(judge: Judge, cascade: Cascade, benchmark: Benchmark) -> Judging:
+    """The judging of a cascade; its template's identity is that of both judges, where they have the same one of it."""
+    refuse_unlike_gradings(judge, benchmark)
+    when = cascade.when.rule
+    first, (then, *_) = (_judgings_of(member, benchmark) for member in cascade.members)
+    asked = tuple(first[: when.n_repetitions(len(first))])
+    is_same = first[0].template_hash == then.template_hash
+    words = then.template_hash if is_same else template_hash(first[0].template_hash, then.template_hash)
+    config = judge_target(judge).config_hash
+    members = CascadeJudgings(asked, then, when)
+    return Judging(judge, config, then.template, words, then.grading, 1, then.evidence_template, members)
+
+
+def refuse_unlike_gradings(judge: Judge, benchmark: Benchmark) -> None:
+    """Refuse a cascade whose judges grade in different ways; nothing else is refused.
+
+    Raises:
+        UsageError: they do.
+    """
+    members = judge.cascade.members if judge.cascade else ()
+    gradings = [member.grading or benchmark.grading for member in members]
+    if len(set(gradings)) > 1:
+        first, then = (member.label for member in members)
+        raise UsageError(
+            f"judge {judge.label}: its judges grade in different ways: {first} {gradings[0]}, {then} {gradings[1]}; "
+            "give both the same `grading`"
+        )
 
 
 def hash_of_template(template: str, benchmark: Benchmark) -> str:

@@ -34,12 +34,13 @@ CALLED_BY = {
 
 
 class Callee(NamedTuple):
-    """Something that a job may call."""
+    """Something that a job may call; `asked_for` is the label of the cascade that asks a judge, if one does."""
 
     role: str
     label: str
     target: Target
     is_batched: bool = False
+    asked_for: str | None = None
 
     def __str__(self) -> str:
         return self.role if self.role == RUBRIC_WRITER else f"{self.role} {self.label}"
@@ -50,7 +51,9 @@ def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee
     for model in job.settings.models:
         yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
-        yield Callee(JUDGE, judge.label, judge_target(judge), judge.mode == "batch")
+        cascade = judge.label if judge.cascade else None
+        for asked in judge.cascade.members if judge.cascade else (judge,):
+            yield Callee(JUDGE, asked.label, judge_target(asked), asked.mode == "batch", cascade)
     writer = job.settings.rubric_writer
     if writer is not None and AUGMENTED in wanted_rubrics(job):
         yield Callee(RUBRIC_WRITER, writer.label, target_of(writer))
@@ -122,9 +125,10 @@ class _Missing(NamedTuple):
             return self._has_responses(callee.label)
         if callee.role == RUBRIC_WRITER:
             return self._has_wordings(AUGMENTED)
-        rubrics = {judge.rubric for judge in self.job.settings.judges if judge.label == callee.label}
+        label = callee.asked_for or callee.label
+        rubrics = {judge.rubric for judge in self.job.settings.judges if judge.label == label}
         return (
-            self._has_verdicts(callee.label)
+            self._has_verdicts(label)
             or (MODEL in roles and any(self._has_responses(model.label) for model in self.job.settings.models))
             or (RUBRIC_WRITER in roles and any(map(self._has_wordings, rubrics - {ORIGINAL})))
         )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Any, Self
 
@@ -39,12 +39,28 @@ def _identity_of(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def judge_target(judge: Judge) -> Target:
-    """How to call a judge. How its reply is shaped and in which words it is asked are part of its identity."""
+    """How to call a judge. How its reply is shaped and in which words it is asked are part of its identity.
+
+    A cascade's is that of its second judge, under an identity of its own: that of both judges and of its rule.
+    """
     bound = {} if judge.explanation_chars is None else {"explanation_chars": judge.explanation_chars}
     structured = {} if judge.structured_output is None else {"structured_output": judge.structured_output}
     rubric = {} if judge.rubric == ORIGINAL else {"rubric": judge.rubric}
     target = target_of(judge)
-    return replace(target, identity={**target.identity, **bound, **structured, **rubric})
+    identity = {**target.identity, **bound, **structured, **rubric, **_cascade_identity(judge)}
+    return replace(target, identity=identity, wants_logprobs=judge.logprobs)
+
+
+def _cascade_identity(judge: Judge) -> dict[str, Any]:
+    """What a cascade asks before its second judge, and when it asks that one; nothing for another judge."""
+    if judge.cascade is None:
+        return {}
+    (first, _), when = judge.cascade.members, judge.cascade.when.rule
+    conditions = {
+        name: value for name, value in asdict(when).items() if value is not None and value is not False and value != ()
+    }
+    asked = {"first": judge_target(first).config_hash, "repetitions": when.n_repetitions(first.trials)}
+    return {"cascade": {**asked, "when": conditions}}
 
 
 def usage_columns(reply: Reply) -> dict[str, Any]:

@@ -42,6 +42,8 @@ class Answer:
     """Tokens that were thought, not said; they count as completion tokens."""
     cached_tokens: int | None = None
     """Prompt tokens that came out of a cache; without a number, half of them."""
+    certainty: float = 0.75
+    """The probability of each token that is `true` or `false`, where probabilities are requested; others have 0.99."""
 
     @property
     def is_completion(self) -> bool:

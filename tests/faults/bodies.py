@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -85,10 +87,28 @@ def _served(request: Request, answer: Answer) -> str:
 
 def _chat(request: Request, answer: Answer) -> dict[str, Any]:
     message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+    wanted = {"logprobs": _logprobs(answer.text or "", answer)} if request.get("logprobs") else {}
     choices = [
-        {"index": index, "message": message, "finish_reason": answer.finish_reason} for index in range(answer.choices)
+        {"index": index, "message": message, "finish_reason": answer.finish_reason, **wanted}
+        for index in range(answer.choices)
     ]
     return {**_head(request, answer, "chat.completion"), "choices": choices, **_chat_usage(request, answer)}
+
+
+def _logprobs(text: str, answer: Answer) -> dict[str, Any]:
+    """The tokens of a text (words, spaces, marks) with their log-probabilities."""
+    tokens = [
+        {
+            "token": token, "bytes": list(token.encode()), "top_logprobs": [],
+            "logprob": math.log(answer.certainty if token in {"true", "false"} else 0.99),
+        }
+        for token in _tokens(text)
+    ]  # fmt: skip
+    return {"content": tokens, "refusal": None}
+
+
+def _tokens(text: str) -> list[str]:
+    return re.findall(r"\w+|\s+|[^\w\s]", text)
 
 
 def _events(request: Request, answer: Answer) -> Iterator[dict[str, Any]]:
@@ -98,10 +118,12 @@ def _events(request: Request, answer: Answer) -> Iterator[dict[str, Any]]:
     if wants_usage:
         head["usage"] = None
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": piece} for piece in _pieces(answer.text or "")]
+    wants_logprobs = bool(request.get("logprobs"))
+    deltas += [{"content": each} for each in (_tokens if wants_logprobs else _pieces)(answer.text or "")]
     deltas += [{"refusal": piece} for piece in _pieces(answer.refusal or "")]
     for delta in deltas if answer.choices else ():
-        yield {**head, "choices": [_delta(index, delta, None) for index in range(answer.choices)]}
+        logprobs = {"logprobs": _logprobs(delta["content"], answer)} if wants_logprobs and delta.get("content") else {}
+        yield {**head, "choices": [{**_delta(index, delta, None), **logprobs} for index in range(answer.choices)]}
     yield {**head, "choices": [_delta(index, {}, answer.finish_reason) for index in range(answer.choices)]}
     if wants_usage and (usage := _chat_usage(request, answer)):
         yield {**head, "choices": [], **usage}
@@ -111,9 +133,9 @@ def _delta(index: int, delta: dict[str, Any], finish_reason: str | None) -> dict
     return {"index": index, "delta": delta, "finish_reason": finish_reason}
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _pieces(text: str) -> list[str]:
     size = max(1, -(-len(text) // _DELTAS))
-    return (text[start : start + size] for start in range(0, len(text), size))
+    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def _counts(request: Request, answer: Answer) -> tuple[int, int, int]:

@@ -87,8 +87,15 @@ _TABLES = (
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
            "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
-           f"explanation {_USAGE} {_OUTCOME}",
+           f"explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
+    _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
+           "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "
+           "is_on_front is_picked n_paired n_tasks escalated_share escalated_share_ci_low escalated_share_ci_high "
+           "strong_calls cheap_calls thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low "
+           "agreement_ci_high kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau "
+           "ranking_tau_ci_low ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model "
+           "is_small created_at", "evaluation_id position"),
     _table("analysts", "A model that an analysis asked, as it was configured when it was last run: its rows count.",
            "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
     _table("task_annotations", "The labels of one kind that a model gave a task in one trial.",
@@ -188,7 +195,7 @@ _TABLES = (
     _table("control_verdicts", "What a judge decided in one night on a member of its control set; never scored.",
            f"set_id judge_vintage verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage "
            "judge judge_config_hash served_model served_fingerprint template_hash grading judge_trial status value "
-           f"explanation {_USAGE} {_OUTCOME}",
+           f"explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
            "set_id judge_vintage response_id criterion_id criterion_hash", "decided"),
     _table("control_limits", "A night of a control set beside what is expected of it after the earlier ones.",
            "set_id night n_decided n_agreeing min_agreement method centre lower_limit cause created_at",

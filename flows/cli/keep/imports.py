@@ -123,7 +123,8 @@ def import_verdicts(
     """Import verdicts made elsewhere, human labels included.
 
     Rows (JSONL, CSV or Parquet) have the columns `task, model, criterion, criteria_met` and may have `judge, trial,
-    vintage, judge_trial, grading, explanation`. The files that the benchmark's own code writes can be read too.
+    vintage, judge_trial, grading, explanation, confidence`. The files that the benchmark's own code writes can be read
+    too.
 
     The decision is `criteria_met` (true or false, yes or no, 1 or 0), or `value` (0, 0.5 or 1), or `verdict` (in
     words). `criterion` is a criterion's id or its exact text; if several criteria have the same text, a column

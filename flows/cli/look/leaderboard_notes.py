@@ -35,7 +35,11 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     if any(map(is_clipped, records)):
         lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means.")
     lines += _on_intervals(records)
-    embedded = {judge.label for judge in job.settings.judges if is_embedded(judge.name)}
+    embedded = {
+        judge.label
+        for judge in job.settings.judges
+        if any(is_embedded(asked.name) for asked in (judge.cascade.members if judge.cascade else (judge,)))
+    }
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, which is far too small to judge: the figures mean nothing.")
     return lines

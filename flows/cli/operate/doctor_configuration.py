@@ -47,7 +47,7 @@ def check_models(job: Job) -> Iterator[Finding]:
     settings = job.settings
     used_as: list[tuple[str, Endpoint]] = [
         *(("model", model) for model in settings.models),
-        *(("judge", judge) for judge in settings.judges),
+        *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
         *(("annotator", annotator) for annotator in settings.annotator),
         *(("reviewer", reviewer) for reviewer in settings.reviewer),

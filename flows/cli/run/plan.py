@@ -67,6 +67,8 @@ def _show_calls(planned: "Sequence[Planned]") -> None:
     ]
     show_table(_COLUMNS, rows)
     for each in planned:
+        if each.asked_for:
+            click.echo(f"{each.label}: {each.asked_for}")
         if each.note:
             click.echo(f"Unknown for {each.label}: {each.note}")
         if each.assumed:

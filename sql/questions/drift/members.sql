@@ -16,6 +16,8 @@ select
     responses.text,
     criteria.title,
     criteria.position,
+    criteria.weight,
+    criteria.category,
     tasks.task_id is not null as is_asked_alike,
     tonight.status as stored_status
 from control_set

@@ -38,7 +38,9 @@ select
     criteria.criterion_id,
     criteria.content_hash as criterion_hash,
     criteria.title,
-    criteria.position
+    criteria.position,
+    criteria.weight,
+    criteria.category
 from chosen
 inner join responses using (response_id)
 inner join staging.rubric_criteria as criteria

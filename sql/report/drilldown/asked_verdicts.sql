@@ -11,7 +11,8 @@ with wanted as (
         trial,
         is_older,
         position,
-        chunks is not null as is_in_chunks,
+        -- Of a cascade, as of an answer in chunks, only the last call is shown.
+        chunks is not null or decided_by is not null as is_in_chunks,
         verdict_id
     from shown_grounds
     where

@@ -21,7 +21,8 @@ with prints as (
         0 as n_answers,
         hash(
             'verdict', verdict_id, trial, is_older, judging, position, status,
-            grading, explanation, error, asked, chunks,
+            grading, explanation, error, asked, chunks, decided_by,
+            escalated_because,
             -- One that failed again as before has another reply.
             if(status in ('met', 'partial', 'unmet'), null, created_at)
         ) as print

@@ -1,5 +1,5 @@
--- Whether any verdict rests on more than the criterion's own words and the
--- whole answer.
+-- Whether any verdict rests on more than the criterion's own words, the whole
+-- answer and one judge.
 select
     exists(
         from evidence
@@ -8,4 +8,11 @@ select
     or exists(
         from criterion_variants
         where benchmark = $benchmark and dataset_revision = $revision
+    )
+    or exists(
+        from verdicts
+        where
+            benchmark = $benchmark
+            and dataset_revision = $revision
+            and decided_by is not null
     ) as is_grounded

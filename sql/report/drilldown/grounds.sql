@@ -1,5 +1,5 @@
 -- What verdicts on the answers to some tasks rest on where that is not the
--- criterion's own words and the whole answer, as JSON.
+-- criterion's own words, the whole answer and one judge, as JSON.
 -- begins with: shown_grounds
 select
     task_id,
@@ -10,12 +10,14 @@ select
         judging: judging,
         position: position,
         asked: asked,
-        chunks: coalesce(chunks, [])
+        chunks: coalesce(chunks, []),
+        decided_by: decided_by,
+        escalated_because: escalated_because
     } order by trial, judging, position, verdict_id)) as grounds
 from shown_grounds
 where
     grading <> 'ternary_as_binary'
     and task_id in (select unnest($tasks::varchar[]))
-    and (asked is not null or chunks is not null)
+    and (asked is not null or chunks is not null or decided_by is not null)
 group by task_id, entry
 order by task_id, entry

@@ -15,6 +15,8 @@ select
     criterion_id as original_id,
     position,
     title,
+    weight,
+    category,
     content_hash
 from criteria
 union all
@@ -27,6 +29,8 @@ select
     variants.original_id,
     criteria.position,
     variants.title,
+    criteria.weight,
+    criteria.category,
     variants.content_hash
 from criterion_variants as variants
 inner join criteria

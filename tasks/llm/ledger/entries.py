@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tasks.llm.replies import OK, Reply
+from tasks.llm.replies import OK, Logprobs, Reply
 from tasks.llm.request import Prices
 from tasks.rules.text.characters import storable
 
@@ -56,12 +56,13 @@ class Entry:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, row: Sequence[Any]) -> "Entry":
-        """The entry that a row of the table is."""
+    def of(cls, row: Sequence[Any], logprobs: Any = None) -> "Entry":
+        """The entry that a row of the table is, with the log-probabilities that are kept beside it."""
         named = dict(zip(COLUMNS, row, strict=True))
         reply = Reply(
-            named["status"], **{name: named[name] for name in _REPLY}, prices=Prices(*(named[name] for name in _PRICES))
-        )
+            named["status"], **{name: named[name] for name in _REPLY},
+            prices=Prices(*(named[name] for name in _PRICES)), logprobs=_logprobs_of(logprobs),
+        )  # fmt: skip
         return cls(
             named["call_key"], named["attempt"], named["cell"], named["run_id"], named["model"], named["endpoint"],
             named["parameters"], reply, bool(named["is_final"]), named["finished_at_s"],
@@ -81,6 +82,19 @@ def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
     if checksum is not None:
         return bool(checksum == checksum_of(values))
     return all(storable(value) == value for value in values if isinstance(value, str))
+
+
+def logprobs_as_text(logprobs: Logprobs) -> str:
+    """Log-probabilities as they stand in the ledger."""
+    return json.dumps(logprobs, ensure_ascii=False, separators=(",", ":"))
+
+
+def _logprobs_of(text: Any) -> Logprobs | None:
+    """What `logprobs_as_text` gave; None for nothing, and for what damage left of it."""
+    try:
+        return tuple((str(token), float(logprob)) for token, logprob in json.loads(text)) if text else None
+    except (ValueError, TypeError):
+        return None
 
 
 def as_text(parameters: Any) -> str:

@@ -17,11 +17,11 @@ from typing import Any
 
 from tasks.llm.ledger.call_locks import CallLocks
 from tasks.llm.ledger.damage import refused
-from tasks.llm.ledger.entries import Entry, History
+from tasks.llm.ledger.entries import Entry, History, logprobs_as_text
 from tasks.llm.ledger.files import in_use, writer_of
 from tasks.llm.ledger.paths import ledger_path
 from tasks.llm.ledger.reading import LedgerReader
-from tasks.llm.ledger.schema import INSERT, SPENT, with_checksum
+from tasks.llm.ledger.schema import INSERT, KEEP_LOGPROBS, SPENT, with_checksum
 from tasks.llm.ledger.spend import ADD_SPEND, spend_of
 from tasks.rules.errors import PipelineError
 
@@ -30,10 +30,16 @@ Statement = tuple[str, Sequence[tuple[Any, ...]]]
 """SQL and the rows of values that it is executed with."""
 
 
-def recorded(entries: Sequence[Entry]) -> tuple[Statement, Statement]:
+def recorded(entries: Sequence[Entry]) -> tuple[Statement, ...]:
     """What writes finished calls down, with what they cost."""
     calls = [with_checksum(entry.values) for entry in entries]
-    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries])
+    logprobs = [
+        (entry.call_key, entry.attempt, logprobs_as_text(entry.reply.logprobs))
+        for entry in entries
+        if entry.reply.logprobs is not None
+    ]
+    kept = [(KEEP_LOGPROBS, logprobs)] if logprobs else []
+    return (INSERT, calls), (ADD_SPEND, [spend_of(entry) for entry in entries]), *kept
 
 
 @dataclass(frozen=True)

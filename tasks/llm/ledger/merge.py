@@ -36,6 +36,7 @@ _COPY = (
     on conflict do update set attempt = max(attempt, excluded.attempt)
     """,
     f"insert into spend select * from old.spend where true on conflict do update set {SPEND_SUMMED}",
+    "insert or replace into logprobs select * from old.logprobs",
     "insert or ignore into submissions select * from old.submissions",
     "insert or ignore into submitted_calls select * from old.submitted_calls order by rowid",
     "insert into submission_states select * from old.submission_states order by rowid",

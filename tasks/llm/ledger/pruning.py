@@ -17,6 +17,12 @@ from tasks.llm.ledger.files import alone, writer_of
 from tasks.llm.ledger.schema import ENDED
 
 _AT_ONCE = 5_000
+_DELETE_ALONE = """
+    delete from logprobs where not exists (
+        select 1 from calls where calls.call_key = logprobs.call_key and calls.attempt = logprobs.attempt
+    )
+"""
+"""Log-probabilities go with their replies."""
 Stored = Callable[[Sequence[str]], Mapping[str, bool]]
 """Of some cells those that are stored as rows, each with whether its row is decided."""
 
@@ -69,6 +75,7 @@ def forget(folder: Path, removed: Mapping[str, float]) -> Pruned:
             query = "delete from calls where cell = ? and finished_at_s <= ?"
             n_removed = connection.executemany(query, removed.items()).rowcount
             if n_removed > 0:
+                connection.execute(_DELETE_ALONE)
                 mark_deletion(connection)
             return n_removed
 
@@ -109,6 +116,7 @@ def _remove_old(connection: sqlite3.Connection, before_s: float, stored: Stored)
         with connection:
             connection.executemany("delete from calls where rowid = ?", gone)
             if gone:
+                connection.execute(_DELETE_ALONE)
                 mark_deletion(connection)
         n_removed += len(gone)
         last = entries[-1][0]

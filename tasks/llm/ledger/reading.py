@@ -17,8 +17,9 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
 _HISTORY = """
-    select spent.attempt, calls.rowid, calls.* from (select ? as wanted)
+    select spent.attempt, logprobs.tokens, calls.rowid, calls.* from (select ? as wanted)
     left join calls on calls.call_key = wanted left join spent on spent.call_key = wanted
+    left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
 """One statement, since each one begins and ends a read transaction."""
 _REPLIES = "select cell, call_key, attempt, finished_at_s, text from calls where text is not null and is_final"
@@ -54,11 +55,11 @@ class LedgerReader:
         entries: list[Entry] = []
         late: set[int] = set()
         spent = 0
-        for attempt, place, *row in self.rows(_HISTORY, key):
+        for attempt, logprobs, place, *row in self.rows(_HISTORY, key):
             spent = attempt or 0
             if place is None or not self._is_as_written(row):
                 continue
-            entries.append(Entry.of(row[: len(COLUMNS)]))
+            entries.append(Entry.of(row[: len(COLUMNS)], logprobs))
             if place > self._last_row:
                 late.add(entries[-1].attempt)
         return History(tuple(sorted(entries, key=lambda entry: entry.attempt)), spent, frozenset(late))

@@ -27,6 +27,7 @@ _CALL = (
 _SHAPES: dict[str, Sequence[Any]] = {
     "spent": (_TEXT, int),
     "spend": (_TEXT,) * len(SPEND_KEY) + (_NUMBER,) * (len(SPEND_COLUMNS) - len(SPEND_KEY)),
+    "logprobs": (_TEXT, int, _TEXT),
     "submissions": (_TEXT, _TEXT),
     "submitted_calls": (_TEXT,) * 4,
     "submission_states": (_TEXT, _TEXT, _MAYBE, _NUMBER),

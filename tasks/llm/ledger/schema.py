@@ -13,13 +13,17 @@ from tasks.llm.ledger.paths import FILE_PARTS, beside
 from tasks.llm.ledger.spend import FILL_SPEND, SPEND_TABLE
 from tasks.rules.errors import PipelineError
 
-VERSION = 2
-"""Stands in a file as `user_version`; files from before there were versions have 0, from before checksums 1."""
+VERSION = 3
+"""Stands in a file as `user_version`; files from before there were versions have 0, from before checksums 1, from
+before log-probabilities 2."""
 _MOST_VERSIONS = 255
 _CHECKSUM = "checksum"
 _TABLES = (
     f"create table if not exists calls ({', '.join(COLUMNS)}, {_CHECKSUM}, primary key (call_key, attempt))",
     "create table if not exists spent (call_key text primary key, attempt integer not null)",
+    """create table if not exists logprobs (
+        call_key text, attempt integer, tokens text, primary key (call_key, attempt)
+    )""",
     SPEND_TABLE,
     "create table if not exists submissions (submission text primary key, lane text)",
     """create table if not exists submitted_calls (
@@ -32,6 +36,8 @@ SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
 INSERTED = (*COLUMNS, _CHECKSUM)
 INSERT = f"insert or replace into calls ({', '.join(INSERTED)}) values ({', '.join('?' * len(INSERTED))})"
 """Takes what `with_checksum` gives."""
+KEEP_LOGPROBS = "insert or replace into logprobs values (?, ?, ?)"
+"""Takes a call key, an attempt, and the tokens of its reply as `logprobs_as_text` gives them."""
 SPENT = "insert into spent values (?, ?) on conflict do update set attempt = max(attempt, excluded.attempt)"
 """Takes a call key and the attempt up to which it is spent."""
 

@@ -12,7 +12,7 @@ from tasks.llm.failures import Failure, failure_of
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.redaction import filled_in
-from tasks.llm.replies import Reply, from_chat, from_embedding, from_response
+from tasks.llm.replies import Reply, from_chat, from_embedding, from_response, logprobs_in
 from tasks.llm.request import Call, Prices, Target
 from tasks.llm.transport.watching import watched
 from tasks.llm.transport.wire import Exchange
@@ -71,7 +71,8 @@ async def _ask(target: Target, messages: list[dict[str, str]], parameters: Mappi
     if parameters.get("api") == EMBEDDING:
         texts = [message["content"] for message in messages]
         return await library.aembedding(input=texts, **common, **embedding_arguments(parameters))
-    arguments = {"messages": messages, **common, **chat_arguments(parameters)}
+    logprobs = {"logprobs": True} if target.wants_logprobs else {}
+    arguments = {"messages": messages, **common, **chat_arguments(parameters), **logprobs}
     if not target.is_streamed:
         return await library.acompletion(**arguments)
     stream = await library.acompletion(**arguments, stream=True, stream_options={"include_usage": True})
@@ -88,6 +89,11 @@ def _put_together(pieces: list[Any], messages: list[dict[str, str]], *, has_usag
     # LiteLLM puts the name that was asked for in every piece; what really answered stands beside it.
     names = [getattr(piece, "_hidden_params", {}).get("provider_response_model") for piece in pieces]
     whole.model = next((name for name in names if name), None)
+    # LiteLLM leaves these out of what it puts together.
+    choices = [piece.choices[0] for piece in pieces if piece.choices]
+    content = [{"token": token, "logprob": logprob} for token, logprob in logprobs_in(choices) or ()]
+    if content and whole.choices:
+        whole.choices[0].logprobs = {"content": content}
     if not has_usage:
         whole.usage = None  # LiteLLM counts for itself where the provider says nothing
     return whole

@@ -107,6 +107,8 @@ const judged = {
       make("p", { class: "decision" }, verdicts.badge(verdict.status, criterion.weight),
         verdicts.effect(verdict.status, criterion.weight), flip,
         make("a", { class: "anchor", href: link, title, "aria-label": `${title}: ${judging.label}, ${sides[place].name}` }, "¶")),
+      verdict.decided_by ? make("p", { class: "asked" }, make("span", { class: "tag" }, "decided by"),
+        ` ${verdict.decided_by}${verdict.escalated_because ? `, because of ${verdict.escalated_because.map((why) => why.replace("_", " ")).join(", ")}` : ""}`) : null,
       verdict.asked ? make("p", { class: "asked" }, make("span", { class: "tag" }, "asked as"), ` ${verdict.asked}`) : null,
       verdict.error ? make("p", { class: "cause" }, verdict.error) : null,
       verdict.explanation ? make("p", { class: "explanation" }, readable(verdict.explanation)) : null,

@@ -164,4 +164,4 @@ def called_names(config_hash: str, judges: Iterable[Judge]) -> set[str]:
 
 
 def _is_plain(judge: Judge) -> bool:
-    return judge.api_base is None and judge.rubric == ORIGINAL and not judge.parameters
+    return judge.cascade is None and judge.api_base is None and judge.rubric == ORIGINAL and not judge.parameters

@@ -2,6 +2,7 @@
 
 from tasks.report.content.columns import Column, columns
 from tasks.report.content.figures import Figure, Page
+from tasks.report.pages.analyses.cascades import DECISIONS
 from tasks.report.pages.judge_plots import (
     agreeing,
     by_label,
@@ -166,6 +167,6 @@ JUDGES = Page(
     "Judges",
     "Whether the judges can be trusted: how far they agree with people, with each other and with themselves, where "
     "they disagree, and whether they drift.",
-    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _LENIENCY, _FAVOURS, _DRIFT, _FAILURES),
+    (_AGREEMENT, _VARIANTS, _CONFUSION, _BREAKDOWNS, _RELIABILITY, _LENIENCY, _FAVOURS, DECISIONS, _DRIFT, _FAILURES),
     has_judging=False,
 )

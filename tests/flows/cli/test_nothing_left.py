@@ -17,7 +17,7 @@ NEEDED = {
     "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
     "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
     "publish": ["folder"], "certify": ["figures.zip"], "verify": ["nosuch.zip"],
-    "diff": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"], "sql": ["select 1"],
+    "diff": ["a", "b"], "cascade": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"], "sql": ["select 1"],
 }  # fmt: skip
 """What a command needs beside options."""
 WORKS_ALONE = {"run", "plan", "nightly", "backfill", "ingest", "benchmarks", "doctor", "serve"}

@@ -45,6 +45,7 @@ DOES = {
     "diff": SHOWS | ANY_PLACE | COMPARED | {"--of", "--hard", "--score", "--flips"},
     "conditions": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--flips"},
     "judges": SHOWS | ANY_PLACE | {"--judge", "--by", "--people"},
+    "cascade": SHOWS | ANY_PLACE | {"--split", "--bound", "--all"},
     "criteria": SHOWS | ANY_PLACE | {"--judge", "--vintage", "-n"},
     "lengths": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score"},
     "import": ACTS | WAREHOUSE | {"--retract"},

@@ -15,4 +15,6 @@ from verdicts
 left join responses using (response_id)
 where
     verdicts.source = 'judged'
+    -- That of a cascade rests on replies of two judges.
+    and verdicts.decided_by is null
     and (verdicts.value is not null or verdicts.status = 'parse_error')

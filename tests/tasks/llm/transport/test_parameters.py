@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tasks.config.models import Judge, Model
+from tasks.config import Judge, Model
 from tasks.llm.arguments import chat_arguments
 from tasks.llm.request import Call, Target
 from tasks.rules.verdict import reply_format

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tasks.config.models import Judge
+from tasks.config import Judge
 from tasks.judge.criteria import CriterionJudge
 from tasks.judge.judge_call import PendingVerdict, verdict_question
 from tasks.llm.ledger.ledger import Ledger

@@ -78,3 +78,26 @@ def test_a_page_shows_them_as_text_below_the_verdict(browser: Browser, site: Pat
         assert ["Chunk 1 of 2", "Chunk 2 of 2", "Round 2, notes 1 of 1"] == named
         assert ["nothing", *QUOTES, "parse error"] == visit.page.locator(".evidence li").all_inner_texts()
         assert visit.faults == []
+
+
+def test_a_cascades_verdict_says_which_judge_decided_and_why(browser: Browser, tmp_path: Path) -> None:
+    job = tiny_job(tmp_path)
+    answer = response("t1", "m1")
+    answer["response_id"] += "/base"
+    asked = criterion("t1", 0, 5.0)
+    store(job, {
+        "verdicts": [
+            verdict(answer, asked, 1.0, judge="careful", decided_by=f"strong {ATTACK}",
+                    escalated_because=["weight", "confidence_unknown"]),
+            verdict(answer, asked, 1.0, judge="quick", decided_by="cheap"),
+        ],
+    })  # fmt: skip
+    drill(job, tmp_path / "site")
+
+    with visiting(browser, tmp_path / "site") as visit:
+        visit.open(f"task.html#task={task_key('t1')}")
+        said = visit.page.locator(".asked").all_inner_texts()
+        assert {
+            f"decided by strong {ATTACK}, because of weight, confidence unknown", "decided by cheap",
+        } == set(said)  # fmt: skip
+        assert visit.faults == []

@@ -19,6 +19,7 @@ from tasks.annotate import measure_annotations
 from tasks.assemble.assemble import assemble
 from tasks.benchmarks.prbench import BENCHMARK
 from tasks.capabilities import measure
+from tasks.cascade import evaluated, rows_of
 from tasks.config.job import Job
 from tasks.dataset.source import with_revision
 from tasks.drift import drifted
@@ -74,7 +75,12 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     with Warehouse(job.warehouse).reader() as reader:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)
-    _store(job, weakness_rows(measured))
+        given = {
+            "benchmark": BENCHMARK.name, "revision": job.data.revision, "splits": [],
+            "cheap": names.labels[JUDGES[1]], "strong": names.labels[JUDGES[0]],
+        }  # fmt: skip
+        cascades = evaluated(reader, given, None, _RESAMPLES)
+    _store(job, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)})
     Warehouse(job.warehouse).publish()
     return job
 

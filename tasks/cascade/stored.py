@@ -1,0 +1,136 @@
+"""The stored verdicts of two judges, as the rules to escalate need them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import sql
+from tasks.rules.cascades import Costs, Facts, PairedVerdicts, is_repeated
+from tasks.rules.errors import UsageError
+from warehouse import Reader
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StoredPair:
+    """What two judges have decided, and what is left out of it.
+
+    `n_first_failed` and `n_strong_failed` count criteria that both were asked about and one did not decide,
+    `n_without_second` those that the cheap judge was not asked a second time. `notes` say which of several
+    configurations of a judge was taken.
+    """
+
+    paired: PairedVerdicts
+    costs: Costs
+    has_repetitions: bool
+    n_first_failed: int
+    n_strong_failed: int
+    n_without_second: int
+    has_confidence: bool
+    notes: tuple[str, ...]
+
+
+def stored_pair(reader: Reader, parameters: Mapping[str, Any]) -> StoredPair:
+    """What is stored of `cheap` and `strong` in a data-set revision.
+
+    Args:
+        reader: of the published database.
+        parameters: `benchmark`, `revision`, `cheap`, `strong` (labels), and `splits` (none: all).
+
+    Raises:
+        UsageError: one of them has no verdicts, or they grade in different ways.
+    """
+    found = reader.rows(sql.read("questions/cascade/judgings"), parameters)
+    cheap, strong = (_judging_of(found, parameters[role]) for role in ("cheap", "strong"))
+    if cheap[0]["grading"] != strong[0]["grading"]:
+        each = f"{parameters['cheap']} is {cheap[0]['grading']}, {parameters['strong']} {strong[0]['grading']}"
+        raise UsageError(f"the judges grade in different ways: {each}; a cascade needs one grading")
+    trials = sorted({row["judge_trial"] for row in cheap})
+    given = {
+        "grading": cheap[0]["grading"], "first_trial": trials[0], "second_trial": trials[1] if trials[1:] else None,
+        "strong_trial": min(row["judge_trial"] for row in strong),
+        **{f"cheap_{name}": cheap[0][column] for name, column in _IDENTITY.items()},
+        **{f"strong_{name}": strong[0][column] for name, column in _IDENTITY.items()},
+    }  # fmt: skip
+    columns = reader.arrays(sql.read("questions/cascade/verdicts"), {**parameters, **given})
+    notes = [
+        f"{label} has verdicts under several configurations or templates; those of the one with most verdicts count"
+        for label, rows in ((parameters["cheap"], cheap), (parameters["strong"], strong))
+        if len(rows) < sum(row["judge"] == label for row in found)
+    ]
+    return _pair(columns, Costs(_mean_usd(cheap), _mean_usd(strong)), tuple(notes))
+
+
+_IDENTITY = {"config": "judge_config_hash", "template": "template_hash"}
+
+
+def _judging_of(found: Sequence[Row], label: str) -> list[Row]:
+    """The repetitions of a judge under the configuration and template that it has most verdicts of."""
+    own = [row for row in found if row["judge"] == label]
+    if not own:
+        raise UsageError(f"{label}: no verdicts of such a judge are stored; `prbench judges` shows all graders")
+    keys = ("judge_config_hash", "template_hash", "grading")
+    sizes: dict[tuple[str, ...], int] = {}
+    for row in own:
+        key = tuple(row[name] for name in keys)
+        sizes[key] = sizes.get(key, 0) + row["n_verdicts"]
+    most = min(sizes, key=lambda key: (-sizes[key], key))
+    return [row for row in own if tuple(row[name] for name in keys) == most]
+
+
+def _mean_usd(rows: Sequence[Row]) -> float | None:
+    priced = [(row["mean_usd"], row["n_verdicts"]) for row in rows if row["mean_usd"] is not None]
+    return sum(usd * n for usd, n in priced) / sum(n for _, n in priced) if priced else None
+
+
+def _floats(column: Any) -> Any:
+    """A column as floats, NaN for NULL."""
+    return np.ma.filled(np.ma.asarray(column, dtype=np.float64), np.nan)
+
+
+def _pair(columns: dict[str, Any], costs: Costs, notes: tuple[str, ...]) -> StoredPair:
+    first, strong = _floats(columns["first_value"]), _floats(columns["strong_value"])
+    has_second = np.asarray(columns["has_second"], dtype=np.bool_)
+    decided = ~np.isnan(first) & ~np.isnan(strong)
+    has_repetitions = is_repeated(int((has_second & decided).sum()), int(decided.sum()))
+    kept = decided & (has_second | (not has_repetitions))
+    values = np.stack([first, _floats(columns["second_value"])], axis=1) if has_repetitions else first[:, None]
+    confidence = _floats(columns["confidence"])
+    facts = Facts(
+        values[kept], _floats(columns["weight"])[kept], np.asarray(columns["category"]).astype(str)[kept],
+        confidence[kept],
+    )  # fmt: skip
+    return StoredPair(
+        _paired(columns, kept, facts, strong[kept]), costs, has_repetitions, int(np.isnan(first).sum()),
+        int((np.isnan(strong) & ~np.isnan(first)).sum()), int((decided & ~has_second).sum()) if has_repetitions else 0,
+        not np.isnan(confidence[kept]).all(), notes,
+    )  # fmt: skip
+
+
+def _paired(columns: dict[str, Any], kept: Any, facts: Facts, strong: Any) -> PairedVerdicts:
+    named = {name: np.asarray(columns[name]).astype(str)[kept] for name in ("task_id", "response_id", "model")}
+    vintages = np.asarray(columns["vintage"]).astype(str)[kept]
+    model_runs = np.char.add(np.char.add(named["model"], "\n"), vintages)
+    tasks, task = np.unique(named["task_id"], return_inverse=True)
+    _, response_at, response = np.unique(named["response_id"], return_index=True, return_inverse=True)
+    names, model = np.unique(model_runs, return_inverse=True)
+    n_here = np.bincount(response, minlength=len(response_at))
+    is_whole = n_here == _floats(columns["n_wanted"])[kept][response_at]
+    denominator = _floats(columns["denominator"])[kept][response_at]
+    return PairedVerdicts(
+        facts, strong, task, response, tuple(tasks.tolist()), task[response_at], model[response_at],
+        tuple(_names_of(names.tolist())), _floats(columns["offset_points"])[kept][response_at],
+        np.where(is_whole, denominator, np.nan),
+    )  # fmt: skip
+
+
+def _names_of(model_runs: Sequence[str]) -> list[str]:
+    """Models, with the vintage where one has several."""
+    models = [each.split("\n")[0] for each in model_runs]
+    return [
+        model if models.count(model) == 1 else f"{model} ({each.split(chr(10))[1]})"
+        for model, each in zip(models, model_runs, strict=True)
+    ]

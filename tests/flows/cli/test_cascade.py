@@ -1,0 +1,93 @@
+"""`prbench cascade`: rules evaluated on imported verdicts, and what it says where there is nothing to evaluate."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from flows.cli.main import main
+from flows.run.validation import sound_settings
+from tests.builders import write_jsonl
+from warehouse import Warehouse
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Answers to the sample's tasks, with verdicts of a strong judge and of a cheap one that is asked twice."""
+    folder = tmp_path_factory.mktemp("cascade")
+    at = ["--warehouse", str(folder / "data"), "-q"]
+    assert 0 == main(["ingest", *at])
+    with Warehouse(folder / "data").reader() as reader:
+        criteria = reader.rows("select task_id, criterion_id from criteria order by all")
+    tasks = sorted({each["task_id"] for each in criteria})
+    answers = [{"task": task, "model": model, "response": f"By {model}."} for task in tasks for model in "ab"]
+    generator = random.Random(1)
+    verdicts: list[dict[str, Any]] = []
+    for each in criteria:
+        for model in "ab":
+            key = {"task": each["task_id"], "criterion": each["criterion_id"], "model": model}
+            met = generator.random() < 0.6
+            verdicts.append({**key, "judge": "strong", "criteria_met": met})
+            is_hard = generator.random() < 0.3
+            for repetition in (1, 2):
+                says = met is not (is_hard and generator.random() < 0.5)
+                verdicts.append({**key, "judge": "cheap", "judge_trial": repetition, "criteria_met": says})
+    assert 0 == main(["import", "responses", str(write_jsonl(folder / "answers.jsonl", answers)), *at])
+    assert 0 == main(["import", "verdicts", str(write_jsonl(folder / "verdicts.jsonl", verdicts)), *at])
+    return folder / "data"
+
+
+def asked(data: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["cascade", *arguments, "--warehouse", str(data)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_picked_rule_can_be_pasted_into_the_configuration(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = json.loads(asked(data, capsys, "cheap", "strong", "--json")[1])["rules"]
+    lows = {rule["rule"]: rule["chosen_on"]["agreement_ci_low"] for rule in rules if rule["when"]}
+    reached = max(low for low in lows.values() if low is not None)
+    code, out, _ = asked(data, capsys, "cheap", "strong", "--bound", f"agreement={reached}", "--json")
+    found = json.loads(out)
+    assert 0 == code
+    assert {"agreement": reached} == found["bound"]
+    assert lows[found["picked"]["rule"]] == reached
+    judges = [
+        {"name": "openai/a", "label": "cheap", "trials": 2}, {"name": "openai/b", "label": "strong"},
+        *yaml.safe_load(found["configuration"]),
+    ]  # fmt: skip
+    settings, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
+    assert [] == problems
+    assert settings is not None
+    assert ["cheap-then-strong"] == [judge.label for judge in settings.judges]
+
+
+def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = [asked(data, capsys, "cheap", "strong", "--all")[1] for _ in range(2)]
+    assert "cheap first, then strong; figures are against strong alone." in shown[0]
+    assert "cheap has no stored confidence" in shown[0]
+    assert "The cost of the judges is not known" in shown[0]
+    assert shown[0] == shown[1]
+    query = "select count(*) from cascade_rules where evaluation_id = (select arg_max(evaluation_id, created_at) from "
+    with Warehouse(data).reader() as reader:
+        assert reader.value(f"{query} cascade_rules)") == len(json.loads(asked(data, capsys, "cheap", "strong",
+                                                                               "--json")[1])["rules"])  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["cheap", "cheap"], "cheap: is given as both judges; name a cheap and a strong one"),
+    (["cheap", "nobody"], "nobody: no verdicts of such a judge are stored; `prbench judges` shows all graders"),
+    (["cheap", "strong", "--bound", "speed=1"], "'speed=1' is no bound; write agreement=NUMBER, kappa=NUMBER, rank"),
+    (["cheap", "strong", "--bound", "kappa=much"], "'kappa=much' is no bound"),
+    (["cheap", "strong", "--bound", "kappa=1.5"], "'kappa=1.5' is no bound"),
+])  # fmt: skip
+def test_what_cannot_be_evaluated_is_refused_in_one_line(
+    data: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = asked(data, capsys, *arguments)
+    assert (2, "") == (code, out)
+    assert said in err
+    assert 1 == err.count("\n")

@@ -1,0 +1,264 @@
+"""A configured cascade: it makes the calls and verdicts that a replay of both judges' stored verdicts foretells."""
+
+import contextlib
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.llm.ledger.paths import ledger_path
+from tests.faults.answers import slowed
+from tests.faults.server import Answer, FaultServer, Request, is_judging
+from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges
+from tests.tasks.run.runs import judged, sampled
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+
+WHENS: dict[str, dict[str, Any]] = {
+    "disagreement": {"disagreement": True},
+    "weight": {"weight_above": 6},
+    "categories": {"categories": ["Financial Accuracy", "Legal Accuracy"]},
+    "confidence": {"confidence_below": 0.8},
+    "several": {"disagreement": True, "weight_above": 8, "confidence_below": 0.6},
+}
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[FaultServer]:
+    with FaultServer(two_judges) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def in_full(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The verdicts of both judges on everything, the cheap one's twice."""
+    job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
+    sampled(job)
+    judged(job)
+    return verdicts_of(job)
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer(two_judges) as running:
+        yield running
+
+
+def verdicts_of(job: Job) -> list[dict[str, Any]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(
+            "select verdicts.*, weight, category from verdicts inner join criteria using (benchmark, dataset_revision, "
+            "task_id, criterion_id) order by response_id, criterion_id, judge, judge_trial"
+        )
+
+
+def calls_of(server: FaultServer) -> Counter[tuple[str, str]]:
+    """(model, prompt) of all first calls for a verdict; a reminder after a reply that cannot be read is left out."""
+    return Counter(
+        (request["model"], request["messages"][0]["content"])
+        for request in server.judgings
+        if len(request["messages"]) == 1
+    )
+
+
+def replayed(first: list[dict[str, Any]], when: dict[str, Any]) -> list[str]:
+    """Why a criterion is escalated, worked out from the stored rows of the cheap judge's repetitions alone."""
+    counted = first if when.get("disagreement") else first[:1]
+    values = [row["value"] for row in counted]
+    why = []
+    if None in values:
+        why.append("failed")
+    if when.get("disagreement") and None not in values and len(set(values)) > 1:
+        why.append("disagreement")
+    if "weight_above" in when and abs(first[0]["weight"]) > when["weight_above"]:
+        why.append("weight")
+    if first[0]["category"] in when.get("categories", ()):
+        why.append("category")
+    if "confidence_below" in when and None not in values:
+        if first[0]["confidence"] is None:
+            why.append("confidence_unknown")
+        elif first[0]["confidence"] < when["confidence_below"]:
+            why.append("confidence")
+    return why
+
+
+def foretold(rows: list[dict[str, Any]], when: dict[str, Any]) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """(task, criterion) -> who decides, why, and what: from the stored verdicts of both judges."""
+    by_criterion: dict[tuple[str, str], dict[str, list[dict[str, Any]]]] = {}
+    for row in rows:
+        by_criterion.setdefault((row["task_id"], row["criterion_id"]), {}).setdefault(row["judge"], []).append(row)
+    found = {}
+    for key, judges in by_criterion.items():
+        why = replayed(judges["cheap"], when)
+        decided = judges["strong" if why else "cheap"][0]
+        found[key] = (decided["judge"], why or None, decided["value"], decided["explanation"], decided["status"])
+    return found
+
+
+def made_by(job: Job) -> dict[tuple[str, str], tuple[Any, ...]]:
+    """The same from the stored verdicts of the cascade."""
+    columns = ("decided_by", "escalated_because", "value", "explanation", "status")
+    rows = verdicts_of(job)
+    assert {"careful"} == {row["judge"] for row in rows}
+    return {(row["task_id"], row["criterion_id"]): tuple(row[name] for name in columns) for row in rows}
+
+
+def n_foretold(expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str, Any]) -> dict[str, int]:
+    """How many calls each judge gets."""
+    n_strong = sum(judge == "strong" for judge, *_ in expected.values())
+    assert 0 < n_strong < len(expected)
+    return {"strong": n_strong, "cheap": len(expected) * (2 if when.get("disagreement") else 1)}
+
+
+def by_model(calls: Counter[tuple[str, str]]) -> dict[str, int]:
+    return {model: sum(n for (named, _), n in calls.items() if named == model) for model in ("strong", "cheap")}
+
+
+@pytest.mark.parametrize("name", WHENS)
+def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
+    name: str, in_full: list[dict[str, Any]], provider: FaultServer, server: FaultServer, tmp_path: Path
+) -> None:
+    when = WHENS[name]
+    expected, all_calls = foretold(in_full, when), calls_of(provider)
+
+    live = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
+    sampled(live)
+    report = judged(live)
+
+    assert expected == made_by(live)
+    assert len(expected) == report.rows
+    calls = calls_of(server)
+    assert n_foretold(expected, when) == by_model(calls)
+    assert all(all_calls[call] >= n for call, n in calls.items())
+    again = judged(live)
+    assert (0, calls) == (again.rows, calls_of(server))
+
+
+def test_calls_that_the_judges_have_made_for_themselves_are_not_made_again_and_were_free(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    when = {"disagreement": True, "weight_above": 8}
+    server.behaviour = two_sound_judges  # failures would be tried again
+    full = job_at(server.api_base, tmp_path, CHEAP, STRONG)
+    sampled(full)
+    judged(full)
+    n_before, rows = len(server.book), verdicts_of(full)
+
+    both = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
+    judged(both)
+
+    assert n_before == len(server.book)
+    made = [row for row in verdicts_of(both) if row["judge"] == "careful"]
+    expected = foretold(rows, when)
+    assert expected == {
+        (row["task_id"], row["criterion_id"]):
+        tuple(row[name] for name in ("decided_by", "escalated_because", "value", "explanation", "status"))
+        for row in made
+    }  # fmt: skip
+    assert {0} == {row["prompt_tokens"] for row in made}
+
+
+def test_a_killed_cascade_goes_on_and_pays_no_recorded_reply_twice(
+    in_full: list[dict[str, Any]], server: FaultServer, tmp_path: Path
+) -> None:
+    when = WHENS["disagreement"]
+    server.behaviour = slowed(lambda _request, _number: 0.03, then=two_judges)
+    arguments = [str(tmp_path), server.api_base, json.dumps(when)]
+    process = subprocess.Popen([sys.executable, "-m", "tests.tasks.judge.cascaded", *arguments])
+    deadline_s = time.monotonic() + 60
+    while len(server.judgings) < 80 and process.poll() is None and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    n_before = len(server.judgings)
+
+    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(**when))
+    judged(job)
+
+    expected = foretold(in_full, when)
+    # Repetitions are told apart by the order in which the provider sees them, which a kill may change.
+    assert expected.keys() == made_by(job).keys()
+    assert 80 <= n_before < sum(n_foretold(expected, when).values())
+    wanted = n_foretold(expected, when)["cheap"]
+    assert wanted <= by_model(calls_of(server))["cheap"] <= wanted + CONCURRENCY
+
+
+def test_a_failure_of_the_second_judge_is_the_verdicts_failure_and_is_tried_again(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    def strong_is_down(request: Request, number: int) -> Answer:
+        if is_judging(request) and request["model"] == "strong":
+            return Answer("I cannot say.")
+        return two_judges(request, number)
+
+    server.behaviour = strong_is_down
+    job = job_at(server.api_base, tmp_path, CHEAP, STRONG, cascade(weight_above=6))
+    sampled(job)
+    judged(job)
+    failed = [row for row in verdicts_of(job) if row["escalated_because"]]
+    assert failed
+    assert {("strong", "parse_error", None)} == {(r["decided_by"], r["status"], r["value"]) for r in failed}
+    n_cheap = by_model(calls_of(server))["cheap"]
+
+    server.behaviour = two_judges
+    assert len(failed) == judged(job).rows
+    assert n_cheap == by_model(calls_of(server))["cheap"]
+    assert all(row["value"] is not None for row in verdicts_of(job))
+
+
+def test_a_verdict_holds_what_all_calls_for_it_came_to(server: FaultServer, tmp_path: Path) -> None:
+    job = job_at(
+        server.api_base, tmp_path,
+        CHEAP | {"price": {"input_usd_per_mtok": 1.0, "output_usd_per_mtok": 1.0}},
+        STRONG | {"price": {"input_usd_per_mtok": 10.0, "output_usd_per_mtok": 10.0}},
+        cascade(disagreement=True),
+    )  # fmt: skip
+    sampled(job)
+    judged(job)
+    rows = verdicts_of(job)
+
+    spent = sum(row["cost_usd"] for row in rows)
+    with contextlib.closing(sqlite3.connect(ledger_path(job.warehouse / "ledger"))) as ledger:
+        query = "select sum(cost_usd) from calls where model in ('hosted_vllm/strong', 'hosted_vllm/cheap')"
+        assert spent == pytest.approx(ledger.execute(query).fetchone()[0])
+    decided_at_once = [row for row in rows if row["escalated_because"] is None]
+    assert {2} == {row["attempts"] for row in decided_at_once}
+    assert {1.0} == {row["input_usd_per_mtok"] for row in decided_at_once}
+    escalated = [row for row in rows if row["escalated_because"] == ["disagreement"]]
+    assert {3} == {row["attempts"] for row in escalated}
+    assert {None} == {row["input_usd_per_mtok"] for row in escalated}
+    assert all(row["served_model"].startswith("strong") for row in escalated)
+
+
+def test_log_probabilities_are_asked_for_without_changing_the_call(server: FaultServer, tmp_path: Path) -> None:
+    """A reply that was stored without them serves, and then the confidence is unknown."""
+    server.behaviour = two_sound_judges
+    plain = {key: value for key, value in CHEAP.items() if key not in {"logprobs", "trials"}}
+    job = job_at(server.api_base, tmp_path / "a", plain)
+    sampled(job)
+    judged(job)
+    assert {None} == {row["confidence"] for row in verdicts_of(job)}
+    asking = job_at(server.api_base, tmp_path / "a", plain | {"logprobs": True})
+    n_before = len(server.book)
+    assert 0 == judged(asking).rows
+    assert n_before == len(server.book)
+
+    for name, more in (("b", {}), ("c", {"stream": True})):
+        fresh = job_at(server.api_base, tmp_path / name, plain | {"logprobs": True} | more)
+        sampled(fresh)
+        judged(fresh)
+        rows = [row for row in verdicts_of(fresh) if row["value"] is not None]
+        assert rows
+        assert all(0.5 <= row["confidence"] <= 1 for row in rows)
+        assert len({row["confidence"] for row in rows}) > 5
+        identity = {row["judge_config_hash"] for row in rows}
+        assert identity == {row["judge_config_hash"] for row in verdicts_of(asking)}

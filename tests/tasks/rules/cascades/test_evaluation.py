@@ -1,0 +1,103 @@
+"""Rules are chosen on one half of the tasks and measured honestly on the other."""
+
+import numpy as np
+import pytest
+
+from tasks.rules.cascades import Bound, Costs, When, candidates, evaluate, front, is_for_choosing, picked
+from tasks.rules.cascades.candidates import Candidate
+from tasks.rules.cascades.ranking import kendall_tau
+from tests.tasks.rules.cascades.worlds import CATEGORIES, noise, of_picked
+
+FREE = Costs(None, None)
+PRICED = Costs(0.001, 0.02)
+
+
+def test_kendalls_tau_is_that_of_the_textbook() -> None:
+    # Kendall, "The treatment of ties in ranking problems" (1945): (P - Q) / sqrt((n0 - n1)(n0 - n2)).
+    def one(a: list[float], b: list[float]) -> float:
+        return float(kendall_tau(np.array(a), np.array(b)))
+
+    assert one([1, 2, 3, 4], [1, 2, 3, 4]) == 1.0
+    assert one([1, 2, 3, 4], [4, 3, 2, 1]) == -1.0
+    assert one([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(4 / 6)
+    assert one([1, 1, 2], [1, 1, 2]) == 1.0
+    assert one([1, 1, 2], [1, 2, 3]) == pytest.approx(2 / np.sqrt(2 * 3))
+    assert np.isnan(one([1, 1], [1, 2]))
+    assert one([1, 2, np.nan], [1, 2, 3]) == 1.0
+
+
+def test_the_strong_judge_alone_agrees_with_itself_and_costs_itself() -> None:
+    paired = noise(1, 40)
+    (alone,) = evaluate(paired, [Candidate("strong alone", None)], PRICED, 500)
+
+    assert (1.0, 1.0, 1.0) == alone.held_out.agreement == alone.held_out.kappa
+    assert 20.0 == pytest.approx(alone.held_out.cost_usd.value)
+    assert (1_000.0, 0.0) == (alone.held_out.strong_calls, alone.held_out.cheap_calls)
+    assert 1.0 == alone.held_out.ranking.tau.value
+    assert 0.0 == alone.held_out.ranking.change.value
+
+
+def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None:
+    paired = noise(2, 40)
+    (found,) = evaluate(paired, [Candidate("d", When(disagreement=True))], PRICED, 500)
+
+    share = found.held_out.share.value
+    assert share is not None
+    assert 0 < share < 1
+    assert 1_000 * (2 * 0.001 + share * 0.02) == pytest.approx(found.held_out.cost_usd.value)
+    assert found.held_out.n + found.chosen_on.n == len(paired.strong)
+
+
+def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
+    paired = noise(3, 120)
+    half = np.array([is_for_choosing(task) for task in paired.tasks])
+    found = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
+
+    bound = Bound("agreement", 0.9)
+    chosen = picked(found, bound)
+    assert chosen.chosen_on.agreement.low is not None
+    assert chosen.chosen_on.agreement.low >= 0.9
+    cheaper = [each for each in found if each.expense[0] < chosen.expense[0]]
+    assert all((each.chosen_on.agreement.low or 0.0) < 0.9 for each in cheaper)
+    assert picked(found, Bound("agreement", 1.0)).candidate.when is None
+
+    shown = front(found, "agreement")
+    values = [each.value("agreement") for each in shown]
+    assert values == sorted(values)
+    assert shown[-1].value("agreement") == 1.0
+
+
+def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
+    paired = noise(4, 40, errs=0.001)
+    (cheap,) = evaluate(paired, [Candidate("cheap alone", When())], PRICED, 500)
+
+    assert cheap.chosen_on.differing < 5
+    assert cheap.chosen_on.agreement.low is not None
+    # Exact: 0 of 20 tasks leave up to 17 % possible.
+    assert cheap.chosen_on.agreement.low < 0.9
+    assert not Bound("kappa", 0.5).is_kept(cheap)
+
+
+@pytest.mark.slow
+def test_what_is_said_of_the_picked_rule_covers_the_truth_though_it_was_picked_among_many() -> None:
+    """Errors have nothing to do with what rules look at, so chance alone decides which rule is picked."""
+    n_worlds = 120
+    tried = [Candidate("", When(weight_above=float(w))) for w in range(2, 9)]
+    tried += [Candidate("", When(disagreement=True)), Candidate("", When()), Candidate("", None)]
+    outcomes = [of_picked(noise(1_000 + seed, 120), tried, Bound("agreement", 0.9), 200) for seed in range(n_worlds)]
+
+    # 95 % of 120 are 114; fewer than 106 have a probability of 0.1 %.
+    assert sum(outcome.is_covered for outcome in outcomes) >= 106
+    assert len({outcome.rule for outcome in outcomes}) > 1
+
+
+def test_without_halves_the_same_would_be_too_good() -> None:
+    """The figures on the tasks that a rule was chosen on are what held-out tasks are there to avoid."""
+    tried = [Candidate(name, When(categories=(name,))) for name in CATEGORIES]
+    worlds = [noise(2_000 + seed, 30) for seed in range(60)]
+    gains = []
+    for paired in worlds:
+        found = evaluate(paired, tried, PRICED, 50)
+        best = max(found, key=lambda each: each.value("agreement"))
+        gains.append((best.chosen_on.agreement.value or 0.0) - (best.held_out.agreement.value or 0.0))
+    assert np.mean(gains) > 0

@@ -1,0 +1,71 @@
+"""Made-up verdicts of two judges, of which the truth is known."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tasks.rules.cascades import Bound, Candidate, Costs, Facts, PairedVerdicts, When, evaluate, picked
+
+CATEGORIES = np.array(["Accuracy", "Clarity", "Depth", "Style"])
+
+
+def noise(seed: int, n_tasks: int, *, n_criteria: int = 15, n_models: int = 3, errs: float = 0.12) -> PairedVerdicts:
+    """Verdicts whose errors hang together within a task and have nothing to do with weight, category or confidence."""
+    generator = np.random.default_rng(seed)
+    shape = (n_tasks, n_models, n_criteria)
+    strong = (generator.random(shape) < 0.6).astype(np.float64)
+    of_task = generator.beta(errs * 8, (1 - errs) * 8, (n_tasks, 1, 1))
+    wrong = generator.random((*shape, 2)) < of_task[..., None]
+    first = np.where(wrong, 1.0 - strong[..., None], strong[..., None]).reshape(-1, 2)
+    weights = np.broadcast_to(generator.integers(1, 11, (n_tasks, 1, n_criteria)), shape).ravel().astype(np.float64)
+    names = np.broadcast_to(CATEGORIES[generator.integers(0, 4, (n_tasks, 1, n_criteria))], shape).ravel()
+    task, model, _ = np.indices(shape)
+    response = task * n_models + model
+    facts = Facts(first, weights, names, generator.random(strong.size))
+    return PairedVerdicts(
+        facts, strong.ravel(), task.ravel(), response.ravel(),
+        tuple(f"{seed}-{place}" for place in range(n_tasks)), task[..., 0].ravel(), model[..., 0].ravel(),
+        tuple(f"model-{place}" for place in range(n_models)), np.zeros(n_tasks * n_models),
+        np.bincount(response.ravel(), weights).astype(np.float64),
+    )  # fmt: skip
+
+
+class Outcome(NamedTuple):
+    """The rule that was picked, and whether the interval of its held-out agreement covers the truth."""
+
+    rule: str
+    is_covered: bool
+    is_within: bool
+
+
+def of_picked(
+    paired: PairedVerdicts, tried: Sequence[Candidate], bound: Bound, resamples: int, errs: float = 0.12
+) -> Outcome:
+    """What is said of the picked rule in a world of `noise`, against the truth.
+
+    The share that a rule without disagreement escalates is what it is, whatever the errors are. What stays with the
+    cheap judge is wrong with the mean probability `errs`, or, where repetitions agree, if both are wrong: the mean
+    square of a beta distribution.
+    """
+    chosen = picked(evaluate(paired, tried, Costs(0.001, 0.02), resamples), bound)
+    when, figures = chosen.candidate.when, chosen.held_out
+    a, b = errs * 8, (1 - errs) * 8
+    stays_wrong = a * (a + 1) / ((a + b) * (a + b + 1)) if when and when.disagreement else errs
+    truth = 1.0 - stays_wrong * (0.0 if when is None else 1.0 - _share(when))
+    low, high = figures.agreement.low, figures.agreement.high
+    assert low is not None
+    assert high is not None
+    return Outcome(str(when), low <= truth <= high, truth >= bound.least)
+
+
+def _share(when: When) -> float:
+    """The share that a rule escalates whatever the cheap judge says, in the whole world that weights are drawn from."""
+    stays = 1.0
+    if when.weight_above is not None:
+        stays *= min(10.0, when.weight_above) / 10
+    if when.categories:
+        stays *= 1.0 - len(when.categories) / len(CATEGORIES)
+    if when.confidence_below is not None:
+        stays *= 1.0 - when.confidence_below
+    return 1.0 - stays

@@ -1,0 +1,119 @@
+"""A cascade in the configuration: what it becomes, what it is known by, and what is refused with the key's path."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.run.validation import sound_settings
+from tasks.benchmarks import load_benchmark
+from tasks.config import Job, Settings
+from tasks.rules.errors import UsageError
+from tasks.run.judgings import Judging, judgings
+from tasks.run.keys import callees
+from tests.builders import job_on
+
+CHEAP = {"name": "openai/gpt-4.1-mini", "label": "cheap", "trials": 2, "logprobs": True}
+STRONG = {"name": "openai/o4-mini", "label": "strong"}
+WHEN = {"weight_above": 7}
+
+
+def cascade(**parts: Any) -> dict[str, Any]:
+    return {"label": "careful", "cascade": {"first": "cheap", "then": "strong", "when": WHEN, **parts}}
+
+
+def job_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Job:
+    return job_on("sample", Path("nowhere"), benchmark=benchmark, judges=list(judges))
+
+
+def judging_of(*judges: dict[str, Any], benchmark: str = "prbench") -> Judging:
+    (found,) = judgings(job_of(*judges, benchmark=benchmark), load_benchmark(benchmark))
+    return found
+
+
+def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
+    job = job_of(CHEAP, STRONG, cascade(), {"name": "openai/gpt-4o", "label": "other"})
+
+    assert ["careful", "other"] == [judge.label for judge in job.settings.judges]
+    assert ["cheap", "strong", "other"] == [judge.label for judge in job.settings.called_judges]
+    assert ["cheap", "strong", "other"] == [each.label for each in callees(job)]
+    assert ["careful", "careful", None] == [each.asked_for for each in callees(job)]
+
+
+def test_settings_survive_being_written_down_and_read_again() -> None:
+    settings = job_of(CHEAP, STRONG, cascade(when={"disagreement": True, "categories": ["b", "a"]})).settings
+    again = Settings.model_validate(settings.model_dump(mode="json"))
+    assert settings == again
+    assert [judge.cascade.members for judge in again.judges if judge.cascade] == [tuple(settings.called_judges)]
+
+
+def test_the_first_judge_is_asked_as_often_as_the_rule_compares() -> None:
+    by_weight, by_disagreement = (
+        judging_of(CHEAP, STRONG, cascade(when=when)).cascade for when in (WHEN, {"disagreement": True})
+    )
+    assert by_weight is not None
+    assert by_disagreement is not None
+    assert ([1], [1, 2]) == tuple([each.judge_trial for each in c.first] for c in (by_weight, by_disagreement))
+
+
+def test_a_cascade_is_known_by_its_judges_and_its_rule_and_by_nothing_else() -> None:
+    hashes = {
+        judging_of(*judges).judge_config_hash
+        for judges in (
+            (CHEAP, STRONG, cascade()),
+            (CHEAP | {"temperature": 0.5}, STRONG, cascade()),
+            (CHEAP, STRONG | {"seed": 1}, cascade()),
+            (CHEAP, STRONG, cascade(when={"weight_above": 8})),
+            (CHEAP, STRONG, cascade(when={"weight_above": 0})),
+            (CHEAP, STRONG, cascade(when={"categories": ["a", "b"]})),
+            (CHEAP, STRONG, cascade(when={"disagreement": True})),
+            (CHEAP | {"trials": 3}, STRONG, cascade(when={"disagreement": True})),
+        )
+    }
+    assert 8 == len(hashes)
+    same = [
+        (CHEAP, STRONG, cascade()),
+        (CHEAP | {"logprobs": False, "trials": 5, "timeout_s": 1.0}, STRONG, cascade()),
+        ({**CHEAP, "label": "c"}, {**STRONG, "label": "s"}, cascade(first="c", then="s")),
+    ]
+    assert 1 == len({judging_of(*judges).judge_config_hash for judges in same})
+
+
+def test_the_template_is_that_of_both_judges_or_made_of_both() -> None:
+    alone = judging_of(STRONG)
+    assert alone.template_hash == judging_of(CHEAP, STRONG, cascade()).template_hash
+    mixed = judging_of(CHEAP | {"template": "binary_v1"}, STRONG, cascade())
+    assert mixed.template_hash not in {alone.template_hash, judging_of(CHEAP | {"trials": 1}).template_hash}
+
+
+@pytest.mark.parametrize(("judges", "said"), [
+    ([CHEAP, STRONG, cascade(first="cheep")], "judges[2].cascade.first: there is no judge 'cheep'; there are cheap"),
+    ([CHEAP, STRONG, cascade(then="cheap")], "judges[2].cascade.then: is the judge that is asked first"),
+    ([CHEAP, STRONG, cascade(), cascade(then="careful") | {"label": "b"}],
+     "judges[3].cascade.then: 'careful' is a cascade itself"),
+    ([CHEAP, STRONG, cascade(when={})], "judges[2].cascade.when: is empty; give at least one of disagreement"),
+    ([CHEAP | {"trials": 1}, STRONG, cascade(when={"disagreement": True})],
+     "judges[2].cascade.when.disagreement: 'cheap' is asked once; give it `trials: 2`"),
+    ([CHEAP | {"logprobs": False}, STRONG, cascade(when={"confidence_below": 0.9})],
+     "judges[2].cascade.when.confidence_below: 'cheap' does not say how sure it is; give it `logprobs: true`"),
+    ([CHEAP, STRONG, cascade(when={"weight_abov": 3})], "judges[2].cascade.when.weight_abov: there is no such key"),
+    ([CHEAP, STRONG | {"mode": "batch"}, cascade()], "judges[2].cascade.then: 'strong' has `mode: batch`"),
+    ([CHEAP, STRONG | {"rubric": "examples_removed"}, cascade()], "judges[2].cascade.then: judges `rubric: examples_"),
+    ([CHEAP, STRONG, cascade() | {"trials": 2}], "judges[2]: `trials` is a setting of the judges of a cascade"),
+    ([CHEAP, STRONG, {"cascade": cascade()["cascade"]}], "judges[2]: a cascade needs a `label`"),
+    ([CHEAP, CHEAP, STRONG, cascade()], "label 'cheap' is used twice"),
+    ([CHEAP | {"api": "responses"}], "judges[0]: `logprobs` is for `api: chat`"),
+    ([CHEAP | {"mode": "batch"}], "judges[0]: `logprobs` is for `mode: live`"),
+])  # fmt: skip
+def test_what_no_cascade_can_be_is_refused_with_the_path_of_its_key(judges: list[dict[str, Any]], said: str) -> None:
+    _, problems = sound_settings({"dataset": {"source": "sample"}, "judges": judges})
+    assert any(problem.removeprefix("judges: ").startswith(said) for problem in problems), problems
+
+
+def test_judges_that_grade_in_different_ways_are_refused_where_the_benchmark_says_how() -> None:
+    judges = (CHEAP | {"grading": "binary"}, STRONG, cascade())
+    assert judging_of(*judges).grading == "binary"
+    with pytest.raises(
+        UsageError, match="judge careful: its judges grade in different ways: cheap binary, strong tern"
+    ):
+        judging_of(*judges, benchmark="researchrubrics")
