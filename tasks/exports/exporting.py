@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from tasks.config import Job
 from tasks.exports.file_list import write_export_list
+from tasks.exports.places import refuse_filled
 from tasks.exports.tables import NOT_EXPORTED, ROWS_A_FILE, write_tables
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import StageReport
@@ -27,7 +28,7 @@ def export_tables(
         UsageError: the target holds something, or there is no such table.
         PipelineError: a file cannot be written.
     """
-    _refuse_filled(target)
+    refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
         chosen = _chosen(reader, names)
         try:
@@ -44,14 +45,6 @@ def export_tables(
     filled = sum(1 for table in tables if table.n_rows)
     note = f"{n_rows} rows of {filled} tables in {target} ({n_bytes / 1e6:.1f} MB)"
     return StageReport("export", rows=n_rows, notes=[note])
-
-
-def _refuse_filled(target: Path | Store) -> None:
-    if isinstance(target, Store):
-        if target.files():
-            raise UsageError(f"{target}: is not empty; name a new prefix")
-    elif target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target}: is not an empty folder; name a new one")
 
 
 @contextmanager

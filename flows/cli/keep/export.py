@@ -8,6 +8,7 @@ from click.core import ParameterSource
 from flows.cli.common.flow_runner import finish, refuse_early, report_done
 from flows.cli.common.help import Group, examples
 from flows.cli.common.options import Context, shared_options
+from flows.cli.keep.export_results import export_inspect
 
 _PATH = click.Path(path_type=Path)
 _TABLES = "tables"
@@ -28,6 +29,7 @@ class _PlaceOrCommand(Group):
     "prbench export s3://bucket/shared",
     "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
     "prbench export review criteria.csv -n 300 --by category",
+    "prbench export inspect logs/",
 ))  # fmt: skip
 def export() -> None:
     """Export tables, or a sheet for human graders or reviewers.
@@ -38,6 +40,9 @@ def export() -> None:
     here = click.get_current_context()
     if here.invoked_subcommand is None:
         click.echo(here.get_help())
+
+
+export.add_command(export_inspect)
 
 
 @export.command(_TABLES, epilog=examples(
