@@ -1,5 +1,6 @@
 """Exchange: tables to a folder or store and back into another warehouse, publications, sheets for human graders."""
 
+from tasks.exports.data_sets import export_data_sets
 from tasks.exports.exporting import export_tables
 from tasks.exports.importing import import_tables, opened_export, read_export
 from tasks.exports.inspect_logs import export_inspect
@@ -8,6 +9,7 @@ from tasks.exports.publishing import publish
 from tasks.exports.reviewing import export_review
 
 __all__ = [
+    "export_data_sets",
     "export_inspect",
     "export_labelling",
     "export_review",

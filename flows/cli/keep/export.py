@@ -8,7 +8,7 @@ from click.core import ParameterSource
 from flows.cli.common.flow_runner import finish, refuse_early, report_done
 from flows.cli.common.help import Group, examples
 from flows.cli.common.options import Context, shared_options
-from flows.cli.keep.export_results import export_inspect
+from flows.cli.keep.export_results import export_datasets, export_inspect
 
 _PATH = click.Path(path_type=Path)
 _TABLES = "tables"
@@ -30,6 +30,7 @@ class _PlaceOrCommand(Group):
     "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
     "prbench export review criteria.csv -n 300 --by category",
     "prbench export inspect logs/",
+    "prbench export datasets results/",
 ))  # fmt: skip
 def export() -> None:
     """Export tables, or a sheet for human graders or reviewers.
@@ -43,6 +44,7 @@ def export() -> None:
 
 
 export.add_command(export_inspect)
+export.add_command(export_datasets)
 
 
 @export.command(_TABLES, epilog=examples(

@@ -29,3 +29,23 @@ def export_inspect(context: Context, folder: Path) -> int:
     from tasks.exports import export_inspect as written
 
     return report_done(context, written(context.stored_job(), folder, context.arguments.vintage))
+
+
+@click.command("datasets", cls=Command, epilog=examples(
+    "prbench export datasets results/",
+    "prbench export datasets results/ --table verdict_details --table leaderboard",
+))  # fmt: skip
+@click.argument("folder", type=_PATH)
+@click.option("--table", "tables", multiple=True, metavar="NAME",
+              help="Only this table or view (repeatable).  [default: leaderboard, tasks, criteria, messages, "
+              "responses, verdicts, scores]")  # fmt: skip
+@shared_options()
+def export_datasets(context: Context, folder: Path, tables: tuple[str, ...]) -> int:
+    """Write a data set for the library `datasets` and the Hugging Face hub, with a data set card.
+
+    `load_dataset("FOLDER", "verdicts")` reads its Parquet files, `load_from_disk("FOLDER/verdicts")` an Arrow copy of
+    them. The card (README.md) describes every column and says what the data may be used for. Canaries are left out.
+    """
+    from tasks.exports import export_data_sets as written
+
+    return report_done(context, written(context.stored_job(checked=()), folder, tables))
