@@ -1,5 +1,6 @@
 """Exchange: tables to a folder or store and back into another warehouse, publications, sheets for human graders."""
 
+from tasks.exports.board_files import refuse_other_suffix, write_board
 from tasks.exports.data_sets import export_data_sets
 from tasks.exports.exporting import export_tables
 from tasks.exports.importing import import_tables, opened_export, read_export
@@ -18,4 +19,6 @@ __all__ = [
     "opened_export",
     "publish",
     "read_export",
+    "refuse_other_suffix",
+    "write_board",
 ]

@@ -13,9 +13,9 @@ from tasks.exports.file_list import Exported
 from tasks.exports.meanings import meaning_of_table
 from tasks.exports.places import refuse_filled
 from tasks.exports.tables import chosen_tables, write_tables
-from tasks.rules.errors import PipelineError
+from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import StageReport
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts", "scores")
 """What is exported if nothing is named; the first one is what `load_dataset(FOLDER)` loads."""
@@ -24,18 +24,24 @@ USUAL = ("leaderboard", "tasks", "criteria", "messages", "responses", "verdicts"
 def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> StageReport:
     """Write tables and views of the job's benchmark and revision to a folder that is empty or not there.
 
+    A table without rows is left out.
+
     Each is a folder with Parquet files, for `datasets.load_dataset(folder, name)`, and an Arrow copy of them, for
     `datasets.load_from_disk(folder / name)`. The card is written last.
 
     Raises:
-        UsageError: the folder holds something, or there is no such table.
+        UsageError: the folder holds something, there is no such table, or none of them has a row.
         PipelineError: a file cannot be written.
     """
     refuse_filled(folder)
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     licence = licence_of(job, benchmark)
     with Warehouse(job.warehouse).reader() as reader:
-        chosen = chosen_tables(reader, names or USUAL)
+        key = [benchmark.name, data.revision]
+        asked = chosen_tables(reader, names or USUAL)
+        chosen = [name for name in asked if _has_rows(reader, name, key)]
+        if not chosen:
+            raise UsageError(f"{folder}: no row of {benchmark.name} in these tables; see `prbench status`")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             written = write_tables(
@@ -51,7 +57,17 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     n_rows = sum(table.n_rows for table in written.tables)
     parquet = sum(file.n_bytes for table in written.tables for file in table.files)
     size = f"{parquet / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
-    return StageReport("export", rows=n_rows, notes=[f"{n_rows} rows of {len(chosen)} tables in {folder} ({size})"])
+    empty = [name for name in asked if name not in chosen]
+    notes = [f"{n_rows} rows of {len(chosen)} tables in {folder} ({size})"]
+    return StageReport("export", rows=n_rows, notes=[*notes, *([f"empty, left out: {', '.join(empty)}"] if empty else [])])
+
+
+def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:
+    """Whether a table has a row of a benchmark and revision; `load_dataset` cannot load a table without rows."""
+    columns = reader.table(f"select * from {name} limit 0")[0]
+    keyed = [column for column in ("benchmark", "dataset_revision") if column in columns]
+    condition = " and ".join(f"{column} = ?" for column in keyed) or "true"
+    return bool(reader.rows(f"select 1 from {name} where {condition} limit 1", key[: len(keyed)]))
 
 
 def _copied(folder: Path, table: Exported, licence: str) -> int:
