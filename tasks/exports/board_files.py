@@ -109,9 +109,7 @@ def _cell(value: Any) -> Any:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _workbook(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]
-) -> bytes:
+def _workbook(columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]) -> bytes:
     import xlsxwriter
 
     content = io.BytesIO()

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 import sql
-from warehouse import TABLES
-from warehouse.contracts.columns import COLUMNS
+from warehouse import COLUMNS, TABLES
 
 
 def meaning_of_table(name: str) -> str:
@@ -14,7 +13,7 @@ def meaning_of_table(name: str) -> str:
 
 
 def meaning_of_column(column: str, marts: Sequence[str]) -> str | None:
-    """What a column means in the first of some tables that describes it, else as it does everywhere; None if nowhere."""
+    """What a column means in the first of some tables that describes it, else everywhere; None if nothing is said."""
     described = sql.schema()["marts"]
     for name in marts:
         meaning = ((described.get(name) or {}).get("columns") or {}).get(column)

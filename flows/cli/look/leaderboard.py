@@ -26,7 +26,7 @@ _CANNOT_BE_COMBINED = (
     "prbench leaderboard --benchmark NAME --by BREAKDOWN",
     "prbench leaderboard --risk",
     "prbench leaderboard --selection latest",
-    "prbench leaderboard -o board.xlsx     for a spreadsheet, each column explained",
+    "prbench leaderboard -o board.xlsx     with a sheet of explanations",
 ))  # fmt: skip
 @click.option(
     "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."

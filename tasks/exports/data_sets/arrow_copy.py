@@ -1,4 +1,4 @@
-"""A copy of Parquet files that `datasets.load_from_disk` opens: Arrow files with what the library wants to know of them.
+"""A copy of Parquet files that `datasets.load_from_disk` opens: Arrow files, and what the library must know of them.
 
 The library's `save_to_disk` would first write everything to its cache, and then once more. What is written here has the
 same form: Arrow streams, `dataset_info.json` with the types of the columns, and `state.json` with the files.
@@ -14,9 +14,7 @@ from tasks.rules.identity import digest
 _ROWS_AT_ONCE = 10_000
 
 
-def write_arrow_copy(
-    folder: Path, parquet_files: Sequence[Path], content: str, *, described: str, licence: str
-) -> int:
+def write_arrow_copy(folder: Path, parquet_files: Sequence[Path], content: str, *, described: str, licence: str) -> int:
     """Copy the Parquet files of one table into Arrow files beside them, and return their size in bytes.
 
     Args:

@@ -11,10 +11,10 @@ SPLIT = "test"
 """The split that every table is: results are for evaluation, and not for training."""
 NAME = "README.md"
 _NOTICE = """\
-**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them \
-can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of training \
-data. They are left out here, because a copy of a canary beside other texts would mark those instead. Whoever passes this \
-on should keep this notice and put the files where crawlers do not reach them."""
+**Do not train on this data.** It holds the tasks of a benchmark with answers and verdicts; a model that has seen them
+can no longer be evaluated with them. The data set marks its rows with canaries, so that they can be kept out of
+training data. Canaries are left out here, since they belong to the data set itself and are never put beside other
+texts. Whoever passes this on should keep this notice, and put the files where crawlers do not reach them."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,11 @@ class Card:
                 for place, table in enumerate(tables)
             ],
         }  # fmt: skip
-        lines = [*self._about(tables), *_sizes(tables, arrow_bytes), *(line for table in tables for line in _columns(table))]
+        lines = [
+            *self._about(tables),
+            *_sizes(tables, arrow_bytes),
+            *(line for table in tables for line in _columns(table)),
+        ]
         return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n" + "\n".join(lines) + "\n"
 
     def _about(self, tables: Sequence[Exported]) -> Iterator[str]:
@@ -62,12 +66,17 @@ class Card:
             f'load_dataset("FOLDER", "{shown}", split="{SPLIT}")   # the Parquet files',
             f'load_from_disk("FOLDER/{shown}")   # the Arrow files, which are mapped into memory',
             'load_from_disk("FOLDER")   # all tables', "```", "",
-            "The Arrow files are a copy of the Parquet files; `--exclude \"*.arrow\"` leaves them out of an upload.", "",
+            'The Arrow files are a copy of the Parquet files; `--exclude "*.arrow"` leaves them out of an upload.', "",
         )  # fmt: skip
 
 
 def _sizes(tables: Sequence[Exported], arrow_bytes: dict[str, int]) -> Iterator[str]:
-    yield from ("## Tables", "", "| table | one row is | rows | Parquet | Arrow |", "| --- | --- | ---: | ---: | ---: |")
+    yield from (
+        "## Tables",
+        "",
+        "| table | one row is | rows | Parquet | Arrow |",
+        "| --- | --- | ---: | ---: | ---: |",
+    )
     for table in tables:
         parquet = sum(file.n_bytes for file in table.files)
         cells = (f"`{table.name}`", _cell(meaning_of_table(table.name)), f"{table.n_rows:,}",

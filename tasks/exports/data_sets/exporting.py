@@ -57,9 +57,10 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     n_rows = sum(table.n_rows for table in written.tables)
     parquet = sum(file.n_bytes for table in written.tables for file in table.files)
     size = f"{parquet / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
-    empty = [name for name in asked if name not in chosen]
     notes = [f"{n_rows} rows of {len(chosen)} tables in {folder} ({size})"]
-    return StageReport("export", rows=n_rows, notes=[*notes, *([f"empty, left out: {', '.join(empty)}"] if empty else [])])
+    if empty := [name for name in asked if name not in chosen]:
+        notes.append(f"empty, left out: {', '.join(empty)}")
+    return StageReport("export", rows=n_rows, notes=notes)
 
 
 def _has_rows(reader: Reader, name: str, key: Sequence[str]) -> bool:

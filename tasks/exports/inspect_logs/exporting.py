@@ -50,8 +50,11 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
             n_samples = sum(_write_log(reader, wanted, model_run, folder) for model_run in model_runs)
         except OSError as error:
             raise PipelineError(f"{folder}: cannot be written ({error.strerror}); free some space") from error
-    note = f"{len(model_runs)} logs with {n_samples} samples in {folder}; open them with `inspect view --log-dir {folder}`"
-    return StageReport("export", rows=n_samples, notes=[note])
+    notes = [
+        f"{len(model_runs)} logs with {n_samples} samples in {folder}",
+        f"`inspect view --log-dir {folder}` shows them",
+    ]
+    return StageReport("export", rows=n_samples, notes=notes)
 
 
 def _write_log(reader: Reader, wanted: WantedTasks, model_run: Row, folder: Path) -> int:
@@ -92,9 +95,7 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Ro
             if task_id not in conversations:
                 raise PipelineError(f"task {task_id}: its conversation is not assembled; run `prbench assemble` first")
             of_response = sorted(scores[response_id], key=lambda row: row["score_name"] != primary)
-            yield sample_of(
-                model_run, response, conversations[task_id].messages, criteria[response_id], of_response
-            )
+            yield sample_of(model_run, response, conversations[task_id].messages, criteria[response_id], of_response)
 
 
 def _by_response(rows: Sequence[Row]) -> Mapping[str, list[Row]]:

@@ -35,7 +35,9 @@ def folder(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def logs(folder: Path) -> dict[tuple[str, str], Documents]:
     """The documents of each log, by model and judge."""
     found = [documents_of(path) for path in folder.iterdir()]
-    return {(log["header.json"]["eval"]["model"], log["header.json"]["eval"]["metadata"]["judge"]): log for log in found}
+    return {
+        (log["header.json"]["eval"]["model"], log["header.json"]["eval"]["metadata"]["judge"]): log for log in found
+    }
 
 
 def sample(log: Documents, task: str, trial: int = 1) -> Any:
@@ -62,9 +64,9 @@ def test_a_sample_holds_the_conversation_and_the_answer(logs: dict[tuple[str, st
 
     assert ("t1", 2) == (shown["id"], shown["epoch"])
     said = [(turn["role"], turn["content"]) for turn in shown["messages"]]
-    assert said == [(role, f"{role} says {place} about t1") for place, role in enumerate(("user", "assistant", "user"))] + [
-        ("assistant", "An answer.")
-    ]
+    assert said == [
+        (role, f"{role} says {place} about t1") for place, role in enumerate(("user", "assistant", "user"))
+    ] + [("assistant", "An answer.")]
     assert shown["input"] == shown["messages"][:-1]
     assert ("An answer.", "good-2026", 1.5) == tuple(shown["output"][name] for name in ("completion", "model", "time"))
 
@@ -92,7 +94,9 @@ def test_a_score_carries_every_criterion_with_its_verdict(logs: dict[tuple[str, 
     values = values_of("good", "strict", 1, 1)
     assert [each["value"] for each in score["metadata"]["criteria"]] == list(values)
     assert [each["weight"] for each in score["metadata"]["criteria"]] == list(WEIGHTS)
-    assert [each["title"] for each in score["metadata"]["criteria"]] == [f"t1 needs point {place}" for place in range(3)]
+    assert [each["title"] for each in score["metadata"]["criteria"]] == [
+        f"t1 needs point {place}" for place in range(3)
+    ]
     assert {each["status"] for each in score["metadata"]["criteria"]} <= {"met", "unmet"}
     assert score["metadata"]["criteria"][0]["explanation"] == f"because of {values[0]} | <b>it</b>"
 
@@ -147,7 +151,9 @@ def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str,
         assert "score" == score["name"]
         for split, tasks in (("finance", TASKS), ("finance_hard", HARD)):
             trials = [[expected(model, judge, TASKS.index(task), trial) for trial in (1, 2)] for task in tasks]
-            of_tasks = [mean(each for each in values if each is not None) for values in trials if values != [None, None]]
+            of_tasks = [
+                mean(each for each in values if each is not None) for values in trials if values != [None, None]
+            ]
             found = {name: metric["value"] for name, metric in score["metrics"].items()}
             assert found[f"{split} mean"] == pytest.approx(mean(of_tasks))
             assert found[f"{split} stderr"] == pytest.approx(stdev(of_tasks) / len(of_tasks) ** 0.5)
@@ -189,7 +195,13 @@ def test_usage_without_reported_tokens_is_left_out() -> None:
 
 
 def test_a_text_cannot_break_out_of_its_cell() -> None:
-    item = {"status": "met", "weight": 1.0, "title": "a | b\n| c | *d* [e](http://f)", "explanation": None, "error": None}
+    item = {
+        "status": "met",
+        "weight": 1.0,
+        "title": "a | b\n| c | *d* [e](http://f)",
+        "explanation": None,
+        "error": None,
+    }
     assert explanation_of([item]).splitlines()[-1] == r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |  |"
 
 
@@ -230,7 +242,9 @@ def test_tasks_that_are_not_assembled_are_named_and_no_half_log_stays(tmp_path: 
     job = job_on("sample", tmp_path / "data")
     for table_name, of_table in rows.items():
         if table_name != "message_rows":
-            revised = [e | ({"dataset_revision": job.data.revision} if "dataset_revision" in e else {}) for e in of_table]
+            revised = [
+                e | ({"dataset_revision": job.data.revision} if "dataset_revision" in e else {}) for e in of_table
+            ]
             Warehouse(job.warehouse).write(table_name, revised)
     Warehouse(job.warehouse).write("split_members", [
         each | {"split": "sample", "dataset_revision": job.data.revision} for each in admitted(TASKS)["split_members"]
