@@ -13,7 +13,7 @@ _PATH = click.Path(path_type=Path)
 
 @click.command("inspect", cls=Command, epilog=examples(
     "prbench export inspect logs/",
-    "prbench export inspect logs/ --model gpt-5-high --judge o4-mini --split legal",
+    "prbench export inspect logs/ --judge o4-mini --split legal",
     "prbench export inspect logs/ --vintage all",
 ))  # fmt: skip
 @click.argument("folder", type=_PATH)

@@ -21,20 +21,24 @@ def unscored_reason(criteria: Sequence[Row]) -> str | None:
 
 
 def explanation_of(criteria: Sequence[Row]) -> str:
-    """A Markdown table of the criteria with their verdicts, and a line that counts them."""
+    """A line that counts the verdicts, and a Markdown table of the criteria; explanations where there are any."""
     counted = Counter(row["status"] for row in criteria)
     order = [*_DECIDED, *sorted(counted.keys() - set(_DECIDED))]
-    line = ", ".join(f"{counted[status]} {status.replace('_', ' ')}" for status in order if counted[status])
-    rows = [_row(row) for row in criteria]
-    head = ["| Verdict | Weight | Criterion | Explanation |", "| --- | ---: | --- | --- |"]
-    return "\n".join([f"{len(criteria)} criteria: {line}", "", *head, *rows])
+    line = ", ".join(f"{counted[status]} {_in_words(status)}" for status in order if counted[status])
+    columns = {
+        "Verdict": [_in_words(row["status"]) for row in criteria],
+        "Weight": ["" if row["weight"] is None else f"{row['weight']:g}" for row in criteria],
+        "Criterion": [_text(row["title"]) for row in criteria],
+        "Explanation": [_text(row["explanation"] or row["error"] or "") for row in criteria],
+    }
+    if not any(columns["Explanation"]):
+        del columns["Explanation"]
+    cells = [list(columns), ["---"] * len(columns), *zip(*columns.values(), strict=True)]
+    return "\n".join([f"{len(criteria)} criteria: {line}", "", *(f"| {' | '.join(row)} |" for row in cells)])
 
 
-def _row(row: Row) -> str:
-    weight = "" if row["weight"] is None else f"{row['weight']:g}"
-    said = row["explanation"] or row["error"] or ""
-    cells = (row["status"].replace("_", " "), weight, _text(row["title"]), _text(said))
-    return f"| {' | '.join(cells)} |"
+def _in_words(status: str) -> str:
+    return status.replace("_", " ")
 
 
 def _text(text: str) -> str:

@@ -31,7 +31,8 @@ def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
         "run_id": digest("inspect run", *_identity(model_run))[:22],
         "created": model_run["first_answered_at"].isoformat(),
         "task": benchmark,
-        "task_id": digest("inspect task", benchmark, revision)[:22],
+        # Of logs with one task id, Inspect View takes all but the last for attempts that were retried.
+        "task_id": digest("inspect task", *_identity(model_run))[:22],
         "task_version": revision,
         "task_display_name": title,
         "solver": "generate",
@@ -68,7 +69,7 @@ def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: 
     scores = []
     for name in dict.fromkeys(row["score_name"] for row in figures):
         of_score = [row for row in figures if row["score_name"] == name]
-        metrics = {}
+        metrics: dict[str, Document] = {}
         for row in of_score:
             metrics |= _metrics(row, has_group=len(splits) > 1)
         scores.append({

@@ -54,6 +54,8 @@ def expected(model: str, judge: str, task: int, trial: int) -> float | None:
 
 def test_each_model_has_a_log_under_each_judge(logs: dict[tuple[str, str], Documents], folder: Path) -> None:
     assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == set(logs)
+    # Inspect View takes logs with one task id for attempts at one log, and hides all but the last.
+    assert 4 == len({log["header.json"]["eval"]["task_id"] for log in logs.values()})
     assert all(path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir())
     for log in logs.values():
         assert len([name for name in log if name.startswith("samples/")]) == 2 * len(TASKS)
@@ -194,15 +196,12 @@ def test_usage_without_reported_tokens_is_left_out() -> None:
     }  # fmt: skip
 
 
-def test_a_text_cannot_break_out_of_its_cell() -> None:
-    item = {
-        "status": "met",
-        "weight": 1.0,
-        "title": "a | b\n| c | *d* [e](http://f)",
-        "explanation": None,
-        "error": None,
-    }
-    assert explanation_of([item]).splitlines()[-1] == r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |  |"
+def test_a_text_cannot_break_out_of_its_cell_and_an_empty_column_is_left_out() -> None:
+    item = {"status": "met", "weight": 1.0, "title": "a | b\n| c | *d* [e](http://f)", "explanation": None}
+
+    *_, rule, last = explanation_of([item | {"error": None}]).splitlines()
+    assert (rule, last) == ("| --- | --- | --- |", r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |")
+    assert explanation_of([item | {"error": "cut\noff"}]).splitlines()[-1].endswith(" | cut off |")
 
 
 def test_the_same_state_gives_the_same_bytes(job: Job, folder: Path, tmp_path: Path) -> None:

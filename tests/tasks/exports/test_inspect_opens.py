@@ -117,7 +117,7 @@ def address(interpreter: list[str], folder: Path) -> Iterator[str]:
         started.wait()
 
 
-def test_inspect_view_shows_answer_and_verdicts(address: str, folder: Path) -> None:
+def test_inspect_view_shows_every_log_and_its_answers_and_verdicts(address: str, folder: Path) -> None:
     api = pytest.importorskip("playwright.sync_api")
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -126,6 +126,9 @@ def test_inspect_view_shows_answer_and_verdicts(address: str, folder: Path) -> N
     with api.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
+        page.goto(f"{address}/#/logs")
+        for path in folder.iterdir():
+            page.get_by_text(path.name).first.wait_for()
         sample = f"{address}/#/logs/{log.name}/samples/sample/t1/1"
         page.goto(f"{sample}/messages")
         page.get_by_text("An answer.").first.wait_for()
