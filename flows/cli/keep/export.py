@@ -1,4 +1,4 @@
-"""The command `export`: tables for another warehouse, or a sheet for human graders or reviewers."""
+"""The command `export`: tables for another warehouse, results for other tools, sheets for graders and reviewers."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class _PlaceOrCommand(Group):
     "prbench export datasets results/",
 ))  # fmt: skip
 def export() -> None:
-    """Export tables, or a sheet for human graders or reviewers.
+    """Export tables, results for other tools, or a sheet for graders or reviewers.
 
     `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
     `prbench export COMMAND --help` lists the options.
@@ -41,10 +41,6 @@ def export() -> None:
     here = click.get_current_context()
     if here.invoked_subcommand is None:
         click.echo(here.get_help())
-
-
-export.add_command(export_inspect)
-export.add_command(export_datasets)
 
 
 @export.command(_TABLES, epilog=examples(
@@ -125,3 +121,7 @@ def export_review(
     return finish(context, execute(job, lambda: [written(
         job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
     )]))  # fmt: skip
+
+
+export.add_command(export_inspect)
+export.add_command(export_datasets)

@@ -1,5 +1,12 @@
--- One row: a configured model, sampled in one vintage, under one judging. What
--- only reads ternary grades as binary holds the same verdicts, and is left out.
+-- One row: a configured model, sampled in one vintage, under one judging, that
+-- has a response to one of some tasks. What only reads ternary grades as binary
+-- holds the same verdicts, and is left out.
+with answered as (
+    select distinct model_run_id
+    from staging.wanted_responses
+    where list_contains($task_ids::varchar[], task_id)
+)
+
 select
     model_runs.model_run_id,
     model_runs.benchmark,
@@ -17,6 +24,7 @@ select
     judgings.rubric,
     judgings.is_imported
 from staging.model_runs
+inner join answered using (model_run_id)
 inner join staging.judgings using (judging_id)
 where
     model_runs.benchmark = $benchmark

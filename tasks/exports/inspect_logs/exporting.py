@@ -40,7 +40,8 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
         wanted = wanted_tasks(job, reader)
         chosen = {
             "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "vintage": vintage,
-            "models": list(job.named_models or ()), "judges": list(job.named_judges or ()),
+            "task_ids": list(wanted.task_ids), "models": list(job.named_models or ()),
+            "judges": list(job.named_judges or ()),
         }  # fmt: skip
         model_runs = reader.rows(sql.read("questions/exports/inspect_model_runs"), chosen)
         if not model_runs:

@@ -7,7 +7,9 @@ import pytest
 import yaml
 
 from flows.cli.main import main
+from tests.builders import row
 from tests.tasks.exports.inspected import documents_of, job_of_world
+from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,20 @@ def test_a_name_that_nothing_has_is_refused_in_one_line(
     assert "god" in said
     assert "good" in said
     assert 1 == said.count("\n")
+
+
+def test_where_a_model_has_answered_nothing_there_is_no_log(
+    folder: Path, where: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Warehouse(folder / "data").reader() as reader:
+        (revision,) = {row["dataset_revision"] for row in reader.rows("select distinct dataset_revision from tasks")}
+    Warehouse(folder / "data").write("split_members", [
+        row("split_members", split="later", task_id="new", position=0, dataset_revision=revision)
+    ])  # fmt: skip
+    Warehouse(folder / "data").publish()
+    assert main(["export", "inspect", str(tmp_path / "logs"), "--split", "later", *where]) == 2
+    assert "no model has a verdict in this selection" in capsys.readouterr().err
+    assert not (tmp_path / "logs").exists()
 
 
 def test_a_data_set_is_written_and_machines_learn_how_many_rows(
