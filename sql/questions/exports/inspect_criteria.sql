@@ -14,7 +14,8 @@ select
     verdicts.prompt_tokens,
     verdicts.cached_tokens,
     verdicts.completion_tokens,
-    verdicts.cost_usd
+    verdicts.cost_usd,
+    verdicts.created_at
 from staging.judged_criteria as judged
 inner join criteria using (benchmark, dataset_revision, task_id, criterion_id)
 left join verdicts on judged.verdict_id = verdicts.verdict_id

@@ -24,7 +24,7 @@ _OF_TASKS = ("n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upp
 
 
 def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
-    """What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about, times those of the answers."""
+    """What was evaluated: Inspect's `EvalSpec`. Ids are hashes of what the log is about."""
     benchmark, revision = model_run["benchmark"], model_run["dataset_revision"]
     return {
         "eval_id": eval_id_of(model_run),
@@ -80,7 +80,7 @@ def results_of(figures: Sequence[Row], n_samples: int, n_failed: int, n_scored: 
 
 
 def stats_of(model_run: Row, completed_at: str, usages: Mapping[str, Usage], judged: Usage | None) -> Document:
-    """The usage of all samples, and when the first and the last answer were stored."""
+    """The usage of all samples; when the first answer and the last verdict were stored."""
     return {
         "started_at": model_run["first_answered_at"].isoformat(),
         "completed_at": completed_at,

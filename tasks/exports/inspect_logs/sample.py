@@ -59,7 +59,7 @@ def sample_of(
         "metadata": {name: response[name] for name in (*_OF_TASK, *_OF_RESPONSE)},
         "model_usage": usage_by_name(model_run, sampled, judged),
         "role_usage": {GRADER: judged} if judged else {},
-        "completed_at": response["created_at"].isoformat(),
+        "completed_at": max(made for row in (response, *criteria) if (made := row["created_at"])).isoformat(),
         "uuid": uid,
         "error": None if answer else _error(response),
     }  # fmt: skip

@@ -56,8 +56,8 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
                     decided = values_of(model, judge, number, trial)
                     asked = [each for each in rows["criteria"] if each["task_id"] == task]
                     rows["verdicts"] += [
-                        verdict(answer, item, value, judge=judge, explanation=f"because of {value} | <b>it</b>",
-                                **(CALL if value is not None else {"cost_usd": None}))
+                        verdict(answer, item, value, judge=judge, created_at=at(3600 + number),
+                                explanation=f"because of {value} | <b>it</b>", **(CALL if value is not None else {"cost_usd": None}))
                         for item, value in zip(asked, decided, strict=True)
                     ]  # fmt: skip
     return rows

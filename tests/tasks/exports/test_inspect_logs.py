@@ -12,7 +12,7 @@ from tasks.exports import export_inspect
 from tasks.exports.inspect_logs.criteria import explanation_of
 from tasks.exports.inspect_logs.usage import added, usage_of
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import admitted, job_on
+from tests.builders import admitted, at, job_on
 from tests.tasks.exports.inspected import CALL, CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
@@ -184,6 +184,14 @@ def test_tokens_and_cost_are_those_reported_and_an_unknown_cost_stays_unknown(
     assert 0.016 == stats["model_usage"]["good"]["total_cost"]
     assert stats["model_usage"]["strict"]["total_cost"] is None
     assert 0.014 == logs["poor", "mild"]["header.json"]["stats"]["model_usage"]["poor"]["total_cost"]
+
+
+def test_a_log_lasts_from_the_first_answer_to_the_last_verdict(logs: dict[tuple[str, str], Documents]) -> None:
+    stats = logs["good", "strict"]["header.json"]["stats"]
+    assert (at(1).isoformat(), at(3600 + 7).isoformat()) == (stats["started_at"], stats["completed_at"])
+    assert at(3600 + 1).isoformat() == sample(logs["good", "strict"], "t1")["completed_at"]
+    # Nobody judged it, so it was complete with its answer.
+    assert at(60 * 6 + 1).isoformat() == sample(logs["good", "mild"], "t6")["completed_at"]
 
 
 def test_usage_without_reported_tokens_is_left_out() -> None:
