@@ -33,7 +33,7 @@ class _PlaceOrCommand(Group):
     "prbench export datasets results/",
 ))  # fmt: skip
 def export() -> None:
-    """Export tables, results for other tools, or a sheet for graders or reviewers.
+    """Export tables, results for other tools, or sheets for people.
 
     `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
     `prbench export COMMAND --help` lists the options.

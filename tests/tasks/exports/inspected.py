@@ -54,10 +54,11 @@ def rows_of_world() -> dict[str, list[dict[str, Any]]]:
                     if number == 6 and judge == "mild":
                         continue
                     decided = values_of(model, judge, number, trial)
+                    made_at = {"judge": judge, "created_at": at(3600 + number)}
                     asked = [each for each in rows["criteria"] if each["task_id"] == task]
                     rows["verdicts"] += [
-                        verdict(answer, item, value, judge=judge, created_at=at(3600 + number),
-                                explanation=f"because of {value} | <b>it</b>", **(CALL if value is not None else {"cost_usd": None}))
+                        verdict(answer, item, value, **made_at, explanation=f"because of {value} | <b>it</b>",
+                                **(CALL if value is not None else {"cost_usd": None}))
                         for item, value in zip(asked, decided, strict=True)
                     ]  # fmt: skip
     return rows
