@@ -20,7 +20,7 @@ _METRICS = {
     "mean": "mean_score", "stderr": "standard_error", "ci_low": "ci_low", "ci_high": "ci_high", "coverage": "coverage",
 }  # fmt: skip
 """Metric -> the column of the leaderboard. The first two are named as in Inspect."""
-_OF_TASKS = ("n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
+_OF_TASKS = ("coverage", "n_tasks", "n_tasks_wanted", "is_complete", "mean_lower", "mean_upper")
 
 
 def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
@@ -90,8 +90,13 @@ def stats_of(model_run: Row, completed_at: str, usages: Mapping[str, Usage], jud
 
 
 def _metrics(row: Row, *, has_group: bool) -> dict[str, Document]:
-    """The figures of one row that are known; of several splits each is a group."""
-    found = {}
+    """The figures of one row that are known; of several splits each is a group.
+
+    Without a mean there are none: Inspect View shows a log's first metric as its score, whatever that is.
+    """
+    found: dict[str, Document] = {}
+    if row["mean_score"] is None:
+        return found
     # Of a mean below 0 the leaderboard shows 0.
     unclipped = {"unclipped_mean": "raw_mean_score"} if row["raw_mean_score"] != row["mean_score"] else {}
     for name, column in {**_METRICS, **unclipped}.items():

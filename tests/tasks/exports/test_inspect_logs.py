@@ -10,6 +10,7 @@ import pytest
 from tasks.config.job import Job
 from tasks.exports import export_inspect
 from tasks.exports.inspect_logs.criteria import explanation_of
+from tasks.exports.inspect_logs.header import results_of
 from tasks.exports.inspect_logs.usage import added, usage_of
 from tasks.rules.errors import PipelineError, UsageError
 from tests.builders import admitted, at, job_on
@@ -159,6 +160,16 @@ def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str,
             found = {name: metric["value"] for name, metric in score["metrics"].items()}
             assert found[f"{split} mean"] == pytest.approx(mean(of_tasks))
             assert found[f"{split} stderr"] == pytest.approx(stdev(of_tasks) / len(of_tasks) ** 0.5)
+
+
+def test_without_a_mean_nothing_else_stands_in_its_place() -> None:
+    figures = dict.fromkeys(("mean_score", "standard_error", "ci_low", "ci_high", "raw_mean_score", "mean_lower"))
+    row = {**figures, "split": "legal", "score_name": "score", "coverage": 0.5, "mean_upper": 0.9, "n_tasks": 0,
+           "n_tasks_wanted": 3, "is_complete": False}  # fmt: skip
+
+    (score,) = results_of([row], n_samples=3, n_failed=0, n_scored=0)["scores"]
+    assert {} == score["metrics"]
+    assert 0.5 == score["metadata"]["legal"]["coverage"]
 
 
 def test_samples_are_counted_by_what_became_of_them(logs: dict[tuple[str, str], Documents]) -> None:
