@@ -3,6 +3,7 @@
 Only DuckDB, Polars and PyArrow are used here, and nothing of the stages or flows.
 """
 
+from warehouse.contracts.columns import COLUMNS
 from warehouse.contracts.tables import DECIDED_STATUSES, TABLES, Table
 from warehouse.database.derivation import Derivation
 from warehouse.database.losses import lines_on
@@ -22,6 +23,7 @@ from warehouse.samples import sample_path
 from warehouse.warehouse import Warehouse
 
 __all__ = [
+    "COLUMNS",
     "DAMAGED",
     "DATABASE",
     "DECIDED_STATUSES",

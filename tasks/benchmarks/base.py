@@ -91,6 +91,7 @@ class Benchmark:
             criteria, `decision_type` and `economic_pathway` of tasks, and those of `breakdowns`.
         annotations: kind -> what a model may say of a task (`prbench annotate`); where rows carry labels of a kind,
             theirs count.
+        licence: under which licence the hub has the data set, by the hub's name for it; None where it is not known.
         severities: each weight class's lowest and highest weight.
         hard_splits: by field, the split of the data set that holds its own choice of hard tasks.
         common_breakdowns: those of `BREAKDOWNS` whose labels its tasks and rubrics have.
@@ -117,6 +118,7 @@ class Benchmark:
     severities: Mapping[str, tuple[float, float]]
     vocabularies: Mapping[str, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     annotations: Mapping[str, Vocabulary] = field(default_factory=dict)
+    licence: str | None = None
     hard_splits: Mapping[str, str] = field(default_factory=dict)
     common_breakdowns: tuple[str, ...] = BREAKDOWNS
     breakdowns: Mapping[str, str] = field(default_factory=dict)

@@ -160,6 +160,7 @@ BENCHMARK = Benchmark(
     scores=(ScoreDefinition("score", 0.0, 1.0, 0.0, clips_mean=True, is_primary=True),),
     gradings={"binary": "healthbench_v2"},
     default_dataset_id="openai/healthbench",
+    licence="mit",
     severities={},
     vocabularies={ANY_FIELD: {"category": AXES}},
     common_breakdowns=("category", "turns", "subset"),

@@ -197,6 +197,7 @@ BENCHMARK = Benchmark(
     scores=SCORES,
     gradings={"binary": "binary_v2"},
     default_dataset_id="ScaleAI/PRBench",
+    licence="cc-by-4.0",
     severities=SEVERITIES,
     vocabularies=VOCABULARIES,
     annotations=ANNOTATIONS,

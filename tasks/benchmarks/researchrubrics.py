@@ -211,6 +211,7 @@ BENCHMARK = Benchmark(
     gradings={"ternary": "researchrubrics_ternary_v2", "binary": "researchrubrics_binary_v2"},
     evidence_template="evidence_v2",
     default_dataset_id="ScaleAI/researchrubrics",
+    licence="mit",
     severities=SEVERITIES,
     annotations=ANNOTATIONS,
     vocabularies={ANY_FIELD: {"category": AXES, **LEVELS}},

@@ -7,11 +7,12 @@ from tempfile import TemporaryDirectory
 
 from tasks.config import Job
 from tasks.exports.file_list import write_export_list
-from tasks.exports.tables import NOT_EXPORTED, ROWS_A_FILE, write_tables
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.exports.places import refuse_filled
+from tasks.exports.tables import NOT_EXPORTED, ROWS_A_FILE, chosen_tables, write_tables
+from tasks.rules.errors import PipelineError
 from tasks.run import StageReport
 from tasks.stores import Folder, Store
-from warehouse import TABLES, Reader, Warehouse
+from warehouse import TABLES, Warehouse
 
 
 def export_tables(
@@ -27,9 +28,9 @@ def export_tables(
         UsageError: the target holds something, or there is no such table.
         PipelineError: a file cannot be written.
     """
-    _refuse_filled(target)
+    refuse_filled(target)
     with Warehouse(job.warehouse).reader() as reader:
-        chosen = _chosen(reader, names)
+        chosen = chosen_tables(reader, names or [name for name in TABLES if name not in NOT_EXPORTED])
         try:
             with _folder_for(target) as folder:
                 files = write_tables(reader, folder, chosen, benchmark, rows_a_file=rows_a_file)
@@ -46,14 +47,6 @@ def export_tables(
     return StageReport("export", rows=n_rows, notes=[note])
 
 
-def _refuse_filled(target: Path | Store) -> None:
-    if isinstance(target, Store):
-        if target.files():
-            raise UsageError(f"{target}: is not empty; name a new prefix")
-    elif target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise UsageError(f"{target}: is not an empty folder; name a new one")
-
-
 @contextmanager
 def _folder_for(target: Path | Store) -> Iterator[Path]:
     """The folder to write to: the target itself, or one for what is to be uploaded."""
@@ -63,16 +56,3 @@ def _folder_for(target: Path | Store) -> Iterator[Path]:
     else:
         with TemporaryDirectory(prefix="prbench-") as temporary:
             yield Path(temporary)
-
-
-def _chosen(reader: Reader, names: Sequence[str]) -> list[str]:
-    if not names:
-        return [name for name in TABLES if name not in NOT_EXPORTED]
-    known = {
-        row["name"]
-        for row in reader.rows("select table_name as name from information_schema.tables where table_schema = 'main'")
-    }
-    unknown = [name for name in names if name not in known or name in NOT_EXPORTED]
-    if unknown:
-        raise UsageError(f"--table {unknown[0]}: no such table; `prbench sql --describe` lists all")
-    return list(dict.fromkeys(names))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tasks.exports.file_list import Exported, File, FileList
 from tasks.maintain import hash_of
+from tasks.rules.errors import UsageError
 from warehouse import TABLES, Reader, quoted
 
 NOT_EXPORTED = ("retractions", "removals")
@@ -21,14 +22,28 @@ _OWN = {
 }
 
 
+def chosen_tables(reader: Reader, names: Sequence[str]) -> list[str]:
+    """The tables and views that are named, each once; they are known and may be exported.
+
+    Raises:
+        UsageError: one is not.
+    """
+    query = "select table_name as name from information_schema.tables where table_schema = 'main'"
+    known = {row["name"] for row in reader.rows(query)} - set(NOT_EXPORTED)
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        raise UsageError(f"--table {unknown}: no such table; `prbench sql --describe` lists all")
+    return list(dict.fromkeys(names))
+
+
 def write_tables(
     reader: Reader, folder: Path, names: Sequence[str], benchmark: str | None = None,
-    *, rows_a_file: int = ROWS_A_FILE, has_folders: bool = False,
+    *, revision: str | None = None, rows_a_file: int = ROWS_A_FILE, has_folders: bool = False, root: str = "tables/",
 ) -> FileList:  # fmt: skip
-    """Write tables and views to a folder, whole or of one benchmark.
+    """Write tables and views to a folder, whole or of one benchmark, or of one revision of its data set.
 
-    With `has_folders` each has a folder of its own, with at least one file, so that readers can name all its files by
-    one pattern.
+    With `has_folders` each has a folder of its own below `root`, with at least one file, so that readers can name all
+    its files by one pattern.
     """
     made_at = datetime.now(UTC).isoformat()
     reader.value(f"set memory_limit = {quoted(_MEMORY)}")
@@ -36,10 +51,11 @@ def write_tables(
     for name in names:
         query = _OWN.get(name, f"select * from {name}")
         columns = {row["column_name"]: row["column_type"] for row in reader.rows(f"describe {query}")}
-        if benchmark is not None and "benchmark" in columns:
-            query += f" {_and(query)} benchmark = {quoted(benchmark)}"
+        for column, wanted in (("benchmark", benchmark), ("dataset_revision", revision)):
+            if wanted is not None and column in columns:
+                query += f" {_and(query)} {column} = {quoted(wanted)}"
         pieces = _pieces(reader, name, query, rows_a_file)
-        files = _in_folder(name, pieces or [query]) if has_folders else _beside_others(name, pieces)
+        files = _in_folder(f"{root}{name}", pieces or [query]) if has_folders else _beside_others(name, pieces)
         written = tuple(_written(reader, folder, path, piece) for path, piece in files)
         tables.append(Exported(name, name not in TABLES, columns, sum(file.n_rows for file in written), written))
     found = reader.rows("select distinct benchmark from task_rows order by benchmark")
@@ -61,9 +77,9 @@ def _and(query: str) -> str:
     return "and" if " where " in query else "where"
 
 
-def _in_folder(name: str, pieces: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _in_folder(folder: str, pieces: Sequence[str]) -> Iterator[tuple[str, str]]:
     for number, piece in enumerate(pieces):
-        yield f"tables/{name}/part-{number}.parquet", piece
+        yield f"{folder}/part-{number}.parquet", piece
 
 
 def _beside_others(name: str, pieces: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The command `export`: tables for another warehouse, or a sheet for human graders or reviewers."""
+"""The command `export`: tables for another warehouse, results for other tools, sheets for graders and reviewers."""
 
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from click.core import ParameterSource
 from flows.cli.common.flow_runner import finish, refuse_early, report_done
 from flows.cli.common.help import Group, examples
 from flows.cli.common.options import Context, shared_options
+from flows.cli.keep.export_results import export_datasets, export_inspect
 
 _PATH = click.Path(path_type=Path)
 _TABLES = "tables"
@@ -28,9 +29,11 @@ class _PlaceOrCommand(Group):
     "prbench export s3://bucket/shared",
     "prbench export labelling sheet.csv -n 200 --model gpt-5-high",
     "prbench export review criteria.csv -n 300 --by category",
+    "prbench export inspect logs/",
+    "prbench export datasets results/",
 ))  # fmt: skip
 def export() -> None:
-    """Export tables, or a sheet for human graders or reviewers.
+    """Export tables, results for other tools, or sheets for people.
 
     `prbench export FOLDER` is short for `prbench export tables FOLDER`, and so it is for the address of a store.
     `prbench export COMMAND --help` lists the options.
@@ -118,3 +121,7 @@ def export_review(
     return finish(context, execute(job, lambda: [written(
         job, target, n_criteria=n_criteria, n_tasks=n_tasks, by=by, seed=seed,
     )]))  # fmt: skip
+
+
+export.add_command(export_inspect)
+export.add_command(export_datasets)

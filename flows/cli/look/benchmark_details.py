@@ -21,6 +21,7 @@ def declared(benchmark: "Benchmark") -> dict[str, Any]:
         "benchmark": benchmark.name,
         "module": str(folder_of(benchmark.name) / f"{benchmark.name}.py"),
         "hub": benchmark.default_dataset_id,
+        "licence": benchmark.licence,
         "sample": None if sample is None else str(sample),
         "columns": list(benchmark.columns),
         "checks": _checks(benchmark),

@@ -1,5 +1,6 @@
 """The command `leaderboard`, and the leaderboard at the end of a run."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _CANNOT_BE_COMBINED = (
     ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
-    ("--score", "--risk"),
+    ("--score", "--risk"), ("--output", "--json"),
 )  # fmt: skip
 
 
@@ -25,6 +26,7 @@ _CANNOT_BE_COMBINED = (
     "prbench leaderboard --benchmark NAME --by BREAKDOWN",
     "prbench leaderboard --risk",
     "prbench leaderboard --selection latest",
+    "prbench leaderboard -o board.xlsx     with a sheet of explanations",
 ))  # fmt: skip
 @click.option(
     "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."
@@ -46,12 +48,16 @@ _CANNOT_BE_COMBINED = (
     help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of it, or "
     "`latest`.",
 )
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+              help="Write a file for spreadsheets instead, .csv or .xlsx, with a line that explains each column: in "
+              "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 def leaderboard(
-    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None
-) -> int:
+    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
+    output: Path | None,
+) -> int:  # fmt: skip
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
@@ -61,14 +67,23 @@ def leaderboard(
     from tasks.compare import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
-    given = {"--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score}
+    given = {
+        "--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score,
+        "--output": output, "--json": context.as_json,
+    }  # fmt: skip
     for first, second in _CANNOT_BE_COMBINED:
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
+    if output is not None:
+        from tasks.exports import refuse_other_suffix, write_board
+
+        refuse_other_suffix(output)
     choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
     job = context.stored_job()
     table = ranked(job, choice)
-    if context.as_json:
+    if output is not None:
+        click.echo(write_board(job, table, output, by).line)
+    elif context.as_json:
         show_json(table.records)
     else:
         _show(job, table)

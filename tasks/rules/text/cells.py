@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator
 
+_RUN = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
+"""What spreadsheets may execute when they open a file, behind any number of marks."""
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠]|\d+(?:[-/.:]\d+)+\Z)")
 """What spreadsheets may execute or, as dates and times, rewrite when they open a file, behind any number of marks."""
 _FULL_CELL_CHARS = 32_000
@@ -13,6 +15,16 @@ _MARK = "'"
 def defused(text: str) -> str:
     """A text as it can stand in a cell: with an apostrophe in front where it would be a formula or a date."""
     return _MARK + text if _FORMULA.match(text) else text
+
+
+def may_run(text: str) -> bool:
+    """Whether a spreadsheet may take a text for a formula; of what it only rewrites, such as dates, this is false."""
+    return _RUN.match(text) is not None
+
+
+def not_run(text: str) -> str:
+    """A text as it can stand in a file that is not read back: with an apostrophe in front where it might be run."""
+    return _MARK + text if may_run(text) else text
 
 
 def as_before(cell: str) -> str:

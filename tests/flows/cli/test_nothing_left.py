@@ -15,6 +15,7 @@ LEAVES = {name: command for name, command in commands() if not isinstance(comman
 NEEDED = {
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
     "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
+    "export inspect": ["logs"], "export datasets": ["set"],
     "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
     "publish": ["folder"], "certify": ["figures.zip"], "verify": ["nosuch.zip"],
     "diff": ["a", "b"], "cascade": ["a", "b"], "weaknesses": ["a"], "criteria": ["never-met"], "sql": ["select 1"],

@@ -37,7 +37,7 @@ DOES = {
     "judge": ACTS | ANY_PLACE | CALLS | EVALUATED,
     "aggregate": ACTS | ANY_PLACE,
     "select-hard": ACTS | ANY_PLACE | {"--split", "--judge", "--vintage"},
-    "leaderboard": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--by", "--risk", "--selection"},
+    "leaderboard": SHOWS | ANY_PLACE | COMPARED | {"--hard", "--score", "--by", "--risk", "--selection", "--output"},
     "status": SHOWS | ANY_PLACE | EVALUATED | {"--spend", "--runs", "--disk", "--since"},
     "report": ACTS | ANY_PLACE | COMPARED | {"--out", "--serve", "--live", "--port"},
     "sql": SHOWS | WAREHOUSE | {"--file", "--describe", "--cookbook", "--show", "--format", "--output"},
@@ -59,6 +59,8 @@ DOES = {
     "export labelling": ACTS | ANY_PLACE
     | {"--split", "--model", "--trial", "--limit", "--vintage", "--night", "-n", "--seed"},
     "export review": ACTS | ANY_PLACE | {"--split", "--limit", "-n", "--tasks", "--by", "--seed"},
+    "export inspect": ACTS | ANY_PLACE | COMPARED,
+    "export datasets": ACTS | ANY_PLACE | {"--table"},
     "remove": set(),
     "remove response": ACTS | WAREHOUSE
     | {"--model", "--task", "--trial", "--vintage", "--longer-than", "--reason", "--dry-run"},

@@ -1,0 +1,53 @@
+-- One row: a configured model, sampled in one vintage, under one judging, that
+-- has a response to one of some tasks. What only reads ternary grades as binary
+-- holds the same verdicts, and is left out.
+with answered as (
+    select distinct model_run_id
+    from staging.wanted_responses
+    where list_contains($task_ids::varchar[], task_id)
+)
+
+select
+    model_runs.model_run_id,
+    model_runs.benchmark,
+    model_runs.dataset_revision,
+    model_runs.judge,
+    model_runs.judge_config_hash,
+    model_runs.template_hash,
+    model_runs.grading,
+    model_runs.judge_trial,
+    model_runs.vintage,
+    model_runs.model,
+    model_runs.model_config_hash,
+    model_runs.n_trials,
+    model_runs.first_answered_at,
+    judgings.rubric,
+    judgings.is_imported
+from staging.model_runs
+inner join answered using (model_run_id)
+inner join staging.judgings using (judging_id)
+where
+    model_runs.benchmark = $benchmark
+    and model_runs.dataset_revision = $revision
+    and model_runs.grading <> 'ternary_as_binary'
+    and (
+        len($models::varchar[]) = 0
+        or list_contains($models::varchar[], model_runs.model)
+    )
+    and (
+        len($judges::varchar[]) = 0
+        or list_contains($judges::varchar[], model_runs.judge)
+    )
+    and (
+        $vintage::varchar = 'all' or model_runs.vintage = $vintage
+        or ($vintage::varchar is null and model_runs.is_latest)
+    )
+order by
+    model_runs.model,
+    model_runs.model_config_hash,
+    model_runs.vintage,
+    model_runs.judge,
+    model_runs.judge_config_hash,
+    model_runs.template_hash,
+    model_runs.grading,
+    model_runs.judge_trial

@@ -1,0 +1,152 @@
+"""A leaderboard as a file for spreadsheets, with a line that explains each column."""
+
+import csv
+import io
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from tasks.config import Job
+from tasks.exports.meanings import meaning_of_column
+from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.cells import may_run, not_run
+from tasks.rules.text.table import Table
+from tasks.run import StageReport
+from warehouse import write_atomically
+
+SUFFIXES = (".csv", ".xlsx")
+_OF_DATA = ("benchmark", "dataset_revision")
+"""Columns in front of a leaderboard's own, since a file goes where nobody knows what it is about."""
+_MARTS = ("leaderboard", "severity_leaderboard", "breakdown_leaderboard")
+_HERE = {
+    "rank": "Place among the models that are ranked together, from 1.",
+    "rank_low": "Best rank that the intervals allow.",
+    "rank_high": "Worst rank that the intervals allow.",
+    "mean_score": "Mean score over the tasks; where the score is clipped, a mean below 0 is 0.",
+    "is_below_bar": "Whether coverage is below the configured minimum: the figures rest on a part of the split.",
+    "is_critical_below_bar": "Whether the coverage of the highest severity is below the configured minimum.",
+    "is_mistake_below_bar": "Whether the coverage of the gravest detrimental severity is below the configured minimum.",
+    "selections": "Ids of the hard selections whose tasks the figures rest on.",
+}
+"""Columns that only this leaderboard has, or of which there is less to say than in the warehouse."""
+_WIDEST, _CREATED = 60, datetime(2026, 1, 1)
+"""Width of a column in characters; the same time in every file, so that the same rows give the same bytes."""
+
+
+def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> StageReport:
+    """Write a leaderboard as CSV, with a second file for its columns, or as Excel, with a second sheet.
+
+    Args:
+        job: what the leaderboard is about.
+        table: its columns and rows.
+        file: ends in .csv or .xlsx; what is there is replaced.
+        by: the breakdown whose labels it has.
+
+    Raises:
+        UsageError: the file has another ending, or there is no row.
+        PipelineError: it cannot be written.
+    """
+    refuse_other_suffix(file)
+    if not table.rows:
+        raise UsageError(f"{file}: no model has a verdict in this selection; see `prbench status`")
+    columns = [*_OF_DATA, *table.columns]
+    rows = [(job.settings.benchmark, job.data.revision, *row) for row in table.rows]
+    explained = [(name, _meaning(name, by)) for name in columns]
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        beside = _write_csv(file, columns, rows, explained) if file.suffix == ".csv" else None
+        if beside is None:
+            write_atomically(file, _workbook(columns, rows, explained))
+    except OSError as error:
+        raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error
+    where = f"its columns are explained in {beside}" if beside else "its columns are explained on the second sheet"
+    return StageReport("leaderboard", rows=len(rows), notes=[f"{len(rows)} rows in {file}", where])
+
+
+def refuse_other_suffix(file: Path) -> None:
+    """Refuse a file that is neither CSV nor Excel.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if file.suffix not in SUFFIXES:
+        raise UsageError(f"{file}: the file must end in {' or '.join(SUFFIXES)}")
+
+
+def _meaning(column: str, by: str | None) -> str:
+    if column == by:
+        return f"Label of the breakdown by {column.replace('_', ' ')}; a task with several labels counts for each."
+    return _HERE.get(column) or meaning_of_column(column, _MARTS) or ""
+
+
+def _write_csv(
+    file: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]
+) -> Path:
+    """Write both files, and return the one for the columns."""
+    beside = file.with_name(f"{file.stem}-columns.csv")
+    write_atomically(beside, _csv([("column", "meaning"), *explained]))
+    write_atomically(file, _csv([columns, *rows]))
+    return beside
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\r\n").writerows([_plain(value) for value in row] for row in rows)
+    # With a byte order mark, without which spreadsheets assume another encoding.
+    return text.getvalue().encode("utf-8-sig")
+
+
+def _plain(value: Any) -> Any:
+    """A value as CSV has it: numbers and dates as they are, a text that a spreadsheet might run with a mark."""
+    value = _cell(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return not_run(value) if isinstance(value, str) else value
+
+
+def _cell(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def _workbook(columns: Sequence[str], rows: Sequence[Sequence[Any]], explained: Sequence[Sequence[str]]) -> bytes:
+    import xlsxwriter
+
+    content = io.BytesIO()
+    with xlsxwriter.Workbook(content, {"in_memory": True}) as workbook:
+        workbook.set_properties({"created": _CREATED})
+        for name, titles, of_sheet in (
+            ("leaderboard", columns, rows), ("columns", ("column", "meaning"), explained),
+        ):  # fmt: skip
+            _write_sheet(workbook, name, titles, of_sheet)
+    return content.getvalue()
+
+
+def _write_sheet(workbook: Any, name: str, titles: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A sheet with a heading that stays in view, each value in its own type."""
+    sheet = workbook.add_worksheet(name)
+    heading = workbook.add_format({"bold": True})
+    text, marked = workbook.add_format(), workbook.add_format({"quote_prefix": True})
+    time = workbook.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+    for column, title in enumerate(titles):
+        sheet.write_string(0, column, title, heading)
+        for place, row in enumerate(rows, start=1):
+            _write_cell(sheet, place, column, _cell(row[column]), {"text": text, "marked": marked, "time": time})
+        widest = max(len(str(each)) for each in (title, *(row[column] for row in rows)) if each is not None)
+        sheet.set_column(column, column, min(widest + 1, _WIDEST if name == "leaderboard" else 2 * _WIDEST))
+    sheet.freeze_panes(1, 0)
+    sheet.autofilter(0, 0, len(rows), len(titles) - 1)
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: Any, formats: dict[str, Any]) -> None:
+    """One cell: what is not known stays empty; a text is never a formula, also after it was edited."""
+    if isinstance(value, bool):
+        sheet.write_boolean(row, column, value)
+    elif isinstance(value, int | float):
+        sheet.write_number(row, column, value)
+    elif isinstance(value, datetime):
+        sheet.write_datetime(row, column, value.replace(tzinfo=None), formats["time"])
+    elif isinstance(value, date):
+        sheet.write_datetime(row, column, value, formats["time"])
+    elif value is not None:
+        sheet.write_string(row, column, str(value), formats["marked" if may_run(str(value)) else "text"])

@@ -1,0 +1,87 @@
+"""A small world with all that can become of an answer and of a verdict, and its logs as plain documents."""
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from tasks.aggregate import aggregate
+from tasks.config.job import Job
+from tests.builders import admitted, at, criterion, job_on, response, row, verdict, write_jsonl
+from warehouse import Warehouse
+
+TASKS = [f"t{number}" for number in range(8)]
+HARD = TASKS[:3]
+WEIGHTS = (10.0, 5.0, -5.0)
+CANARY = "a canary that must not leave"
+JUDGES = ("strict", "mild")
+CALL = {"prompt_tokens": 100, "cached_tokens": 40, "completion_tokens": 20, "cost_usd": 0.001}
+
+
+def values_of(model: str, judge: str, task: int, trial: int) -> tuple[float | None, ...]:
+    """What a judge decides on the three criteria."""
+    if model == "good" and task == 2 and trial == 1 and judge == "strict":
+        return (1.0, None, 0.0)
+    base = task + trial + (3 if judge == "mild" else 0) + (0 if model == "good" else 1)
+    return (float(base % 2), float(base % 3 > 0), float(base % 5 == 0))
+
+
+def rows_of_world() -> dict[str, list[dict[str, Any]]]:
+    """Two models in two trials under two judges; `t7` is not answered in time, `t6` is not judged by everybody."""
+    rows = dict(admitted(TASKS, topic="A topic", expert="Expert"))
+    rows["split_members"] += [row("split_members", split="finance_hard", task_id=task, position=0) for task in HARD]
+    for member in rows["split_members"]:
+        member["canary"] = CANARY
+    rows["criteria"] = [criterion(task, place, weight) for task in TASKS for place, weight in enumerate(WEIGHTS)]
+    rows["message_rows"] = [
+        row("message_rows", task_id=task, position=place, role=role, content=f"{role} says {place} about {task}")
+        for task in TASKS for place, role in enumerate(("user", "assistant", "user"))
+    ]  # fmt: skip
+    rows["responses"], rows["verdicts"] = [], []
+    for model in ("good", "poor"):
+        for number, task in enumerate(TASKS):
+            for trial in (1, 2):
+                failed = number == 7 and model == "poor"
+                answer = response(
+                    task, model, trial, "timeout" if failed else "ok", **({} if failed else CALL),
+                    served_model=f"{model}-2026", error="no reply in 60 s" if failed else None, latency_s=1.5,
+                )  # fmt: skip
+                answer["created_at"] = at(60 * number + trial)
+                rows["responses"].append(answer)
+                if failed:
+                    continue
+                for judge in JUDGES:
+                    if number == 6 and judge == "mild":
+                        continue
+                    decided = values_of(model, judge, number, trial)
+                    made_at = {"judge": judge, "created_at": at(3600 + number)}
+                    asked = [each for each in rows["criteria"] if each["task_id"] == task]
+                    rows["verdicts"] += [
+                        verdict(answer, item, value, **made_at, explanation=f"because of {value} | <b>it</b>",
+                                **(CALL if value is not None else {"cost_usd": None}))
+                        for item, value in zip(asked, decided, strict=True)
+                    ]  # fmt: skip
+    return rows
+
+
+def job_of_world(folder: Path) -> Job:
+    """The job on the world, stored and aggregated."""
+    source = folder / "source"
+    source.mkdir()
+    for split in ("finance", "finance_hard"):
+        write_jsonl(source / f"{split}.jsonl", [{}])
+    job = job_on(source, folder / "data")
+    warehouse = Warehouse(job.warehouse)
+    revision = job.data.revision
+    for table_name, of_table in rows_of_world().items():
+        known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in of_table]
+        warehouse.write(table_name, known)
+    aggregate(job)
+    return job
+
+
+def documents_of(log: Path) -> dict[str, Any]:
+    """Every member of a log by its name."""
+    with ZipFile(log) as opened:
+        assert opened.testzip() is None
+        return {name: json.loads(opened.read(name)) for name in opened.namelist()}

@@ -1,0 +1,150 @@
+"""Leaderboards as files: numbers are numbers, texts are texts, and every column is explained."""
+
+import csv
+import math
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+
+from tasks.benchmarks import load_benchmark
+from tasks.compare import Choice, leaderboard
+from tasks.config.job import Job
+from tasks.exports import write_board
+from tasks.rules.errors import UsageError
+from tasks.rules.text.cells import may_run, not_run
+from tasks.rules.text.table import Table
+from tests.builders import job_on
+from tests.tasks.exports.inspected import job_of_world
+
+FORMULA = '=HYPERLINK("http://x","y")'
+CHOICES = [
+    Choice(), Choice(vintage="all"), Choice(is_severity=True), Choice(is_hard=True),
+    *(Choice(by=by) for by in load_benchmark("prbench").common_breakdowns),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return job_of_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def board(job: Job) -> Table:
+    return leaderboard(job, Choice())
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> tuple[Job, Table]:
+    """One row of everything that a cell can hold."""
+    row = (FORMULA, "-3 %", "2026-11-22", "plain", 7, -0.25, True, None, ["a", "b"],
+           datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), date(2026, 1, 2))  # fmt: skip
+    names = ["model", "judge", "vintage", "split", "n_tasks", "mean_score", "is_complete", "ci_low", "selections",
+             "first_answered_at", "created_at"]  # fmt: skip
+    return job_on("sample", tmp_path / "data"), Table(names, [row])
+
+
+def lines(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8-sig", newline="") as opened:
+        return list(csv.reader(opened))
+
+
+def sheets(path: Path) -> dict[str, list[tuple[Any, ...]]]:
+    return {sheet.title: list(sheet.iter_rows(values_only=True)) for sheet in openpyxl.load_workbook(path)}
+
+
+def test_pandas_reads_from_both_what_the_leaderboard_says(job: Job, board: Table, tmp_path: Path) -> None:
+    for name, reads in (("board.csv", pd.read_csv), ("board.xlsx", pd.read_excel)):
+        write_board(job, board, tmp_path / name)
+        frame = reads(tmp_path / name)
+
+        assert [*("benchmark", "dataset_revision"), *board.columns] == list(frame.columns)
+        assert {job.data.revision} == set(frame["dataset_revision"])
+        for column in ("mean_score", "coverage", "n_tasks", "cost_usd", "ci_low"):
+            wanted = [math.nan if record[column] is None else record[column] for record in board.records]
+            # A spreadsheet's file keeps 15 digits or more.
+            assert list(frame[column]) == pytest.approx(wanted, rel=1e-14, nan_ok=True)
+        assert [record["is_complete"] for record in board.records] == list(frame["is_complete"])
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=str)
+def test_each_column_of_each_leaderboard_is_explained(choice: Choice, job: Job, tmp_path: Path) -> None:
+    table = leaderboard(job, choice)
+    if not table.rows:
+        # The world has no hard subset and few labels; what a leaderboard says of them has the same columns.
+        table = Table(table.columns, [(None,) * len(table.columns)])
+    write_board(job, table, tmp_path / "board.csv", choice.by)
+
+    heading, *explained = lines(tmp_path / "board-columns.csv")
+    assert ["column", "meaning"] == heading
+    assert lines(tmp_path / "board.csv")[0] == [name for name, _ in explained]
+    assert [] == [name for name, meaning in explained if len(meaning) < 10]
+
+
+def test_csv_keeps_numbers_and_dates_and_marks_only_what_a_spreadsheet_would_run(
+    odd: tuple[Job, Table], tmp_path: Path
+) -> None:
+    write_board(*odd, tmp_path / "odd.csv")
+
+    _, row = lines(tmp_path / "odd.csv")
+    assert row[2:] == [
+        f"'{FORMULA}", "'-3 %", "2026-11-22", "plain", "7", "-0.25", "true", "", "a, b", "2026-01-02 03:04:05+00:00",
+        "2026-01-02",
+    ]  # fmt: skip
+
+
+def test_excel_has_each_value_in_its_type_and_no_formula(odd: tuple[Job, Table], tmp_path: Path) -> None:
+    write_board(*odd, tmp_path / "odd.xlsx")
+
+    sheet = openpyxl.load_workbook(tmp_path / "odd.xlsx")["leaderboard"]
+    cells = {sheet.cell(1, column).value: sheet.cell(2, column) for column in range(1, sheet.max_column + 1)}
+    assert [(FORMULA, "s"), ("-3 %", "s"), ("2026-11-22", "s")] == [
+        (cells[name].value, cells[name].data_type) for name in ("model", "judge", "vintage")
+    ]
+    assert [True, True, False] == [bool(cells[name].quotePrefix) for name in ("model", "judge", "vintage")]
+    assert [(7, "n"), (-0.25, "n"), (True, "b"), (None, "n"), ("a, b", "s")] == [
+        (cells[name].value, cells[name].data_type)
+        for name in ("n_tasks", "mean_score", "is_complete", "ci_low", "selections")
+    ]
+    assert [datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2)] == [
+        cells[name].value for name in ("first_answered_at", "created_at")
+    ]
+
+
+def test_excel_explains_the_columns_on_a_second_sheet(job: Job, board: Table, tmp_path: Path) -> None:
+    write_board(job, board, tmp_path / "board.xlsx")
+
+    found = sheets(tmp_path / "board.xlsx")
+    assert ["leaderboard", "columns"] == list(found)
+    assert list(found["leaderboard"][0]) == [name for name, _ in found["columns"][1:]]
+    assert len(board.rows) + 1 == len(found["leaderboard"])
+
+
+def test_the_same_rows_give_the_same_bytes(job: Job, board: Table, tmp_path: Path) -> None:
+    for name in ("board.csv", "board.xlsx"):
+        write_board(job, board, tmp_path / "first" / name)
+        write_board(job, board, tmp_path / "second" / name)
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("name", "rows", "said"), [
+    ("board.txt", 1, "must end in .csv or .xlsx"), ("board.csv", 0, "no model has a verdict in this selection"),
+])  # fmt: skip
+def test_another_ending_and_an_empty_leaderboard_are_refused(
+    job: Job, board: Table, tmp_path: Path, name: str, rows: int, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        write_board(job, Table(board.columns, board.rows[:rows]), tmp_path / name)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("text", "is_run"), [
+    ("=1+1", True), ("+1", True), ("-a", True), ("@x", True), ("\t=1", True), ("'=1", True), ("2026-11-22", False),
+    ("1/2", False), ("gpt-5", False), ("", False), ("it's", False),
+])  # fmt: skip
+def test_only_what_may_be_run_is_marked(text: str, is_run: bool) -> None:
+    assert may_run(text) is is_run
+    assert not_run(text) == (f"'{text}" if is_run else text)

@@ -1,0 +1,167 @@
+"""Results as a data set: what the library `datasets` loads is what is stored."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tasks.aggregate import aggregate
+from tasks.config.job import Job
+from tasks.exports import export_data_sets
+from tasks.exports.data_sets.exporting import USUAL
+from tasks.exports.meanings import meaning_of_column, meaning_of_table
+from tasks.ingest.ingest import ingest
+from tasks.rules.errors import UsageError
+from tests.builders import job_on, row
+from tests.tasks.exports.inspected import CANARY, TASKS, job_of_world
+from warehouse import TABLES, Warehouse
+
+OF_OTHERS = "a text of another revision"
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A world with a task of another revision and one of another benchmark beside it."""
+    job = job_of_world(tmp_path_factory.mktemp("world"))
+    Warehouse(job.warehouse).write("task_rows", [
+        row("task_rows", task_id="old", topic=OF_OTHERS),
+        row("task_rows", task_id="foreign", topic=OF_OTHERS, benchmark="other", dataset_revision=job.data.revision),
+    ])  # fmt: skip
+    aggregate(job)
+    return job
+
+
+@pytest.fixture(scope="module")
+def folder(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("sets") / "set"
+    export_data_sets(job, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The library, with a cache of its own and without a network."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("HF_HUB_OFFLINE", "1")
+        import datasets
+
+        patched.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache"))
+        datasets.disable_progress_bars()
+        yield datasets
+
+
+def stored(job: Job, name: str) -> list[dict[str, Any]]:
+    query = f"select * from {name} where benchmark = 'prbench' and dataset_revision = ? order by all"
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query, [job.data.revision])
+
+
+def in_order(rows: Any) -> list[dict[str, Any]]:
+    return sorted((dict(each.items()) for each in rows), key=repr)
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_both_loaders_give_the_stored_rows(library: Any, folder: Path, job: Job, name: str) -> None:
+    wanted = in_order(stored(job, name))
+    loaded = library.load_dataset(str(folder), name, split="test")
+    mapped = library.load_from_disk(str(folder / name))
+
+    assert wanted == in_order(loaded) == in_order(mapped)
+    assert loaded.features == mapped.features
+
+
+def test_the_whole_folder_loads_as_all_tables_and_the_leaderboard_comes_first(library: Any, folder: Path) -> None:
+    assert list(USUAL) == list(library.load_from_disk(str(folder)))
+    assert list(USUAL) == library.get_dataset_config_names(str(folder))
+    (split,) = library.load_dataset(str(folder)).values()
+    assert "mean_score" in split.column_names
+
+
+def test_types_are_those_of_the_contracts(library: Any, folder: Path) -> None:
+    for name in ("criteria", "responses", "verdicts"):
+        mapped = library.load_from_disk(str(folder / name))
+        assert [mapped.features.arrow_schema.field(column).type for column in TABLES[name].columns] == [
+            field.type for field in TABLES[name].schema
+        ]
+
+
+def test_the_card_says_what_every_column_means(folder: Path) -> None:
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    for name in USUAL:
+        section = card.partition(f"\n## {name}\n")[2].partition("\n## ")[0]
+        described = dict(re.findall(r"^\| `(\w+)` \| \S[^|]* \| (.+) \|$", section, re.MULTILINE))
+        assert set(described) == set(pq.read_schema(folder / name / "part-0.parquet").names)
+        assert meaning_of_table(name) in card
+
+
+def test_the_card_has_licence_notice_versions_and_sizes(folder: Path, job: Job) -> None:
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    _, header, text = card.split("---\n", 2)
+    declared = yaml.safe_load(header)
+
+    assert "cc-by-4.0" == declared["license"]
+    assert [{"split": "test", "path": "leaderboard/*.parquet"}] == declared["configs"][0]["data_files"]
+    assert "**Do not train on this data.**" in text
+    assert "canaries" in text
+    assert "https://huggingface.co/datasets/ScaleAI/PRBench" in text
+    assert f"| revision of its data set | `{job.data.revision}` |" in text
+    n_verdicts = len(stored(job, "verdicts"))
+    assert re.search(rf"^\| `verdicts` \| .* \| {n_verdicts} \| [\d.]+ MB \| [\d.]+ MB \|$", text, re.MULTILINE)
+
+
+def test_neither_canaries_nor_other_revisions_and_benchmarks_are_in_it(folder: Path, job: Job, tmp_path: Path) -> None:
+    export_data_sets(job, tmp_path / "members", ["split_members", "tasks"])
+    for each in (folder, tmp_path / "members"):
+        for path in each.rglob("*"):
+            if path.is_file():
+                content = path.read_bytes()
+                assert CANARY.encode() not in content
+                assert OF_OTHERS.encode() not in content
+    rows = pq.read_table(tmp_path / "members" / "split_members" / "part-0.parquet").to_pylist()
+    assert {None} == {each["canary"] for each in rows}
+    assert set(TASKS) == {each["task_id"] for each in rows}
+
+
+def test_the_sample_has_the_licence_of_this_project(tmp_path: Path) -> None:
+    job = job_on("sample", tmp_path / "data")
+    ingest(job)
+    report = export_data_sets(job, tmp_path / "set")
+
+    card = (tmp_path / "set" / "README.md").read_text(encoding="utf-8")
+    assert "license: apache-2.0" in card
+    # What nobody answered yet has no rows, and `load_dataset` cannot load an empty table.
+    assert "empty, left out: leaderboard" in report.line
+    assert {"tasks", "criteria"} <= {path.name for path in (tmp_path / "set").iterdir() if path.is_dir()}
+    assert not (tmp_path / "set" / "verdicts").exists()
+
+
+def test_the_card_is_written_last_and_states_are_the_same_for_the_same_files(folder: Path) -> None:
+    written = [path for path in folder.rglob("*") if path.is_file()]
+    assert folder / "README.md" == max(written, key=lambda path: path.stat().st_mtime_ns)
+    state = json.loads((folder / "tasks" / "state.json").read_text())
+    assert re.fullmatch("[0-9a-f]{16}", state["_fingerprint"])
+
+
+@pytest.mark.parametrize(("names", "said"), [
+    (["nosuch"], "--table nosuch: no such table"), (["retractions"], "no such table"),
+    (["alerts"], "no row of prbench"),
+])  # fmt: skip
+def test_a_table_that_is_not_there_or_empty_is_refused(job: Job, tmp_path: Path, names: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        export_data_sets(job, tmp_path / "set", names)
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_folder_with_something_in_it_is_refused(job: Job, folder: Path) -> None:
+    with pytest.raises(UsageError, match="not an empty folder"):
+        export_data_sets(job, folder)
+
+
+def test_every_stored_column_has_a_meaning() -> None:
+    assert [] == [
+        name for table in TABLES.values() for name in table.columns if not meaning_of_column(name, [table.name])
+    ]

@@ -1,0 +1,273 @@
+"""Logs for Inspect View: what is in them, read as the zip of JSON documents that they are."""
+
+import math
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.exports import export_inspect
+from tasks.exports.inspect_logs.criteria import explanation_of
+from tasks.exports.inspect_logs.header import results_of
+from tasks.exports.inspect_logs.usage import added, usage_of
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import admitted, at, job_on
+from tests.tasks.exports.inspected import CALL, CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
+from warehouse import Warehouse
+
+Documents = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return job_of_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def folder(job: Job, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("logs") / "logs"
+    export_inspect(job, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def logs(folder: Path) -> dict[tuple[str, str], Documents]:
+    """The documents of each log, by model and judge."""
+    found = [documents_of(path) for path in folder.iterdir()]
+    return {
+        (log["header.json"]["eval"]["model"], log["header.json"]["eval"]["metadata"]["judge"]): log for log in found
+    }
+
+
+def sample(log: Documents, task: str, trial: int = 1) -> Any:
+    return log[f"samples/{task}_epoch_{trial}.json"]
+
+
+def expected(model: str, judge: str, task: int, trial: int) -> float | None:
+    """Equation 1: points / positive weights; None while a criterion is undecided."""
+    values = values_of(model, judge, task, trial)
+    if None in values or (judge == "mild" and task == 6) or (model == "poor" and task == 7):
+        return None
+    return sum(w * v for w, v in zip(WEIGHTS, values, strict=True) if v is not None) / 15
+
+
+def test_each_model_has_a_log_under_each_judge(logs: dict[tuple[str, str], Documents], folder: Path) -> None:
+    assert {(model, judge) for model in ("good", "poor") for judge in ("strict", "mild")} == set(logs)
+    # Inspect View takes logs with one task id for attempts at one log, and hides all but the last.
+    assert 4 == len({log["header.json"]["eval"]["task_id"] for log in logs.values()})
+    assert all(path.name.startswith("prbench_") and path.suffix == ".eval" for path in folder.iterdir())
+    for log in logs.values():
+        assert len([name for name in log if name.startswith("samples/")]) == 2 * len(TASKS)
+
+
+def test_a_sample_holds_the_conversation_and_the_answer(logs: dict[tuple[str, str], Documents]) -> None:
+    shown = sample(logs["good", "strict"], "t1", 2)
+
+    assert ("t1", 2) == (shown["id"], shown["epoch"])
+    said = [(turn["role"], turn["content"]) for turn in shown["messages"]]
+    assert said == [
+        (role, f"{role} says {place} about t1") for place, role in enumerate(("user", "assistant", "user"))
+    ] + [("assistant", "An answer.")]
+    assert shown["input"] == shown["messages"][:-1]
+    assert ("An answer.", "good-2026", 1.5) == tuple(shown["output"][name] for name in ("completion", "model", "time"))
+
+
+def test_every_score_is_that_of_the_formula_and_an_undecided_one_is_no_number(
+    logs: dict[tuple[str, str], Documents],
+) -> None:
+    for (model, judge), log in logs.items():
+        for number, task in enumerate(TASKS):
+            for trial in (1, 2):
+                wanted, found = expected(model, judge, number, trial), sample(log, task, trial)
+                if found["error"]:
+                    assert wanted is None
+                    assert {} == found["scores"]
+                elif wanted is None:
+                    assert math.isnan(found["scores"]["score"]["value"])
+                else:
+                    assert found["scores"]["score"]["value"] == pytest.approx(wanted)
+                    assert found["scores"]["score"]["reason"] is None
+
+
+def test_a_score_carries_every_criterion_with_its_verdict(logs: dict[tuple[str, str], Documents]) -> None:
+    score = sample(logs["good", "strict"], "t1")["scores"]["score"]
+
+    values = values_of("good", "strict", 1, 1)
+    assert [each["value"] for each in score["metadata"]["criteria"]] == list(values)
+    assert [each["weight"] for each in score["metadata"]["criteria"]] == list(WEIGHTS)
+    assert [each["title"] for each in score["metadata"]["criteria"]] == [
+        f"t1 needs point {place}" for place in range(3)
+    ]
+    assert {each["status"] for each in score["metadata"]["criteria"]} <= {"met", "unmet"}
+    assert score["metadata"]["criteria"][0]["explanation"] == f"because of {values[0]} | <b>it</b>"
+
+
+def test_a_failed_call_of_a_judge_is_no_unmet_criterion(logs: dict[tuple[str, str], Documents]) -> None:
+    score = sample(logs["good", "strict"], "t2")["scores"]["score"]
+
+    assert math.isnan(score["value"])
+    assert "grader_failed" == score["reason"]
+    assert "parse_error" == score["metadata"]["criteria"][1]["status"]
+    assert score["metadata"]["criteria"][1]["value"] is None
+    # 10 points are decided, and 5 more are possible.
+    assert (10 / 15, 1.0) == pytest.approx((score["metadata"]["value_lower"], score["metadata"]["value_upper"]))
+    assert "1 parse error" in score["explanation"]
+
+
+def test_what_nobody_judged_yet_says_so(logs: dict[tuple[str, str], Documents]) -> None:
+    score = sample(logs["good", "mild"], "t6")["scores"]["score"]
+
+    assert "not_judged" == score["reason"]
+    assert {"not_judged"} == {each["status"] for each in score["metadata"]["criteria"]}
+
+
+def test_an_answer_that_failed_is_an_error_with_its_cause_and_has_no_score(
+    logs: dict[tuple[str, str], Documents],
+) -> None:
+    failed = sample(logs["poor", "mild"], "t7")
+
+    assert "timeout: no reply in 60 s" == failed["error"]["message"]
+    assert {} == failed["scores"]
+    assert "" == failed["output"]["completion"]
+    assert "user" == failed["messages"][-1]["role"]
+    assert {} == failed["model_usage"]
+
+
+def test_results_are_those_of_the_leaderboard_on_each_split(logs: dict[tuple[str, str], Documents], job: Job) -> None:
+    with Warehouse(job.warehouse).reader() as reader:
+        board = reader.rows("select * from leaderboard")
+    assert {row["split"] for row in board} == {"finance", "finance_hard"}
+    for row in board:
+        results = logs[row["model"], row["judge"]]["header.json"]["results"]
+        (score,) = [each for each in results["scores"] if each["name"] == row["score_name"]]
+        metrics = {name: metric["value"] for name, metric in score["metrics"].items()}
+        for name, column in (("mean", "mean_score"), ("ci_low", "ci_low"), ("ci_high", "ci_high"), ("coverage",) * 2):
+            assert row[column] == metrics.get(f"{row['split']} {name}")
+        assert score["metadata"][row["split"]]["n_tasks"] == row["n_tasks"]
+
+
+def test_the_standard_error_is_that_of_the_mean_over_tasks(logs: dict[tuple[str, str], Documents]) -> None:
+    for (model, judge), log in logs.items():
+        (score, *_) = log["header.json"]["results"]["scores"]
+        assert "score" == score["name"]
+        for split, tasks in (("finance", TASKS), ("finance_hard", HARD)):
+            trials = [[expected(model, judge, TASKS.index(task), trial) for trial in (1, 2)] for task in tasks]
+            of_tasks = [
+                mean(each for each in values if each is not None) for values in trials if values != [None, None]
+            ]
+            found = {name: metric["value"] for name, metric in score["metrics"].items()}
+            assert found[f"{split} mean"] == pytest.approx(mean(of_tasks))
+            assert found[f"{split} stderr"] == pytest.approx(stdev(of_tasks) / len(of_tasks) ** 0.5)
+
+
+def test_without_a_mean_nothing_else_stands_in_its_place() -> None:
+    figures = dict.fromkeys(("mean_score", "standard_error", "ci_low", "ci_high", "raw_mean_score", "mean_lower"))
+    row = {**figures, "split": "legal", "score_name": "score", "coverage": 0.5, "mean_upper": 0.9, "n_tasks": 0,
+           "n_tasks_wanted": 3, "is_complete": False}  # fmt: skip
+
+    (score,) = results_of([row], n_samples=3, n_failed=0, n_scored=0)["scores"]
+    assert {} == score["metrics"]
+    assert 0.5 == score["metadata"]["legal"]["coverage"]
+
+
+def test_samples_are_counted_by_what_became_of_them(logs: dict[tuple[str, str], Documents]) -> None:
+    for (model, judge), log in logs.items():
+        results = log["header.json"]["results"]
+        cells = [expected(model, judge, number, trial) for number in range(8) for trial in (1, 2)]
+        assert 16 == results["total_samples"]
+        assert (14 if model == "poor" else 16) == results["completed_samples"]
+        assert sum(value is not None for value in cells) == results["scores"][0]["scored_samples"]
+        assert sum(value is None for value in cells) == results["scores"][0]["unscored_samples"]
+
+
+def test_tokens_and_cost_are_those_reported_and_an_unknown_cost_stays_unknown(
+    logs: dict[tuple[str, str], Documents],
+) -> None:
+    known, unknown = (sample(logs["good", "strict"], task)["role_usage"]["grader"] for task in ("t1", "t2"))
+    assert (3 * 60, 3 * 40, 3 * 20) == tuple(
+        known[name] for name in ("input_tokens", "input_tokens_cache_read", "output_tokens")
+    )
+    assert 0.003 == known["total_cost"]
+    assert unknown["total_cost"] is None
+    stats = logs["good", "strict"]["header.json"]["stats"]
+    assert 0.016 == stats["model_usage"]["good"]["total_cost"]
+    assert stats["model_usage"]["strict"]["total_cost"] is None
+    assert 0.014 == logs["poor", "mild"]["header.json"]["stats"]["model_usage"]["poor"]["total_cost"]
+
+
+def test_a_log_lasts_from_the_first_answer_to_the_last_verdict(logs: dict[tuple[str, str], Documents]) -> None:
+    stats = logs["good", "strict"]["header.json"]["stats"]
+    assert (at(1).isoformat(), at(3600 + 7).isoformat()) == (stats["started_at"], stats["completed_at"])
+    assert at(3600 + 1).isoformat() == sample(logs["good", "strict"], "t1")["completed_at"]
+    # Nobody judged it, so it was complete with its answer.
+    assert at(60 * 6 + 1).isoformat() == sample(logs["good", "mild"], "t6")["completed_at"]
+
+
+def test_usage_without_reported_tokens_is_left_out() -> None:
+    unreported = {**CALL, "prompt_tokens": None}
+    assert usage_of(unreported) is None
+    assert added([None, None]) is None
+    assert added([None, usage_of(CALL)]) == {
+        "input_tokens": 60, "output_tokens": 20, "total_tokens": 120, "input_tokens_cache_read": 40,
+        "reasoning_tokens": None, "total_cost": 0.001,
+    }  # fmt: skip
+
+
+def test_a_text_cannot_break_out_of_its_cell_and_an_empty_column_is_left_out() -> None:
+    item = {"status": "met", "weight": 1.0, "title": "a | b\n| c | *d* [e](http://f)", "explanation": None}
+
+    *_, rule, last = explanation_of([item | {"error": None}]).splitlines()
+    assert (rule, last) == ("| --- | --- | --- |", r"| met | 1 | a \| b \| c \| \*d\* \[e\](http://f) |")
+    assert explanation_of([item | {"error": "cut\noff"}]).splitlines()[-1].endswith(" | cut off |")
+
+
+def test_the_same_state_gives_the_same_bytes(job: Job, folder: Path, tmp_path: Path) -> None:
+    export_inspect(job, tmp_path / "again")
+
+    first = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert first == {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()}
+
+
+def test_the_canary_is_in_no_log_and_a_notice_is_in_each(logs: dict[tuple[str, str], Documents]) -> None:
+    for log in logs.values():
+        assert CANARY not in str(log)
+        assert "do not train" in log["header.json"]["eval"]["metadata"]["notice"]
+
+
+def test_a_selection_narrows_the_logs(job: Job, tmp_path: Path) -> None:
+    chosen = job.model_copy(update={"named_models": ("good",), "named_judges": ("mild",)})
+    report = export_inspect(chosen, tmp_path / "one")
+
+    assert [16, 1] == [report.rows, len(list((tmp_path / "one").iterdir()))]
+
+
+@pytest.mark.parametrize("vintage", ["nosuch", None])
+def test_nothing_to_write_and_a_folder_with_something_are_refused(
+    job: Job, folder: Path, tmp_path: Path, vintage: str | None
+) -> None:
+    where, said = (folder, "not an empty folder") if vintage is None else (tmp_path / "new", "no model has a verdict")
+    with pytest.raises(UsageError, match=said):
+        export_inspect(job, where, vintage)
+    assert not (tmp_path / "new").exists()
+
+
+def test_tasks_that_are_not_assembled_are_named_and_no_half_log_stays(tmp_path: Path) -> None:
+    from tests.tasks.exports import inspected
+
+    rows = inspected.rows_of_world()
+    job = job_on("sample", tmp_path / "data")
+    for table_name, of_table in rows.items():
+        if table_name != "message_rows":
+            revised = [
+                e | ({"dataset_revision": job.data.revision} if "dataset_revision" in e else {}) for e in of_table
+            ]
+            Warehouse(job.warehouse).write(table_name, revised)
+    Warehouse(job.warehouse).write("split_members", [
+        each | {"split": "sample", "dataset_revision": job.data.revision} for each in admitted(TASKS)["split_members"]
+    ])  # fmt: skip
+    Warehouse(job.warehouse).publish()
+    with pytest.raises(PipelineError, match="t0: its conversation is not assembled; run `prbench assemble` first"):
+        export_inspect(job, tmp_path / "logs")
+    assert [] == list((tmp_path / "logs").iterdir())
