@@ -50,13 +50,13 @@ DOES = {
     "import": ACTS | WAREHOUSE | {"--retract"},
     "import responses": ACTS | ANY_PLACE | {"--vintage", "--as", "--pattern", "--skip-other", "--skip-unknown"},
     "import verdicts": ACTS | ANY_PLACE
-    | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown"},
+    | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown", "--random-sample"},
     "import reviews": ACTS | ANY_PLACE | {"--by", "--skip-unknown"},
     "import warehouse": ACTS | WAREHOUSE,
     "export": set(),
     "export tables": ACTS | ANY_PLACE | {"--table"},
     "export labelling": ACTS | ANY_PLACE
-    | {"--split", "--model", "--trial", "--limit", "--vintage", "--night", "-n", "--seed"},
+    | {"--split", "--model", "--judge", "--trial", "--limit", "--vintage", "--night", "-n", "--seed", "--for"},
     "export review": ACTS | ANY_PLACE | {"--split", "--limit", "-n", "--tasks", "--by", "--seed"},
     "remove": set(),
     "remove response": ACTS | WAREHOUSE
