@@ -114,7 +114,10 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
 
 def _said(widths: Sequence[Width]) -> str:
     now, *after = widths
-    listed = ", ".join(f"{each.width:.3f} after {each.n_labels}" for each in after)
+    listed = ", ".join(
+        f"{each.width:.3f} after {each.n_labels}{'' if each.is_enough else ' (too few for every figure)'}"
+        for each in after
+    )
     is_now = "no debiased figure yet" if now.width is None else f"{now.width:.3f} now"
     return f"expected width of the interval: {is_now}, {listed} labels"
 

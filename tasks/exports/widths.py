@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.exports.drawing import Population, Purpose, Row
+from tasks.rules.statistics.debiased import FEWEST_LABELS
 from tasks.rules.statistics.drawing import expected_width, inclusion_probabilities, label_variance, sizes
 from tasks.rules.statistics.quantiles import Floats
 from tasks.run import WantedTasks
@@ -20,10 +21,14 @@ _UNKNOWN_JUDGE = 0.5
 
 
 class Width(NamedTuple):
-    """The expected width of an interval after some more labels; with none, the width now (None without a figure)."""
+    """The expected width of an interval after some more labels; with none, the width now (None without a figure).
+
+    `is_enough` is whether so many labels are expected to give each of the chosen intervals.
+    """
 
     n_labels: int
     width: float | None
+    is_enough: bool
 
 
 def expected_widths(
@@ -43,17 +48,19 @@ def expected_widths(
     models = np.array([row["model"] for row in population.rows])
     groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
     known = [now[each]["width"] for group in groups for each in [" ".join(group)] if each in now]
-    found = [Width(0, float(np.mean(known)) if len(known) == len(groups) else None)]
+    has_figures = len(known) == len(groups)
+    found = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
     free = np.flatnonzero(~population.is_known)
     size = sizes(population.contributions[free], population.errors[free])
     for n in AFTER:
         probabilities = inclusion_probabilities(size, min(n, len(free)))
+        expected = [float(probabilities[models[free] == each].sum()) for each in purpose.models]
         widths = [
             _width(population, free[of_group], probabilities[of_group], group, now.get(" ".join(group)))
             for group in groups
             for of_group in [np.isin(models[free], group)]
         ]
-        found.append(Width(n, float(np.mean(widths))))
+        found.append(Width(n, float(np.mean(widths)), has_figures or min(expected) >= FEWEST_LABELS))
     return found
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _CANNOT_BE_COMBINED = (
     ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
-    ("--score", "--risk"),
+    ("--score", "--risk"), ("--debiased", "--risk"), ("--debiased", "--selection"),
 )  # fmt: skip
 
 
@@ -25,6 +25,7 @@ _CANNOT_BE_COMBINED = (
     "prbench leaderboard --benchmark NAME --by BREAKDOWN",
     "prbench leaderboard --risk",
     "prbench leaderboard --selection latest",
+    "prbench leaderboard --debiased                  scores that people's labels correct",
 ))  # fmt: skip
 @click.option(
     "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."
@@ -46,25 +47,36 @@ _CANNOT_BE_COMBINED = (
     help="Show only the tasks of one stored hard subset, by split, without ranks. ID: its id, a prefix of it, or "
     "`latest`.",
 )
+@click.option("--debiased", "is_debiased", is_flag=True,
+              help="Show each score beside what people's labels on a part of the verdicts make of it.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 def leaderboard(
-    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None
+    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
+    is_debiased: bool,
 ) -> int:
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
     could have once no verdict is missing.
-    """
+
+    With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
+    the judge's scores. Beside the debiased score are the judge's own and what the labels alone give.
+    """  # fmt: skip
     from tasks.compare import Choice
     from tasks.compare import leaderboard as ranked
     from tasks.rules.errors import UsageError
 
-    given = {"--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score}
+    given = {"--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score,
+             "--debiased": is_debiased}  # fmt: skip
     for first, second in _CANNOT_BE_COMBINED:
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
+    if is_debiased:
+        from flows.cli.compare.debiased import show_debiased_scores
+
+        return show_debiased_scores(context, score=score, by=by, is_hard=is_hard)
     choice = Choice(context.arguments.vintage, score, by, is_hard, is_severity, selection)
     job = context.stored_job()
     table = ranked(job, choice)
