@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tasks.report.content.figures import Page
 from tasks.report.pages.analyses.annotations import ANNOTATIONS
 from tasks.report.pages.analyses.conditions import CONDITIONS
+from tasks.report.pages.analyses.debiased import DEBIASED
 from tasks.report.pages.analyses.reviews import REVIEWS
 from tasks.report.pages.capabilities import CAPABILITIES
 from tasks.report.pages.categories import CATEGORIES
@@ -16,5 +17,5 @@ from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
 
 PAGES: Sequence[Page] = (
-    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, REVIEWS, HISTORY, HARD,
+    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, DEBIASED, REVIEWS, HISTORY, HARD,
 )  # fmt: skip
