@@ -44,5 +44,6 @@ order by
     judging,
     is_hard,
     split,
-    position,
-    label
+    label nulls first,
+    round(coalesce(debiased, judge_score), 9) desc,
+    model

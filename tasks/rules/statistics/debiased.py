@@ -26,7 +26,7 @@ FEWEST_LABELS = 30
 """With fewer labelled verdicts there is no figure."""
 FEWEST_LABELLED_TASKS = 15
 """Nor is there with labels in fewer tasks."""
-FEWEST_EFFECTIVE = 20
+FEWEST_EFFECTIVE = 12
 """Nor where so few of the labels are important that they tell as much as fewer equal ones."""
 _FEWEST_OF_SIGN = 10
 """A sign with fewer labels than these has no constant of its own."""
