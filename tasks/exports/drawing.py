@@ -123,10 +123,11 @@ def _contributions(rows: Sequence[Row]) -> Floats:
 
 def _errors(rows: Sequence[Row]) -> Floats:
     """The expected squared error of the judge on each verdict."""
-    groups = [f"{row['category']}/{row['severity']}" for row in rows]
-    both = [i for i, row in enumerate(rows) if row["label_value"] is not None and row["judge_value"] is not None]
+    groups = np.unique([f"{row['category']}/{row['severity']}" for row in rows], return_inverse=True)[1]
+    has_both = [row["label_value"] is not None and row["judge_value"] is not None for row in rows]
+    both = np.flatnonzero(has_both)
     squared = np.array([(rows[i]["label_value"] - rows[i]["judge_value"]) ** 2 for i in both])
-    of_group = group_errors([groups[i] for i in both], squared, groups)
+    of_group = group_errors(groups[both], squared, groups)
     disagreement, n_others = (np.array([float(row[name]) for row in rows]) for name in ("disagreement", "n_others"))
     return expected_errors(of_group, disagreement, n_others)
 

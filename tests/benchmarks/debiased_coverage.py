@@ -164,11 +164,11 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
 
 def chosen(of: Replication, n: int, known: NDArray[np.int64], dice: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
     """Verdicts drawn as a sheet draws them, with the probability of every verdict (1 of those with a label)."""
-    groups = [str(category) for category in of.rubrics.category]
+    groups = of.rubrics.category
     squared = (of.people - of.judge)[known] ** 2
     disagreement = (of.judge - of.second) ** 2
     errors = expected_errors(
-        group_errors([groups[place] for place in known], squared, groups), disagreement, np.ones(len(groups))
+        group_errors(groups[known], squared, groups), disagreement, np.ones(len(groups))
     )
     free = np.setdiff1d(np.arange(len(groups)), known)
     probabilities = np.ones(len(groups))

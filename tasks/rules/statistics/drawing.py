@@ -28,26 +28,21 @@ _LEAST_SIZE = 0.1
 _HEX = 13
 
 
-def group_errors(groups: Sequence[str], squared_errors: Floats, wanted: Sequence[str]) -> Floats:
+def group_errors(groups: NDArray[np.int64], squared_errors: Floats, wanted: NDArray[np.int64]) -> Floats:
     """The expected squared error of verdicts of some groups, from labels of such verdicts.
 
     A group's rate is drawn to that of all labels, and that to `PRIOR_ERROR`, as if there were ten labels more.
 
     Args:
-        groups: the group of each label.
+        groups: the group of each label, as a number from 0.
         squared_errors: label minus judge, squared.
         wanted: the group of each verdict.
     """
-    n, total = len(squared_errors), float(squared_errors.sum())
-    of_all = (total + _PRIOR_LABELS * PRIOR_ERROR) / (n + _PRIOR_LABELS)
-    found: dict[str, list[float]] = {}
-    for group, error in zip(groups, squared_errors, strict=True):
-        found.setdefault(group, []).append(float(error))
-    rates = {
-        group: (math.fsum(errors) + _PRIOR_LABELS * of_all) / (len(errors) + _PRIOR_LABELS)
-        for group, errors in found.items()
-    }
-    return np.array([rates.get(group, of_all) for group in wanted])
+    of_all = (float(squared_errors.sum()) + _PRIOR_LABELS * PRIOR_ERROR) / (len(squared_errors) + _PRIOR_LABELS)
+    n_groups = int(wanted.max()) + 1
+    n, total = np.bincount(groups, minlength=n_groups), np.bincount(groups, squared_errors, n_groups)
+    rates = (total + _PRIOR_LABELS * of_all) / (n + _PRIOR_LABELS)
+    return np.asarray(rates[wanted])
 
 
 def expected_errors(of_group: Floats, disagreement: Floats, n_others: Floats) -> Floats:
