@@ -94,8 +94,12 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
         population = population_of(job, reader, wanted, purpose, ids)
         drawn = draw(population, wanted, purpose, n_rows, seed)
         sheet, draws = sheet_rows(job, wanted, purpose, population, drawn, seed)
-        widths = expected_widths(reader, wanted, purpose, population, sorted({job.vintage_named(m) for m in purpose.models}))
-        chosen = {(population.rows[place]["response_id"], population.rows[place]["criterion_id"]) for place in drawn.places}
+        widths = expected_widths(
+            reader, wanted, purpose, population, sorted({job.vintage_named(m) for m in purpose.models})
+        )
+        chosen = {
+            (population.rows[place]["response_id"], population.rows[place]["criterion_id"]) for place in drawn.places
+        }
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
         conversations = conversations_of(reader, wanted, {row["task"] for row in rows})

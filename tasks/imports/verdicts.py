@@ -93,9 +93,7 @@ def import_verdicts(
     return report
 
 
-def _store_labels(
-    job: Job, file: Path, batch: str, rows: list[dict[str, Any]], *, is_random_sample: bool
-) -> None:
+def _store_labels(job: Job, file: Path, batch: str, rows: list[dict[str, Any]], *, is_random_sample: bool) -> None:
     """Write down that some verdicts are people's labels, and how they were sampled if the user says so."""
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:

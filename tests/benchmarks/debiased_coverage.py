@@ -52,7 +52,9 @@ def rubrics(dice: np.random.Generator, n_tasks: int = N_TASKS, *, is_heavy: bool
     """Tasks with 7 to 30 criteria, 7 % of them negative, whose decisions hang together within a task."""
     n = dice.integers(7, 31, n_tasks)
     task = np.repeat(np.arange(n_tasks), n)
-    weight = np.minimum(np.ceil(2 * dice.pareto(1.2, len(task)) + 1), 200) if is_heavy else dice.integers(1, 11, len(task))
+    weight = (
+        np.minimum(np.ceil(2 * dice.pareto(1.2, len(task)) + 1), 200) if is_heavy else dice.integers(1, 11, len(task))
+    )
     is_negative = dice.random(len(task)) < 0.07
     is_negative[np.concatenate([[0], np.cumsum(n)[:-1]])] = False  # every task has a positive criterion
     length, ease = dice.normal(size=n_tasks), dice.normal(size=n_tasks)
@@ -162,14 +164,14 @@ def systematic(probabilities: Floats, dice: np.random.Generator) -> NDArray[np.i
     return np.sort(order[np.diff(np.floor(ends - start), prepend=np.floor(-start)) > 0])
 
 
-def chosen(of: Replication, n: int, known: NDArray[np.int64], dice: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+def chosen(
+    of: Replication, n: int, known: NDArray[np.int64], dice: np.random.Generator
+) -> tuple[NDArray[np.int64], Floats]:
     """Verdicts drawn as a sheet draws them, with the probability of every verdict (1 of those with a label)."""
     groups = of.rubrics.category
     squared = (of.people - of.judge)[known] ** 2
     disagreement = (of.judge - of.second) ** 2
-    errors = expected_errors(
-        group_errors(groups[known], squared, groups), disagreement, np.ones(len(groups))
-    )
+    errors = expected_errors(group_errors(groups[known], squared, groups), disagreement, np.ones(len(groups)))
     free = np.setdiff1d(np.arange(len(groups)), known)
     probabilities = np.ones(len(groups))
     probabilities[free] = inclusion_probabilities(sizes(of.rubrics.contribution[free], errors[free]), n)
@@ -238,7 +240,9 @@ def outcomes(
 def _outcome(rows: Floats, truth: float, replications: int) -> Outcome:
     mean, low, high = rows.T
     holds = (low <= truth) & (truth <= high)
-    return Outcome(float(holds.mean()), len(rows) / replications, float((high - low).mean()), float(mean.mean() - truth))
+    return Outcome(
+        float(holds.mean()), len(rows) / replications, float((high - low).mean()), float(mean.mean() - truth)
+    )
 
 
 def differences(n: int, replications: int, seed: int = 2) -> tuple[Outcome, Outcome]:

@@ -26,8 +26,8 @@ _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
 @click.option("--score", metavar="NAME", help="Score to compare.  [default: the benchmark's primary score]")
 @click.option("--flips", "n_flips", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
               help="Number of flipped criteria to show.")  # fmt: skip
-@click.option("--debiased", "is_debiased", is_flag=True, help="Show the difference of models beside what people's labels "
-              "on a part of the verdicts make of it.")  # fmt: skip
+@click.option("--debiased", "is_debiased", is_flag=True, help="Show the difference of models beside what people's "
+              "labels on a part of the verdicts make of it.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS,
                 texts={"vintage": "Only this vintage, unless vintages are compared."})  # fmt: skip
 def diff(

@@ -68,8 +68,8 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
-@click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval of "
-              "`prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a category.")  # fmt: skip
+@click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
+              "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a category.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "trial", "limit", "vintage", "night"), texts={
     "judge": "With --for: the judge that labels are to correct.  [default: the one with the most verdicts]",
 })  # fmt: skip

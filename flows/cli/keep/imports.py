@@ -112,8 +112,8 @@ def import_responses(
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
-@click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and that "
-              "they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` then "
+@click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and "
+              "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` then "
               "uses them.")  # fmt: skip
 @_SKIP_UNKNOWN
 @shared_options(selection=("vintage", "night"), texts={

@@ -53,7 +53,12 @@ _CANNOT_BE_COMBINED = (
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 def leaderboard(
-    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
+    context: Context,
+    is_hard: bool,
+    score: str | None,
+    by: str | None,
+    is_severity: bool,
+    selection: str | None,
     is_debiased: bool,
 ) -> int:
     """Rank the models.

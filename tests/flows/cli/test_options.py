@@ -50,7 +50,8 @@ DOES = {
     "import": ACTS | WAREHOUSE | {"--retract"},
     "import responses": ACTS | ANY_PLACE | {"--vintage", "--as", "--pattern", "--skip-other", "--skip-unknown"},
     "import verdicts": ACTS | ANY_PLACE
-    | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown", "--random-sample"},
+    | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown",
+       "--random-sample"},
     "import reviews": ACTS | ANY_PLACE | {"--by", "--skip-unknown"},
     "import warehouse": ACTS | WAREHOUSE,
     "export": set(),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
-from tests.builders import job_on, row
+from tests.builders import job_on
 from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld
 from warehouse import Reader, Warehouse
 
@@ -69,8 +69,9 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
     other = {"ada": "bob", "bob": "ada"}[model]
 
     assert figure(reader, model)["n_unsampled_labels"] == 1
-    assert figure(reader, model)["unsampled_mean_error"] == made.decided["eva"][made.unsampled] - made.judge[
-        made.unsampled
-    ]
+    assert (
+        figure(reader, model)["unsampled_mean_error"]
+        == made.decided["eva"][made.unsampled] - made.judge[made.unsampled]
+    )
     assert figure(reader, other)["n_unsampled_labels"] == 0
     assert figure(reader, other)["unsampled_mean_error"] is None

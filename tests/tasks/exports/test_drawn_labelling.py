@@ -3,6 +3,7 @@
 import random
 import shutil
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def truth(task: str, model: str, criterion: str) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Thirty tasks answered by two models, with a judge that is wrong on every seventh verdict, and one on a failure."""
+    """Thirty tasks answered by two models, with a judge that is wrong on every seventh verdict."""
     folder = tmp_path_factory.mktemp("drawn")
     tasks = [f"t{i}" for i in range(N_TASKS)]
     rows = [
@@ -90,7 +91,7 @@ def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_su
     assert by_weight[True] == pytest.approx(2.5 * by_weight[False])
     # A person reads a response once: its rows stand together.
     assert len({(row["task"], row["model"]) for row in rows}) == 1 + sum(
-        (a["task"], a["model"]) != (b["task"], b["model"]) for a, b in zip(rows, rows[1:], strict=False)
+        (a["task"], a["model"]) != (b["task"], b["model"]) for a, b in pairwise(rows)
     )
     assert "judged by a-judge" in report.line
     assert [each["n_labels"] for each in report.expected_widths] == [0, 50, 100, 200]
@@ -132,7 +133,9 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
             for n in range(N_TASKS) for i in range(N_CRITERIA)
         ]  # fmt: skip
         assert row["debiased_ci_low"] < sum(met) / N_TASKS < row["debiased_ci_high"]
-        assert row["debiased_ci_high"] - row["debiased_ci_low"] < row["labels_alone_ci_high"] - row["labels_alone_ci_low"]
+        assert (
+            row["debiased_ci_high"] - row["debiased_ci_low"] < row["labels_alone_ci_high"] - row["labels_alone_ci_low"]
+        )
     report = export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=100)
     second = sheet(tmp_path / "b.csv")
     cells = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]

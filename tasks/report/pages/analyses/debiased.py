@@ -12,7 +12,9 @@ from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits
 
 _ESTIMATES = {"judge": "judge's own", "labels_alone": "labels alone", "debiased": "debiased"}
 """What is drawn of each model; the names of the columns begin so."""
-_EMPTY = "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
+_EMPTY = (
+    "No verdict of a judge has a label of known probability. prbench export labelling --for leaderboard writes a sheet."
+)
 _COLUMNS = (
     Column("judge_score", "Mean", "score", "Judge's own"),
     Column("judge_ci_low", "from", "score", "Judge's own"),

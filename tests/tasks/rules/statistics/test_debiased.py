@@ -1,4 +1,4 @@
-"""Debiased means: what labels of known probability make of a judge's values, in cases that can be worked out by hand."""
+"""Debiased means: what labels make of a judge's values, in cases that can be worked out by hand, and simulated."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,9 @@ def test_ternary_values_and_means_of_several_people_are_values_like_others() -> 
 def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
     dice = np.random.default_rng(6)
     made = [
-        corrected(*one_verdict_a_task((dice.random(N) < p).astype(float), (dice.random(N) < 0.5).astype(float), every=3))
+        corrected(
+            *one_verdict_a_task((dice.random(N) < p).astype(float), (dice.random(N) < 0.5).astype(float), every=3)
+        )
         for p in (0.4, 0.7)
     ]
     everywhere = np.arange(N)

@@ -59,7 +59,9 @@ def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
 def test_verdicts_that_others_disagree_with_or_whose_group_was_wrong_are_expected_to_be_wrong_more_often() -> None:
     of_group = group_errors(np.repeat([0, 1], 40), np.repeat([0.0, 1.0], 40), np.arange(3))
     assert of_group[0] < of_group[2] < of_group[1]
-    assert group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1)).tolist() == [pytest.approx(PRIOR_ERROR)]
+    assert group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1)).tolist() == [
+        pytest.approx(PRIOR_ERROR)
+    ]
 
     found = expected_errors(np.full(3, 0.1), np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 2.0]))
     assert found[1] < found[0] < found[2]
