@@ -59,10 +59,7 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
     primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
     if named == LEADERBOARD:
         return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
-    query = (
-        "select distinct coalesce(category, '(none)') as category from criteria "
-        "where benchmark = $benchmark and dataset_revision = $dataset_revision order by 1"
-    )
+    query = sql.read("questions/exports/drawing/categories")
     categories = [row["category"] for row in reader.rows(query, wanted.key)]
     if named in categories:
         return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
@@ -126,7 +123,7 @@ def _errors(rows: Sequence[Row]) -> Floats:
     groups = np.unique([f"{row['category']}/{row['severity']}" for row in rows], return_inverse=True)[1]
     has_both = [row["label_value"] is not None and row["judge_value"] is not None for row in rows]
     both = np.flatnonzero(has_both)
-    squared = np.array([(rows[i]["label_value"] - rows[i]["judge_value"]) ** 2 for i in both])
+    squared = np.array([(rows[i]["label_value"] - rows[i]["judge_value"]) ** 2 for i in both.tolist()])
     of_group = group_errors(groups[both], squared, groups)
     disagreement, n_others = (np.array([float(row[name]) for row in rows]) for name in ("disagreement", "n_others"))
     return expected_errors(of_group, disagreement, n_others)
@@ -149,7 +146,7 @@ def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: 
     free = np.flatnonzero(~population.is_known)
     if not len(free):
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
-    keys = [_key(population.rows[place]) for place in free]
+    keys = [_key(population.rows[place]) for place in free.tolist()]
     size = sizes(population.contributions[free], population.errors[free])
     probabilities = np.ones(len(population.rows))
     probabilities[free] = inclusion_probabilities(size, min(n_rows, len(free)))

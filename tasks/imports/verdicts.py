@@ -98,7 +98,8 @@ def _store_labels(job: Job, file: Path, batch: str, rows: list[dict[str, Any]], 
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         labellers = labeller_rows(reader, batch, rows)
-        sheets, draws = [], []
+        sheets: list[dict[str, Any]] = []
+        draws: list[dict[str, Any]] = []
         if is_random_sample:
             refuse_drawn(reader, file, rows)
             sheets, draws = stated_sample_rows(job, reader, batch, rows)

@@ -59,7 +59,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @export.command("labelling", epilog=examples(
     "prbench export labelling sheet.csv -n 200",
     "prbench export labelling sheet.csv --night 2026-11-22",
-    "prbench export labelling sheet.csv -n 50 --for leaderboard     verdicts whose labels tell most",
+    "prbench export labelling sheet.csv -n 50 --for leaderboard",
     "prbench export labelling sheet.csv -n 50 --for \"gpt-5-high gpt-5-low\"",
     "prbench export labelling sheet.csv -n 50 --for \"Financial Accuracy\"",
     "prbench import verdicts sheet.csv --skip-empty     read the sheet back",
@@ -69,7 +69,8 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
 @click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
-              "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a category.")  # fmt: skip
+              "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
+              "category.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "trial", "limit", "vintage", "night"), texts={
     "judge": "With --for: the judge that labels are to correct.  [default: the one with the most verdicts]",
 })  # fmt: skip

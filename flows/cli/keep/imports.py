@@ -98,7 +98,7 @@ def import_responses(
     "prbench import verdicts labels.csv",
     "prbench import verdicts sheet.csv --skip-empty    not all rows are filled in",
     "prbench import verdicts compiled.csv --by people-2 --grading binary",
-    "prbench import verdicts labels.csv --by eva --random-sample     labels that correct a judge's scores",
+    "prbench import verdicts labels.csv --by eva --random-sample",
 ))  # fmt: skip
 @click.argument("file", type=_FILE)
 @_AS
@@ -113,8 +113,8 @@ def import_responses(
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
 @click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and "
-              "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` then "
-              "uses them.")  # fmt: skip
+              "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
+              "then uses them.")  # fmt: skip
 @_SKIP_UNKNOWN
 @shared_options(selection=("vintage", "night"), texts={
     "vintage": "Vintage of rows that name none.  [default: base]",

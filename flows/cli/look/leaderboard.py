@@ -25,7 +25,7 @@ _CANNOT_BE_COMBINED = (
     "prbench leaderboard --benchmark NAME --by BREAKDOWN",
     "prbench leaderboard --risk",
     "prbench leaderboard --selection latest",
-    "prbench leaderboard --debiased                  scores that people's labels correct",
+    "prbench leaderboard --debiased      scores that people's labels correct",
 ))  # fmt: skip
 @click.option(
     "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."

@@ -131,7 +131,7 @@ def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> 
         spread=spread,
         extra_variance=_extra_variance(careful, importance),
         effective_labels=_effective(importance),
-        degrees=max(1.0, _effective(np.bincount(labels.task, importance)) - design.shape[1]),
+        degrees=max(1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1]),
         power=power,
     )
 
@@ -199,7 +199,8 @@ def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge
         if 0.0 <= power <= 1.0:
             return np.asarray(constants), float(power)
     power = min(max(float(power), 0.0), 1.0) if uses_judge else 0.0
-    return _least_squares(root * signs, root[:, 0] * (labels.label - power * labels.judge)), power
+    rest = labels.label - power * labels.judge
+    return _least_squares(root * signs, root[:, 0] * rest), power
 
 
 def _least_squares(design: Floats, target: Floats) -> Floats:
@@ -211,7 +212,7 @@ def _leverages(design: Floats, importance: Floats) -> Floats:
     weighted = np.sqrt(importance)[:, None] * design
     left, size, _ = np.linalg.svd(weighted, full_matrices=False)
     used = left[:, size > _RANK * size.max()] if size.size and size.max() > 0 else left[:, :0]
-    return np.minimum((used**2).sum(axis=1), 0.9)
+    return np.asarray(np.minimum((used**2).sum(axis=1), 0.9), dtype=np.float64)
 
 
 def _effective(importance: Floats) -> float:

@@ -116,7 +116,7 @@ def label_variance(contributions: Floats, errors: Floats, probabilities: Floats)
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 
 
-def expected_width(task_variance: float, variances: Sequence[float], n_labels: Sequence[int]) -> float:
+def expected_width(task_variance: float, variances: Sequence[float], n_labels: Sequence[float]) -> float:
     """The expected width of a 95 % interval.
 
     Args:

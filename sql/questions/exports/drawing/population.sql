@@ -20,8 +20,7 @@ with others as (
     where
         list_contains($response_ids::varchar[], verdicts.response_id)
         and verdicts.value is not null
-        and (case when verdicts.grading = 'ternary' then 'ternary' else 'binary' end)
-        = $steps
+        and (verdicts.grading = 'ternary') = ($steps = 'ternary')
         and (verdicts.benchmark, verdicts.judge)
         not in (select (benchmark, judge) from labellers)
     group by all
