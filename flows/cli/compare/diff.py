@@ -15,7 +15,7 @@ _KINDS = ("model", "judge", "template", "run", "vintage", "revision")
     "prbench diff base 2026-11-21 --model MODEL      one model, two vintages",
     "prbench diff o4-mini reader --of judge --json   two judges",
     "prbench diff a b c --split finance              a with b, and a with c",
-    "prbench diff a b --debiased                     as people's labels correct it",
+    "prbench diff a b --debiased                     as labels correct it",
 ))  # fmt: skip
 @click.argument("names", nargs=-1, metavar="A B [C]...")
 @click.option("--of", "kind", type=click.Choice(_KINDS),
