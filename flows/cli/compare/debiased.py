@@ -6,8 +6,9 @@ import click
 
 from flows.cli.common.options import Context
 from flows.cli.common.output import show_json, show_nothing
-from flows.cli.compare.figures import show_figures
+from flows.cli.compare.figures import is_small, show_figures
 from flows.cli.compare.questions import Records, answer
+from tasks.rules.text.numbers import SMALL_MARK
 
 _HOW = "`prbench export labelling sheet.csv -n 50 --for leaderboard` writes a sheet of verdicts to label"
 _LABELS = ("labels", "n_labels")
@@ -52,7 +53,7 @@ def _show_scores(records: Records, by: str | None) -> None:
         })  # fmt: skip
         _say_unsampled(rows)
     _say_missing(records)
-    click.echo("Intervals are 95 % intervals for other tasks of the same kind.")
+    _say_what_intervals_are(records)
 
 
 def _say_unsampled(rows: Records) -> None:
@@ -71,6 +72,14 @@ def _say_missing(records: Records) -> None:
         click.echo("Some figures are missing; `prbench aggregate` computes them.")
     elif any(row["no_figure"] for row in records):
         click.echo(f"Where there is no figure, more labels give one: {_HOW}.")
+
+
+def _say_what_intervals_are(records: Records) -> None:
+    from tasks.rules.statistics.intervals import SMALL
+
+    click.echo("Intervals are 95 % intervals for other tasks of the same kind.")
+    if any(is_small(row) for row in records):
+        click.echo(f"{SMALL_MARK} fewer than {SMALL} tasks: the interval may be too narrow")
 
 
 def _told_apart(records: Records) -> dict[str, str]:
@@ -119,5 +128,5 @@ def show_debiased_differences(context: Context, names: Sequence[str], *, score: 
             "no figure": "no_figure",
         })  # fmt: skip
         _say_missing(records)
-        click.echo("Intervals are 95 % intervals for other tasks of the same kind.")
+        _say_what_intervals_are(records)
     return 0

@@ -4,35 +4,65 @@
 -- built as: table
 -- depends on: staging.covered_answers, staging.figure_labels,
 --     staging.mean_scores, staging.model_runs, staging.task_set_members,
---     staging.task_values, staging.wanted_responses
+--     staging.task_values, staging.unsampled_labels, staging.wanted_responses
 with labelled as (
     select
         figure_id,
-        count(factor) as n_labels,
-        count(distinct task_id) filter (factor is not null)
-            as n_tasks_labelled,
-        count(*) - count(factor) as n_unsampled_labels,
-        round(
-            favg(label_value - judge_value) filter (factor is null), 12
-        ) as unsampled_mean_error,
-        len(
-            list_distinct(flatten(list(people) filter (factor is not null)))
-        ) as n_people,
+        count(*) as n_labels,
+        count(distinct task_id) as n_tasks_labelled,
+        len(list_distinct(flatten(list(people)))) as n_people,
         bit_xor(
             hash(
                 response_id, criterion_id, label_value, judge_value, factor,
                 contribution
             )
-        ) filter (factor is not null) as labels_basis
+        ) as labels_basis
     from staging.figure_labels
     group by figure_id
 ),
 
+unsampled as (
+    select
+        mean_scores.figure_id,
+        sum(beside.n_labels)::bigint as n_unsampled_labels,
+        round(fsum(beside.sum_error) / sum(beside.n_labels), 12)
+            as unsampled_mean_error
+    from staging.unsampled_labels as beside
+    inner join staging.task_values
+        using (model_run_id, task_id, breakdown, label)
+    inner join staging.task_set_members as members
+        on
+            task_values.benchmark = members.benchmark
+            and task_values.dataset_revision = members.dataset_revision
+            and task_values.task_id = members.task_id
+    inner join staging.mean_scores
+        on
+            members.task_set_id = mean_scores.task_set_id
+            and beside.model_run_id = mean_scores.model_run_id
+            and beside.breakdown = mean_scores.breakdown
+            and beside.label = mean_scores.label
+            and task_values.score_name = mean_scores.score_name
+    where list_contains(task_values.complete_trials, beside.trial)
+    group by mean_scores.figure_id
+),
+
 found as (
-    select mean_scores.*, labelled.* exclude (figure_id)
+    select
+        mean_scores.*,
+        coalesce(labelled.n_labels, 0) as n_labels,
+        coalesce(labelled.n_tasks_labelled, 0) as n_tasks_labelled,
+        coalesce(labelled.n_people, 0) as n_people,
+        labelled.labels_basis,
+        coalesce(unsampled.n_unsampled_labels, 0) as n_unsampled_labels,
+        unsampled.unsampled_mean_error
     from staging.mean_scores
-    inner join labelled using (figure_id)
-    where mean_scores.raw_mean_score is not null
+    left join labelled using (figure_id)
+    left join unsampled using (figure_id)
+    where
+        mean_scores.raw_mean_score is not null
+        and (
+            labelled.figure_id is not null or unsampled.figure_id is not null
+        )
 ),
 
 answers as (

@@ -1,5 +1,5 @@
--- One row: a label that a debiased figure rests on or has beside it, with what
--- the verdict adds to its task's value if it is met.
+-- One row: a label that a debiased figure rests on, with what the verdict adds
+-- to its task's value if it is met.
 --
 -- Labels on a trial that the judge has not decided are left out, since the
 -- trial is not in the judge's own score.

@@ -1,70 +1,27 @@
--- One row: a label beside the verdict of a judge, under the whole rubric and
--- under its category; without a factor if no sheet drew it.
+-- One row: a sampled label beside the verdict of a judge, under the whole
+-- rubric and under its category.
 --
--- Labels that no sheet drew are those of everybody whose verdicts were
--- imported, but for the judge itself. People who label are no judges here. A
--- verdict that failed has no value to set beside a label.
+-- People who label are no judges here. A verdict that failed has no value to
+-- set beside a label.
 --
 -- built as: table
--- depends on: staging.graded_verdicts, staging.imported_decisions,
---     staging.model_runs, staging.sampled_labels, staging.wanted_responses,
---     criteria, labellers
-with judged as (
+-- depends on: staging.graded_verdicts, staging.model_runs,
+--     staging.sampled_labels, staging.wanted_responses, criteria, labellers
+with beside as (
     select
         model_runs.model_run_id,
-        model_runs.judging_id,
-        model_runs.judge,
-        case
-            when model_runs.grading = 'ternary' then 'ternary' else 'binary'
-        end as steps,
-        wanted.response_id,
-        wanted.trial
-    from staging.wanted_responses as wanted
-    inner join staging.model_runs using (model_run_id)
-    where
-        (model_runs.benchmark, model_runs.judge)
-        not in (select (benchmark, judge) from labellers)
-),
-
-labels as (
-    select
-        judged.model_run_id,
-        judged.judging_id,
-        judged.trial,
-        sampled_labels.* exclude (steps)
-    from judged
-    inner join staging.sampled_labels using (response_id, steps)
-    union all by name
-    select
-        judged.model_run_id,
-        judged.judging_id,
-        judged.trial,
-        decisions.* exclude (judge, value, is_label, steps),
-        round(avg(decisions.value), 12) as value,
-        list_sort(list(distinct decisions.judge)) as people
-    from judged
-    inner join staging.imported_decisions as decisions
-        on
-            judged.response_id = decisions.response_id
-            and judged.steps = decisions.steps
-            and judged.judge <> decisions.judge
-    anti join staging.sampled_labels as sampled
-        on
-            decisions.response_id = sampled.response_id
-            and decisions.criterion_id = sampled.criterion_id
-            and decisions.criterion_hash = sampled.criterion_hash
-            and decisions.steps = sampled.steps
-    group by all
-),
-
-beside as (
-    select
-        labels.* exclude (value, judging_id),
+        wanted.trial,
+        labels.* exclude (value, steps),
         labels.value as label_value,
         verdicts.value as judge_value,
         criteria.weight,
         coalesce(criteria.category, '(none)') as category
-    from labels
+    from staging.sampled_labels as labels
+    inner join staging.wanted_responses as wanted using (response_id)
+    inner join staging.model_runs
+        on
+            wanted.model_run_id = model_runs.model_run_id
+            and (model_runs.grading = 'ternary') = (labels.steps = 'ternary')
     inner join criteria
         on
             labels.benchmark = criteria.benchmark
@@ -75,10 +32,14 @@ beside as (
     inner join staging.graded_verdicts as verdicts
         on
             labels.response_id = verdicts.response_id
-            and labels.judging_id = verdicts.judging_id
+            and model_runs.judging_id = verdicts.judging_id
             and labels.criterion_id = verdicts.criterion_id
             and labels.criterion_hash = verdicts.criterion_hash
-    where verdicts.value is not null and criteria.weight is not null
+    where
+        verdicts.value is not null
+        and criteria.weight is not null
+        and (model_runs.benchmark, model_runs.judge)
+        not in (select (benchmark, judge) from labellers)
 )
 
 select * exclude (category), 'all' as breakdown, '' as label from beside

@@ -7,7 +7,5 @@ select
     judge_value,
     factor
 from staging.figure_labels
-where
-    factor is not null
-    and list_contains($figures::varchar[], figure_id)
+where list_contains($figures::varchar[], figure_id)
 order by figure_id, task_id, response_id, criterion_id
