@@ -5,10 +5,12 @@ select
         task_set_id, model_run_id, figure_id, basis, mean_basis, ranking_id,
         raw_mean_score, mean_score
     ),
-    figures.raw_mean_score as judge_score,
+    round(figures.raw_mean_score, 12) as judge_score,
     intervals.ci_low as judge_ci_low,
     intervals.ci_high as judge_ci_high,
-    measures.* exclude (figure_id, basis, method, n_tasks, created_at)
+    measures.* exclude (
+        figure_id, basis, method, n_tasks, judge_score, created_at
+    )
 from staging.debiased_figures as figures
 left join debiased_measures as measures
     on
