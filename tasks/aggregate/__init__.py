@@ -13,6 +13,7 @@ from tasks.aggregate.conditions import (
     stored_conditions,
     unknown_labels,
 )
+from tasks.aggregate.debiased import stale_debiased
 from tasks.aggregate.intervals import has_stale_figures, stale_intervals
 from tasks.aggregate.reviews import (
     stale_predictions,
@@ -55,11 +56,13 @@ def aggregate(job: Job) -> StageReport:
         conditions = stale_condition_tests(reader)
         shares, pairs, sets = (find(reader) for find in _OF_REVIEWS)
         predictions = stale_predictions(reader)
+        debiased = stale_debiased(reader)
     warehouse.write("intervals", [*intervals, *shares])
     warehouse.write("agreement_measures", [*agreement, *pairs])
     warehouse.write("reliability_measures", [*reliability, *sets])
     warehouse.write("condition_tests", conditions)
     warehouse.write("prediction_measures", predictions)
+    warehouse.write("debiased_measures", debiased)
     warehouse.publish()
     with warehouse.reader() as reader:
         n_rows = reader.value("select count(*) from leaderboard where benchmark = ?", [job.settings.benchmark])
@@ -74,6 +77,8 @@ def aggregate(job: Job) -> StageReport:
         report.notes.append(f"{len(conditions)} differences between conditions tested")
     if n_of_reviews := sum(map(len, (shares, pairs, sets, predictions))):
         report.notes.append(f"{n_of_reviews} figures of reviews computed")
+    if debiased:
+        report.notes.append(f"{len(debiased)} figures corrected by labels")
     report.warnings += unknown
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"

@@ -5,13 +5,14 @@ from tasks.exports.data_sets import export_data_sets
 from tasks.exports.exporting import export_tables
 from tasks.exports.importing import import_tables, opened_export, read_export
 from tasks.exports.inspect_logs import export_inspect
-from tasks.exports.labelling import export_labelling
+from tasks.exports.labelling import export_drawn_labelling, export_labelling
 from tasks.exports.publication import published_in
 from tasks.exports.publishing import publish
 from tasks.exports.reviewing import export_review
 
 __all__ = [
     "export_data_sets",
+    "export_drawn_labelling",
     "export_inspect",
     "export_labelling",
     "export_review",

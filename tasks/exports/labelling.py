@@ -1,19 +1,26 @@
-"""A sheet for human graders: one row a criterion of a response, to be filled in and imported as verdicts."""
+"""A sheet for human graders: one row a criterion of a response, to be filled in and imported as verdicts.
+
+Either whole responses, or single verdicts that are drawn with known probabilities, so that what people say of them can
+correct a judge's scores (`drawing.py`).
+"""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import sql
 from tasks.config import Job
+from tasks.exports.drawing import draw, population_of, purpose_of, sheet_rows
 from tasks.exports.sheets import readable, refuse_place, write_sheet
+from tasks.exports.widths import Width, expected_widths
 from tasks.imports import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
-from tasks.run import StageReport, WantedTasks, conversations_of, wanted_tasks
-from warehouse import Warehouse
+from tasks.run import Conversation, StageReport, WantedTasks, conversations_of, wanted_tasks
+from warehouse import Reader, Warehouse
 
 COLUMNS = (
     "task", "model", "trial", "vintage", "criterion", "judge", "criteria_met", "explanation", SHEET_COLUMN,
@@ -28,6 +35,14 @@ _ENTERED = {BINARY: "yes or no", TERNARY: ", ".join(WORDS)}
 _FILLED_IN = ("judge", *_DECISION.values(), "explanation")
 
 
+@dataclass
+class LabellingReport(StageReport):
+    """What an export of a drawn sheet says, with its id and the expected widths of the interval that it is for."""
+
+    sheet_id: str = ""
+    expected_widths: list[dict[str, Any]] = field(default_factory=list)
+
+
 def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> StageReport:
     """Write a CSV sheet of `n_rows` rows, if there are as many: sampled responses with their criteria.
 
@@ -40,21 +55,102 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     refuse_place(file)
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
-        key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
-        candidates = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, wanted))
-        chosen = list(_until(n_rows, spread(candidates, seed)))
-        if not chosen:
-            vintages = " or ".join(job.vintages)
-            raise UsageError(
-                f"{file}: no usable response of vintage {vintages}; see `prbench status`, "
-                "or choose another one with --vintage or --night"
-            )
-        ids = [each["response_id"] for each in chosen]
-        rows = reader.rows(sql.read("questions/exports/labelling_rows"), key | {"response_ids": ids})
-        rows = sorted(rows, key=lambda row: ids.index(row["response_id"]))
+        chosen = list(_until(n_rows, spread(_usable(job, reader, wanted, file), seed)))
+        rows = _rows(reader, wanted, [each["response_id"] for each in chosen])
         n_cut = max(0, len(rows) - n_rows)
         rows = rows[:n_rows]
         conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
+    how = _write(file, wanted, rows, conversations)
+    n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
+    said = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
+    notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
+    return StageReport("export", rows=len(rows), notes=notes)
+
+
+def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int, seed: int = 0) -> LabellingReport:
+    """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they were drawn.
+
+    Each verdict without a label is drawn with a probability in proportion to what it adds to the chosen score and to
+    the error that is expected of the judge there. The same verdicts, number and seed draw the same sheet.
+
+    Args:
+        job: its wanted tasks, models, trials and vintage are what the sheet is drawn from.
+        file: a new file that ends in .csv.
+        drawn_for: `leaderboard`, two models with a space between them, or a category.
+        n_rows: number of verdicts; all if there are fewer.
+        seed: another one draws another sheet.
+
+    Raises:
+        UsageError: the file is there already, nothing has the name, or there is nothing to label.
+        PipelineError: the file cannot be written.
+    """
+    refuse_place(file)
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        usable = _usable(job, reader, wanted, file)
+        purpose = purpose_of(drawn_for, reader, wanted, sorted({each["model"] for each in usable}))
+        ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
+        population = population_of(job, reader, wanted, purpose, ids)
+        drawn = draw(population, wanted, purpose, n_rows, seed)
+        sheet, draws = sheet_rows(job, wanted, purpose, population, drawn, seed)
+        widths = expected_widths(
+            reader, wanted, purpose, population, sorted({job.vintage_named(m) for m in purpose.models})
+        )
+        chosen = {
+            (population.rows[place]["response_id"], population.rows[place]["criterion_id"]) for place in drawn.places
+        }
+        of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
+        rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
+        conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
+        is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [drawn.sheet_id]))
+    if not is_stored:
+        warehouse.write("label_sheets", [sheet])
+        warehouse.write("label_draws", draws)
+        warehouse.publish()
+    how = _write(file, wanted, rows, conversations)
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _said(widths)]
+    return LabellingReport(
+        "export", rows=len(rows), notes=notes, sheet_id=drawn.sheet_id,
+        expected_widths=[each._asdict() for each in widths],
+    )  # fmt: skip
+
+
+def _said(widths: Sequence[Width]) -> str:
+    now, *after = widths
+    listed = ", ".join(
+        f"{each.width:.3f} after {each.n_labels}{'' if each.is_enough else ' (too few for every figure)'}"
+        for each in after
+    )
+    is_now = "no debiased figure yet" if now.width is None else f"{now.width:.3f} now"
+    return f"expected width of the interval: {is_now}, {listed} labels"
+
+
+def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path) -> list[dict[str, Any]]:
+    """The responses that a person can be asked about."""
+    key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
+    usable = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, wanted))
+    if not usable:
+        vintages = " or ".join(job.vintages)
+        raise UsageError(
+            f"{file}: no usable response of vintage {vintages}; see `prbench status`, "
+            "or choose another one with --vintage or --night"
+        )
+    return usable
+
+
+def _rows(reader: Reader, wanted: WantedTasks, response_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The criteria of some responses, in the order of these."""
+    places = {response_id: place for place, response_id in enumerate(response_ids)}
+    given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": [*response_ids]}
+    rows = reader.rows(sql.read("questions/exports/labelling_rows"), given)
+    return sorted(rows, key=lambda row: places[row["response_id"]])
+
+
+def _write(
+    file: Path, wanted: WantedTasks, rows: Sequence[Mapping[str, Any]], conversations: Mapping[str, Conversation]
+) -> str:
+    """Write the sheet, and return what is to be filled in."""
     texts = readable(conversations)
     grading = wanted.benchmark.grading
     columns = [_DECISION[grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
@@ -64,10 +160,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         for row in rows
     ]
     write_sheet(file, columns, cells)
-    n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
-    said = f"{len(rows)} criteria of {len(ids)} responses ({n_tasks} tasks, {n_models} models) in {file}"
-    notes = [said, *([f"the last response lacks {n_cut} of its criteria"] if n_cut else []), f"fill in {how}"]
-    return StageReport("export", rows=len(rows), notes=notes)
+    return how
 
 
 def _wanted(job: Job, wanted: WantedTasks) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from tasks.imports.files import (
     refuse_conflict,
     store,
 )
+from tasks.imports.labels import labeller_rows, refuse_drawn, stated_sample_rows
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
@@ -43,7 +44,7 @@ _WORDS = {
 
 def import_verdicts(
     job: Job, file: Path, model: str | None = None, *, task: str | None = None, judge: str | None = None,
-    grading: str | None = None, skip_empty: bool = False, skip_unknown: bool = False,
+    grading: str | None = None, skip_empty: bool = False, skip_unknown: bool = False, is_random_sample: bool = False,
 ) -> StageReport:  # fmt: skip
     """Bring verdicts in: rows `task, model, criterion, criteria_met` (or `value` 0, 0.5, 1, or `verdict` in words)
     `[, judge, trial, vintage, judge_trial, grading, category, occurrence, explanation, confidence, response]`, or rows
@@ -52,7 +53,8 @@ def import_verdicts(
 
     Every row is looked at before the first is stored. With `skip_empty` rows without a decision are left out, as in a
     sheet that is filled in halfway; with `skip_unknown` those on tasks or criteria that the data set does not have. A
-    row without a vintage is of the job's; `response` is what was read, and is held against the stored answer.
+    row without a vintage is of the job's; `response` is what was read, and is held against the stored answer. With
+    `is_random_sample` the user states that the rows are a simple random sample of all verdicts of their models.
 
     Raises:
         ImportRefused: a row fits no stored response or criterion, shows another text than the stored answer, or another
@@ -72,18 +74,37 @@ def import_verdicts(
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
     rows: dict[str, dict[str, Any]] = {}
+    made_from: dict[str, tuple[str, Given]] = {}
     for (where, row), wording in placed:
         made = _verdict_row(job, benchmark, batch, where, row, key | answers.of(where, row, wording.task_id), wording)
         for known in filter(None, (stored.get(made["verdict_id"]), rows.get(made["verdict_id"]))):
             about = f"judge {made['judge']}, value {known['value']:g}, {origin_of(known, batch)}"
             refuse_conflict(where, "verdict", made["value"], known["value"], about)
         rows[made["verdict_id"]] = made
+        made_from[made["verdict_id"]] = (where, row)
+    of_people = {identity for identity, (_, given) in made_from.items() if is_random_sample or SHEET_COLUMN in given}
+    _store_labels(job, file, batch, [row for identity, row in rows.items() if identity in of_people],
+                  is_random_sample=is_random_sample)  # fmt: skip
     report = store(job, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
         report.notes.append(f"{len(decided) - len(placed)} rows skipped whose task or criterion is not in the data set")
     return report
+
+
+def _store_labels(job: Job, file: Path, batch: str, rows: list[dict[str, Any]], *, is_random_sample: bool) -> None:
+    """Write down that some verdicts are people's labels, and how they were sampled if the user says so."""
+    warehouse = Warehouse(job.warehouse)
+    with warehouse.reader() as reader:
+        labellers = labeller_rows(reader, batch, rows)
+        sheets: list[dict[str, Any]] = []
+        draws: list[dict[str, Any]] = []
+        if is_random_sample:
+            refuse_drawn(reader, file, rows)
+            sheets, draws = stated_sample_rows(job, reader, batch, rows)
+    for name, new in (("labellers", labellers), ("label_sheets", sheets), ("label_draws", draws)):
+        warehouse.write(name, new)
 
 
 def _verdict_row(

@@ -188,6 +188,17 @@ _TABLES = (
            "figure_id basis method failing_rate passing_rate difference difference_ci_low difference_ci_high "
            "odds_ratio odds_ratio_ci_low odds_ratio_ci_high auc auc_ci_low auc_ci_high is_small created_at",
            "figure_id"),
+    _table("labellers", "A person whose imported verdicts are labels, since a sheet or the user says so.",
+           "benchmark judge import_batch created_at", "benchmark judge import_batch"),
+    _table("label_sheets", "A sheet of verdicts for people to label, or labels that are stated to be a random sample.",
+           "sheet_id benchmark dataset_revision design covered_breakdown covered_label covered_responses n_population "
+           "n_drawn seed import_batch run_id created_at", "sheet_id"),
+    _table("label_draws", "A verdict that a sheet draws, or that had a label already when the sheet was drawn.",
+           f"sheet_id {_TASK} response_id criterion_id criterion_hash probability is_known",
+           "sheet_id response_id criterion_id criterion_hash"),
+    _table("debiased_measures", "A score, or a difference, as labels correct it, with a fingerprint of its values.",
+           "figure_id basis method n_tasks judge_score debiased debiased_ci_low debiased_ci_high labels_alone "
+           "labels_alone_ci_low labels_alone_ci_high judge_power effective_labels no_figure created_at", "figure_id"),
     _table("control_set", "A verdict that is judged again every night, with what it was at first; never changed.",
            f"set_id {_TASK} {_JUDGING} verdict_id response_id conversation_id criterion_id criterion_hash model trial "
            "vintage first_value run_id created_at",

@@ -63,23 +63,47 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @export.command("labelling", epilog=examples(
     "prbench export labelling sheet.csv -n 200",
     "prbench export labelling sheet.csv --night 2026-11-22",
+    "prbench export labelling sheet.csv -n 50 --for leaderboard",
+    "prbench export labelling sheet.csv -n 50 --for \"gpt-5-high gpt-5-low\"",
+    "prbench export labelling sheet.csv -n 50 --for \"Financial Accuracy\"",
     "prbench import verdicts sheet.csv --skip-empty     read the sheet back",
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
 @click.option("-n", "n_rows", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
               help="Number of rows; only the last response may lack some of its criteria.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of the random sample.")
-@shared_options(selection=("split", "model", "trial", "limit", "vintage", "night"))
-def export_labelling(context: Context, file: Path, n_rows: int, seed: int) -> int:
+@click.option("--for", "drawn_for", metavar="INTERVAL", help="Draw single verdicts whose labels narrow this interval "
+              "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
+              "category.")  # fmt: skip
+@shared_options(selection=("split", "model", "judge", "trial", "limit", "vintage", "night"), texts={
+    "judge": "With --for: the judge that labels are to correct.  [default: the one with the most verdicts]",
+})  # fmt: skip
+def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: str | None) -> int:
     """Write a sheet for human graders (CSV).
 
     It has one row for each criterion of a response, with columns to fill in: `judge` (the grader's name) and
     `criteria_met` (yes or no). `prbench import verdicts --skip-empty` reads it back.
     The column `vintage` says which vintage of the model a row shows.
-    """
-    from tasks.exports import export_labelling as written
 
-    return report_done(context, written(context.stored_job(checked=("split", "model")), file, n_rows=n_rows, seed=seed))
+    With --for, verdicts are drawn with probabilities in proportion to their weight and to the error that is expected of
+    the judge there, from the disagreement of judges and repetitions and from earlier labels. The probabilities are
+    stored (tables `label_sheets`, `label_draws`). The expected width of the interval after 50, 100 and 200 labels is
+    shown. Draw the next sheet when the last one is imported; labelled verdicts are not drawn again.
+    """
+    from tasks.exports import export_drawn_labelling, export_labelling
+
+    if drawn_for is None:
+        if context.arguments.judges:
+            raise click.UsageError("--judge goes with --for; a sheet of whole responses is not about a judge")
+        job = context.stored_job(checked=("split", "model"))
+        return report_done(context, export_labelling(job, file, n_rows=n_rows, seed=seed))
+    from flows.execution import execute
+
+    refuse_early(context, must_be_stored=True)
+    job = context.stored_job(checked=("split", "model", "judge"))
+    return finish(context, execute(job, lambda: [
+        export_drawn_labelling(job, file, drawn_for=drawn_for, n_rows=n_rows, seed=seed)
+    ]))  # fmt: skip
 
 
 @export.command("review", epilog=examples(

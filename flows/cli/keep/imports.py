@@ -98,6 +98,7 @@ def import_responses(
     "prbench import verdicts labels.csv",
     "prbench import verdicts sheet.csv --skip-empty    not all rows are filled in",
     "prbench import verdicts compiled.csv --by people-2 --grading binary",
+    "prbench import verdicts labels.csv --by eva --random-sample",
 ))  # fmt: skip
 @click.argument("file", type=_FILE)
 @_AS
@@ -111,6 +112,9 @@ def import_responses(
 @click.option("--grading", type=click.Choice(GRADINGS), help="Grading of rows that name none.  "
               "[default: binary for true and false, else the benchmark's]")  # fmt: skip
 @click.option("--skip-empty", is_flag=True, help="Skip rows without a decision.")
+@click.option("--random-sample", "is_random_sample", is_flag=True, help="State that people gave these verdicts, and "
+              "that they are a simple random sample of all verdicts of their models; `prbench leaderboard --debiased` "
+              "then uses them.")  # fmt: skip
 @_SKIP_UNKNOWN
 @shared_options(selection=("vintage", "night"), texts={
     "vintage": "Vintage of rows that name none.  [default: base]",
@@ -118,7 +122,7 @@ def import_responses(
 })  # fmt: skip
 def import_verdicts(
     context: Context, file: Path, as_model: str | None, task: str | None, by_judge: str | None, grading: str | None,
-    skip_empty: bool, skip_unknown: bool,
+    skip_empty: bool, skip_unknown: bool, is_random_sample: bool,
 ) -> int:  # fmt: skip
     """Import verdicts made elsewhere, human labels included.
 
@@ -140,7 +144,7 @@ def import_verdicts(
     refuse_early(job, file)
     return finish(context, execute(job, lambda: [bring_in(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
-        skip_unknown=skip_unknown,
+        skip_unknown=skip_unknown, is_random_sample=is_random_sample,
     )]))  # fmt: skip
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _CANNOT_BE_COMBINED = (
     ("--by", "--risk"), ("--by", "--selection"), ("--risk", "--selection"), ("--hard", "--selection"),
-    ("--score", "--risk"), ("--output", "--json"),
+    ("--score", "--risk"), ("--output", "--json"), ("--debiased", "--risk"), ("--debiased", "--selection"),
+    ("--debiased", "--output"),
 )  # fmt: skip
 
 
@@ -27,6 +28,7 @@ _CANNOT_BE_COMBINED = (
     "prbench leaderboard --risk",
     "prbench leaderboard --selection latest",
     "prbench leaderboard -o board.xlsx     with a sheet of explanations",
+    "prbench leaderboard --debiased      scores that people's labels correct",
 ))  # fmt: skip
 @click.option(
     "--hard", "is_hard", is_flag=True, help="Show your latest hard subset of each field instead of the splits."
@@ -51,17 +53,28 @@ _CANNOT_BE_COMBINED = (
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
               help="Write a file for spreadsheets instead, .csv or .xlsx, with a line that explains each column: in "
               "Excel on a second sheet, beside a CSV file in FILE-columns.csv.")  # fmt: skip
+@click.option("--debiased", "is_debiased", is_flag=True,
+              help="Show each score beside what people's labels on a part of the verdicts make of it.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "vintage"), output=SHOWS, texts={
     "vintage": "Only this vintage, or `all`.  [default: the latest of each model]",
 })  # fmt: skip
 def leaderboard(
-    context: Context, is_hard: bool, score: str | None, by: str | None, is_severity: bool, selection: str | None,
+    context: Context,
+    is_hard: bool,
+    score: str | None,
+    by: str | None,
+    is_severity: bool,
+    selection: str | None,
     output: Path | None,
-) -> int:  # fmt: skip
+    is_debiased: bool,
+) -> int:
     """Rank the models.
 
     Each score comes with its interval, its coverage, and its possible range: the lowest and the highest value that it
     could have once no verdict is missing.
+
+    With --debiased, labels from sheets of `prbench export labelling --for` (or imported with --random-sample) correct
+    the judge's scores. Beside the debiased score are the judge's own and what the labels alone give.
     """
     from tasks.compare import Choice
     from tasks.compare import leaderboard as ranked
@@ -69,11 +82,15 @@ def leaderboard(
 
     given = {
         "--by": by, "--risk": is_severity, "--selection": selection, "--hard": is_hard, "--score": score,
-        "--output": output, "--json": context.as_json,
+        "--output": output, "--json": context.as_json, "--debiased": is_debiased,
     }  # fmt: skip
     for first, second in _CANNOT_BE_COMBINED:
         if given[first] and given[second]:
             raise UsageError(f"{first} and {second} cannot be combined; leave one out")
+    if is_debiased:
+        from flows.cli.compare.debiased import show_debiased_scores
+
+        return show_debiased_scores(context, score=score, by=by, is_hard=is_hard)
     if output is not None:
         from tasks.exports import refuse_other_suffix, write_board
 

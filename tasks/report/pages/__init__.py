@@ -6,6 +6,7 @@ from tasks.report.content.figures import Page
 from tasks.report.pages.analyses.annotations import ANNOTATIONS
 from tasks.report.pages.analyses.cascades import CASCADES
 from tasks.report.pages.analyses.conditions import CONDITIONS
+from tasks.report.pages.analyses.debiased import DEBIASED
 from tasks.report.pages.analyses.reviews import REVIEWS
 from tasks.report.pages.capabilities import CAPABILITIES
 from tasks.report.pages.categories import CATEGORIES
@@ -17,6 +18,7 @@ from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
 
 PAGES: Sequence[Page] = (
-    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, CASCADES, REVIEWS, HISTORY,
+    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, DEBIASED, CASCADES, REVIEWS,
+    HISTORY,
     HARD,
 )  # fmt: skip

@@ -34,6 +34,7 @@ from tests.tasks.report.made_up.attacks import Taint
 from tests.tasks.report.made_up.capable import tree_rows, weakness_rows
 from tests.tasks.report.made_up.contenders import CONTENDERS, JUDGES, NIGHTS, OLDER_NIGHT, OUTSIDER, PEOPLE, run_of
 from tests.tasks.report.made_up.data import Names, job_for, write_data
+from tests.tasks.report.made_up.labelled import debiased_rows, label_rows
 from tests.tasks.report.made_up.operations import check_rows, control_rows
 from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
 from tests.tasks.report.made_up.reviewing import review_rows
@@ -63,6 +64,7 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     _store(job, {"task_annotations": annotation_rows(asked, job.data.revision, taint)})
     _store(job, review_rows(asked, job.data.revision, taint))
     _store(job, tree_rows(asked, job.data.revision, taint))
+    _store(job, label_rows(names.labels[PEOPLE], job.data.revision, made))
     assemble(job)
     select_hard(job, must_select=False)
     for night in NIGHTS[1:]:
@@ -80,7 +82,10 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
             "cheap": names.labels[JUDGES[1]], "strong": names.labels[JUDGES[0]],
         }  # fmt: skip
         cascades = evaluated(reader, given, None, _RESAMPLES)
+        labelled = reader.rows("select * from debiased_measures order by figure_id")
+        whole = reader.rows("select figure_id from staging.debiased_figures where breakdown = 'all' and n_labels > 0")
     _store(job, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)})
+    _store(job, debiased_rows(labelled, [each["figure_id"] for each in whole]))
     Warehouse(job.warehouse).publish()
     return job
 

@@ -1,0 +1,70 @@
+-- One row: how many verdicts of a judge on an answer have a label that no sheet
+-- drew, over the whole rubric and by category, and how far labels are off.
+--
+-- They are those of everybody whose verdicts were imported, but for the judge
+-- itself. People who label are no judges here.
+--
+-- built as: table
+-- depends on: staging.graded_verdicts, staging.imported_decisions,
+--     staging.model_runs, staging.sampled_labels, staging.wanted_responses,
+--     criteria, labellers
+with unsampled as (
+    select decisions.*
+    from staging.imported_decisions as decisions
+    anti join staging.sampled_labels as sampled
+        on
+            decisions.response_id = sampled.response_id
+            and decisions.criterion_id = sampled.criterion_id
+            and decisions.criterion_hash = sampled.criterion_hash
+            and decisions.steps = sampled.steps
+),
+
+beside as (
+    select
+        model_runs.model_run_id,
+        unsampled.task_id,
+        wanted.trial,
+        coalesce(criteria.category, '(none)') as category,
+        avg(unsampled.value) - any_value(verdicts.value) as error
+    from unsampled
+    inner join staging.wanted_responses as wanted using (response_id)
+    inner join staging.model_runs
+        on
+            wanted.model_run_id = model_runs.model_run_id
+            and (model_runs.grading = 'ternary')
+            = (unsampled.steps = 'ternary')
+            and model_runs.judge <> unsampled.judge
+    inner join criteria
+        on
+            unsampled.benchmark = criteria.benchmark
+            and unsampled.dataset_revision = criteria.dataset_revision
+            and unsampled.task_id = criteria.task_id
+            and unsampled.criterion_id = criteria.criterion_id
+            and unsampled.criterion_hash = criteria.content_hash
+    inner join staging.graded_verdicts as verdicts
+        on
+            unsampled.response_id = verdicts.response_id
+            and model_runs.judging_id = verdicts.judging_id
+            and unsampled.criterion_id = verdicts.criterion_id
+            and unsampled.criterion_hash = verdicts.criterion_hash
+    where
+        verdicts.value is not null
+        and criteria.weight is not null
+        and (model_runs.benchmark, model_runs.judge)
+        not in (select (benchmark, judge) from labellers)
+    group by
+        model_runs.model_run_id, unsampled.task_id, wanted.trial, category,
+        unsampled.response_id, unsampled.criterion_id
+)
+
+select
+    model_run_id,
+    task_id,
+    trial,
+    case when grouping(category) = 0 then 'category' else 'all' end
+        as breakdown,
+    case when grouping(category) = 0 then category else '' end as label,
+    count(*) as n_labels,
+    fsum(error) as sum_error
+from beside
+group by model_run_id, task_id, trial, grouping sets ((), (category))

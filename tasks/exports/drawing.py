@@ -1,0 +1,185 @@
+"""Drawing the verdicts whose labels narrow an interval most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sql
+from tasks.config import Job
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import digest
+from tasks.rules.statistics.drawing import (
+    expected_errors,
+    group_errors,
+    inclusion_probabilities,
+    sizes,
+    systematic_sample,
+)
+from tasks.rules.statistics.quantiles import Floats
+from tasks.run import WantedTasks
+from warehouse import Reader
+
+LEADERBOARD = "leaderboard"
+Row = dict[str, Any]
+
+
+class Purpose(NamedTuple):
+    """Which interval is to become narrow: of each model's mean or of a difference, of a score over some criteria."""
+
+    models: tuple[str, ...]
+    is_difference: bool
+    score: str
+    breakdown: str
+    label: str
+    named: str
+
+
+@dataclass(frozen=True)
+class Population:
+    """The verdicts that a sheet is drawn from, with the judge that they correct, as columns one entry a verdict."""
+
+    rows: Sequence[Row]
+    judge: str
+    contributions: Floats
+    errors: Floats
+    is_known: NDArray[np.bool_]
+
+
+def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
+    """What `--for` names: the leaderboard, two models, or a category.
+
+    Raises:
+        UsageError: it names nothing of these.
+    """
+    benchmark = wanted.benchmark
+    primary, of_criteria = benchmark.primary_score.score_name, benchmark.criteria_score.score_name
+    if named == LEADERBOARD:
+        return Purpose(tuple(models), False, primary, "all", "", LEADERBOARD)
+    query = sql.read("questions/exports/drawing/categories")
+    categories = [row["category"] for row in reader.rows(query, wanted.key)]
+    if named in categories:
+        return Purpose(tuple(models), False, of_criteria, "category", named, f"category {named}")
+    words = named.split(" ")
+    for cut in range(1, len(words)):
+        pair = (" ".join(words[:cut]), " ".join(words[cut:]))
+        if set(pair) <= set(models) and pair[0] != pair[1]:
+            return Purpose(pair, True, primary, "all", "", " and ".join(pair))
+    raise UsageError(
+        f"--for {named!r}: neither `{LEADERBOARD}`, nor two models with usable responses ({', '.join(models)}), nor a "
+        f"category ({', '.join(categories)})"
+    )
+
+
+def population_of(
+    job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str]
+) -> Population:
+    """The verdicts on some responses that a sheet can draw.
+
+    The judge is the one with the most verdicts on them, of those that `--judge` names.
+
+    Raises:
+        UsageError: no judge has a verdict on them.
+    """
+    names = None if job.named_judges is None else list(job.named_judges)
+    judgings = reader.rows(
+        sql.read("questions/exports/drawing/judgings"), {"response_ids": list(response_ids), "judges": names}
+    )
+    if not judgings:
+        raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
+                         "judge`, or leave --for out")  # fmt: skip
+    judging = judgings[0]
+    rows = reader.rows(sql.read("questions/exports/drawing/population"), {
+        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
+        "judging_id": judging["judging_id"], "steps": judging["steps"], "score": purpose.score,
+        "breakdown": purpose.breakdown, "label": purpose.label,
+    })  # fmt: skip
+    if not rows:
+        raise UsageError(f"--for {purpose.named}: no criterion of these responses counts there")
+    return Population(rows, judging["judge"], _contributions(rows), _errors(rows), _known(rows))
+
+
+def _known(rows: Sequence[Row]) -> NDArray[np.bool_]:
+    return np.array([row["label_value"] is not None for row in rows])
+
+
+def _contributions(rows: Sequence[Row]) -> Floats:
+    """What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials."""
+    trials: dict[tuple[str, str], set[str]] = {}
+    tasks: dict[str, set[str]] = {}
+    for row in rows:
+        trials.setdefault((row["model"], row["task"]), set()).add(row["response_id"])
+        tasks.setdefault(row["model"], set()).add(row["task"])
+    return np.array([
+        row["worth"] / len(trials[row["model"], row["task"]]) / len(tasks[row["model"]]) for row in rows
+    ])  # fmt: skip
+
+
+def _errors(rows: Sequence[Row]) -> Floats:
+    """The expected squared error of the judge on each verdict."""
+    groups = np.unique([f"{row['category']}/{row['severity']}" for row in rows], return_inverse=True)[1]
+    has_both = [row["label_value"] is not None and row["judge_value"] is not None for row in rows]
+    both = np.flatnonzero(has_both)
+    squared = np.array([(rows[i]["label_value"] - rows[i]["judge_value"]) ** 2 for i in both.tolist()])
+    of_group = group_errors(groups[both], squared, groups)
+    disagreement, n_others = (np.array([float(row[name]) for row in rows]) for name in ("disagreement", "n_others"))
+    return expected_errors(of_group, disagreement, n_others)
+
+
+class Drawn(NamedTuple):
+    """A sheet: its id, the places of the verdicts drawn, and the probability of every verdict."""
+
+    sheet_id: str
+    places: Sequence[int]
+    probabilities: Floats
+
+
+def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: int, seed: int) -> Drawn:
+    """Draw verdicts that have no label yet; the same ones for the same population, number and seed.
+
+    Raises:
+        UsageError: all have one.
+    """
+    free = np.flatnonzero(~population.is_known)
+    if not len(free):
+        raise UsageError(f"--for {purpose.named}: every verdict has a label already")
+    keys = [_key(population.rows[place]) for place in free.tolist()]
+    size = sizes(population.contributions[free], population.errors[free])
+    probabilities = np.ones(len(population.rows))
+    probabilities[free] = inclusion_probabilities(size, min(n_rows, len(free)))
+    places = free[systematic_sample(probabilities[free], keys, seed)]
+    listed = [f"{_key(row)}/{p!r}" for row, p in zip(population.rows, probabilities.tolist(), strict=True)]
+    sheet_id = digest("label sheet", *wanted.key.values(), tuple(purpose), n_rows, seed, listed)
+    return Drawn(sheet_id, places.tolist(), probabilities)
+
+
+def _key(row: Row) -> str:
+    return f"{row['response_id']}/{row['criterion_id']}/{row['criterion_hash']}"
+
+
+def sheet_rows(
+    job: Job, wanted: WantedTasks, purpose: Purpose, population: Population, drawn: Drawn, seed: int
+) -> tuple[Row, list[Row]]:
+    """The row of `label_sheets` and those of `label_draws`."""
+    n_known = int(population.is_known.sum())
+    key = {**wanted.key, "sheet_id": drawn.sheet_id}
+    sheet = {
+        **key, "covered_breakdown": purpose.breakdown, "covered_label": purpose.label,
+        "design": f"{len(drawn.places)} verdicts drawn for {purpose.named}, judged by {population.judge}, seed {seed}",
+        "covered_responses": list(dict.fromkeys(row["response_id"] for row in population.rows)),
+        "n_population": len(population.rows) - n_known, "n_drawn": len(drawn.places), "seed": seed,
+        "import_batch": None, "run_id": job.run_id, "created_at": datetime.now(UTC),
+    }  # fmt: skip
+    draws = [
+        {
+            **key, "task_id": row["task"], "response_id": row["response_id"], "criterion_id": row["criterion_id"],
+            "criterion_hash": row["criterion_hash"], "probability": float(drawn.probabilities[place]),
+            "is_known": bool(population.is_known[place]),
+        }
+        for place in sorted({*drawn.places, *np.flatnonzero(population.is_known).tolist()})
+        for row in [population.rows[place]]
+    ]  # fmt: skip
+    return sheet, draws

@@ -1,0 +1,84 @@
+"""How wide an interval is expected to become with more labels."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sql
+from tasks.exports.drawing import Population, Purpose, Row
+from tasks.rules.statistics.debiased import FEWEST_LABELS
+from tasks.rules.statistics.drawing import expected_width, inclusion_probabilities, label_variance, sizes
+from tasks.rules.statistics.quantiles import Floats
+from tasks.run import WantedTasks
+from warehouse import Reader
+
+AFTER = (50, 100, 200)
+"""Numbers of labels for which the expected width is told."""
+_UNKNOWN_JUDGE = 0.5
+"""What stands for a verdict that failed where the spread over tasks is guessed."""
+
+
+class Width(NamedTuple):
+    """The expected width of an interval after some more labels; with none, the width now (None without a figure).
+
+    `is_enough` is whether so many labels are expected to give each of the chosen intervals.
+    """
+
+    n_labels: int
+    width: float | None
+    is_enough: bool
+
+
+def expected_widths(
+    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, vintages: Sequence[str]
+) -> list[Width]:
+    """The mean width of the chosen intervals now, and as expected after some numbers of labels.
+
+    Labels of earlier sheets count with the width that they give now.
+    """
+    query = "difference_width" if purpose.is_difference else "widths"
+    now = {row["model"]: row for row in reader.rows(sql.read(f"questions/exports/drawing/{query}"), {
+        "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "judge": population.judge,
+        "vintages": list(vintages), "score": purpose.score,
+        **({"models": list(purpose.models)} if purpose.is_difference else
+           {"breakdown": purpose.breakdown, "label": purpose.label}),
+    })}  # fmt: skip
+    models = np.array([row["model"] for row in population.rows])
+    groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
+    known = [now[each]["width"] for group in groups for each in [" ".join(group)] if each in now]
+    has_figures = len(known) == len(groups)
+    found = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
+    free = np.flatnonzero(~population.is_known)
+    size = sizes(population.contributions[free], population.errors[free])
+    for n in AFTER:
+        probabilities = inclusion_probabilities(size, min(n, len(free)))
+        expected = [float(probabilities[models[free] == each].sum()) for each in purpose.models]
+        widths = [
+            _width(population, free[of_group], probabilities[of_group], group, now.get(" ".join(group)))
+            for group in groups
+            for of_group in [np.isin(models[free], group)]
+        ]
+        found.append(Width(n, float(np.mean(widths)), has_figures or min(expected) >= FEWEST_LABELS))
+    return found
+
+
+def _width(
+    population: Population, places: NDArray[np.int64], probabilities: Floats, group: Sequence[str],
+    now: Row | None,
+) -> float:  # fmt: skip
+    """The expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
+    values: dict[str, float] = {}
+    for row, contribution in zip(population.rows, population.contributions.tolist(), strict=True):
+        if row["model"] in group:
+            sign = -1.0 if len(group) > 1 and row["model"] == group[0] else 1.0
+            judged = _UNKNOWN_JUDGE if row["judge_value"] is None else row["judge_value"]
+            values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * judged
+    of_tasks = len(values) * float(np.var(list(values.values()), ddof=1)) if len(values) > 1 else 0.0
+    added = label_variance(population.contributions[places], population.errors[places], probabilities)
+    n_new = float(probabilities.sum())
+    if now is None:
+        return expected_width(of_tasks, [added], [n_new])
+    before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
+    return expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

@@ -1,0 +1,237 @@
+"""A mean over tasks as people would give it, from a judge's verdicts on everything and people's labels on a part.
+
+Prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic, "Prediction-Powered Inference", Science
+2023), power-tuned (Angelopoulos, Duchi and Zrnic, "PPI++", 2023), for means over tasks of weighted sums of verdicts,
+with labels of known probability; in the terms of surveys a regression estimator (Saerndal, Swensson and Wretman, "Model
+Assisted Survey Sampling", 1992, chapter 6). README.md says how well its intervals cover.
+
+A task's value is `offset + sum of contribution * value` over its verdicts. What people would say of a verdict is
+predicted by `constant of its sign + power * judge`. A task's corrected value is that prediction for all its verdicts,
+plus `factor * contribution * (label - prediction)` for those with a label, where the factor is on average 1 over all
+verdicts (one over the probability of being labelled, and 0 without a label). So the mean of corrected values is
+unbiased whatever the judge does, and the closer the prediction the narrower its interval.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tasks.rules.statistics.quantiles import Floats, student_quantile
+
+METHOD = "debiased-1"
+"""The name of the method, stored beside figures; the number grows when the method changes."""
+FEWEST_LABELS = 30
+"""With fewer labelled verdicts there is no figure."""
+FEWEST_LABELLED_TASKS = 15
+"""Nor is there with labels in fewer tasks."""
+FEWEST_EFFECTIVE = 12
+"""Nor where so few of the labels are important that they tell as much as fewer equal ones."""
+_FEWEST_OF_SIGN = 10
+"""A sign with fewer labels than these has no constant of its own."""
+_PSEUDO_ERRORS = 2.0
+"""Errors, in twice as many more labels, that the spread of errors is taken with where few are seen."""
+_MANY_ERRORS = 6.0
+"""With so many errors seen the spread is known without more."""
+_RANK = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTasks:
+    """What is known of each task without labels, one entry a task.
+
+    Attributes:
+        offset: the value without any verdict met.
+        positive: the sum of the contributions of its verdicts on criteria with a positive weight.
+        negative: that of those with a negative weight.
+        judged: the task's value by the judge.
+    """
+
+    offset: Floats
+    positive: Floats
+    negative: Floats
+    judged: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labelled verdicts, one entry a verdict.
+
+    Attributes:
+        task: its task's place.
+        contribution: what it adds to the task's value if it is met.
+        label: what people say, the mean over them.
+        judge: what the judge says.
+        factor: how many verdicts it stands for, on average 1 over all verdicts.
+    """
+
+    task: NDArray[np.int64]
+    contribution: Floats
+    label: Floats
+    judge: Floats
+    factor: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """Tasks' values corrected by labels.
+
+    Attributes:
+        values: one a task; their mean is the estimate.
+        spread: the same with residuals as if each label had not helped to choose the prediction, for standard errors.
+        extra_variance: what rare errors add to the variance of the sum of values.
+        effective_labels: how many equally important labels tell as much.
+        degrees: degrees of freedom that the labels leave.
+        power: how much of the judge's verdict is used, 0 to 1.
+    """
+
+    values: Floats
+    spread: Floats
+    extra_variance: float
+    effective_labels: float
+    degrees: float
+    power: float
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its interval at a level, and its standard error."""
+
+    mean: float
+    low: float
+    high: float
+    error: float
+
+
+def corrected(known: KnownTasks, labels: Labels, *, uses_judge: bool = True) -> Corrected:
+    """Each task's value as labels correct it; with `uses_judge` false what labels alone give.
+
+    Constants and power are those that minimise the estimated variance of the mean, the power between 0 and 1.
+
+    Args:
+        known: all tasks.
+        labels: at least one.
+        uses_judge: whether the judge's verdicts are used.
+    """
+    signs = _signs(labels.contribution)
+    importance = _importance(labels)
+    constants, power = _prediction(signs, labels, importance, uses_judge=uses_judge)
+    residual = labels.label - signs @ constants - power * labels.judge
+    design = np.column_stack([signs, labels.judge]) if power > 0.0 else signs
+    careful = residual / np.sqrt(1.0 - _leverages(design, importance))
+    judged = power * (known.judged - known.offset)
+    predicted = known.offset + constants[0] * known.positive + constants[-1] * known.negative + judged
+    values, spread = (
+        predicted + np.bincount(labels.task, labels.factor * labels.contribution * each, len(predicted))
+        for each in (residual, careful)
+    )
+    return Corrected(
+        values=values,
+        spread=spread,
+        extra_variance=_extra_variance(careful, importance),
+        effective_labels=_effective(importance),
+        degrees=max(1.0, _effective(np.bincount(labels.task, importance).astype(np.float64)) - design.shape[1]),
+        power=power,
+    )
+
+
+def too_few(found: Corrected) -> str | None:
+    """Why the labels are too few for a figure although they are many, if they are."""
+    if 0.0 < found.effective_labels < FEWEST_EFFECTIVE:
+        return f"a few labels outweigh the others, which tell as much as {found.effective_labels:.0f} equal ones"
+    return None
+
+
+def estimate(found: Corrected, level: float = 0.95) -> Estimate:
+    """The mean of corrected values with its interval for other tasks of the same kind, by Student's t."""
+    variance = len(found.values) * float(found.spread.var(ddof=1)) + found.extra_variance
+    return _estimate(found.values, variance, found.degrees, level)
+
+
+def estimated_difference(
+    first: Corrected, second: Corrected, places: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
+) -> Estimate:
+    """The mean of second minus first over tasks that both have, with its interval.
+
+    Args:
+        first: one model's tasks.
+        second: the other's.
+        places: where the common tasks stand in the first and in the second, in one order.
+        level: coverage of the interval.
+    """
+    a, b = places
+    spread = second.spread[b] - first.spread[a]
+    variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
+    parts = [float(each.spread.var(ddof=1)) for each in (first, second)]
+    # Welch and Satterthwaite: the parts' degrees of freedom, by their shares of the variance.
+    degrees = sum(parts) ** 2 / sum(p**2 / each.degrees for p, each in zip(parts, (first, second), strict=True))
+    return _estimate(second.values[b] - first.values[a], variance, degrees, level)
+
+
+def _estimate(values: Floats, variance: float, degrees: float, level: float) -> Estimate:
+    """An estimate from the variance of the sum of values."""
+    error = math.sqrt(variance) / len(values)
+    half = error * float(student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
+    mean = math.fsum(values) / len(values)
+    return Estimate(mean, mean - half, mean + half, error)
+
+
+def _signs(contribution: Floats) -> Floats:
+    """A column for each sign that has enough labels for a constant of its own, else one for both."""
+    is_positive = contribution >= 0.0
+    if min(is_positive.sum(), (~is_positive).sum()) < _FEWEST_OF_SIGN:
+        return np.ones((len(contribution), 1))
+    return np.column_stack([is_positive, ~is_positive]).astype(np.float64)
+
+
+def _importance(labels: Labels) -> Floats:
+    """What a squared residual of each label adds to the variance: under Poisson sampling c^2 (1 - pi) / pi^2."""
+    beyond = np.maximum(labels.factor - 1.0, 1e-3 * labels.factor)
+    return np.asarray(labels.contribution**2 * labels.factor * beyond)
+
+
+def _prediction(signs: Floats, labels: Labels, importance: Floats, *, uses_judge: bool) -> tuple[Floats, float]:
+    """Constants and power that minimise the estimated variance: weighted least squares, power clipped to 0 to 1."""
+    root = np.sqrt(importance)[:, None]
+    if uses_judge:
+        *constants, power = _least_squares(root * np.column_stack([signs, labels.judge]), root[:, 0] * labels.label)
+        if 0.0 <= power <= 1.0:
+            return np.asarray(constants), float(power)
+    power = min(max(float(power), 0.0), 1.0) if uses_judge else 0.0
+    rest = labels.label - power * labels.judge
+    return _least_squares(root * signs, root[:, 0] * rest), power
+
+
+def _least_squares(design: Floats, target: Floats) -> Floats:
+    return np.asarray(np.linalg.lstsq(design, target, rcond=_RANK)[0])
+
+
+def _leverages(design: Floats, importance: Floats) -> Floats:
+    """How far each label draws the fit to itself (MacKinnon and White 1985, HC2)."""
+    weighted = np.sqrt(importance)[:, None] * design
+    left, size, _ = np.linalg.svd(weighted, full_matrices=False)
+    used = left[:, size > _RANK * size.max()] if size.size and size.max() > 0 else left[:, :0]
+    return np.asarray(np.minimum((used**2).sum(axis=1), 0.9), dtype=np.float64)
+
+
+def _effective(importance: Floats) -> float:
+    """How many labels of equal importance tell as much (Kish 1965)."""
+    squares = float((importance**2).sum())
+    return float(importance.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+
+def _extra_variance(residual: Floats, importance: Floats) -> float:
+    """How much more the sum of corrections may vary than the errors show that were seen, since rare ones are missed.
+
+    The interval of Agresti and Coull (1998) takes the spread of a share with two more cases of each kind; here with
+    two more errors, and with none any more where the labels show ten errors or more.
+    """
+    total, effective = float(importance.sum()), _effective(importance)
+    if effective <= 0.0:
+        return 0.0
+    seen = float((importance * residual**2).sum())
+    n_errors = effective * seen / total
+    more = _PSEUDO_ERRORS * max(0.0, 1.0 - n_errors / _MANY_ERRORS)
+    with_more = effective + 2.0 * more
+    return max(0.0, total * effective * (n_errors + more) / with_more**2 - seen)

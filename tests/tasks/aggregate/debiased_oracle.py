@@ -1,0 +1,265 @@
+"""A made-up warehouse with labels, and its debiased scores once more in plain Python, without NumPy or SQL."""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tests.builders import admitted, criterion, response, row, verdict
+
+Row = dict[str, Any]
+Cell = tuple[str, str, int, int]
+"""Task, model, trial and the criterion's place."""
+CATEGORIES = ("Practical Utility", "Financial Accuracy")
+LOST = ("t3", "ada", 2)
+"""A trial with a verdict that failed: it is in no score."""
+
+
+class Expected(NamedTuple):
+    """A debiased figure."""
+
+    judge_score: float
+    debiased: float
+    half: float
+    alone: float
+    alone_half: float
+    power: float
+    effective: float
+    n_labels: int
+    n_tasks_labelled: int
+
+
+class LabelledWorld:
+    """Two models in two trials on 60 tasks, a judge on everything, two sheets and a later label that no sheet drew.
+
+    The first sheet is filled in but for a few rows; the second knows what the first told. One model's sheet is bigger.
+    """
+
+    def __init__(self, seed: int, n_tasks: int = 60, n_criteria: int = 6) -> None:
+        dice = random.Random(seed)
+        self.tasks = [f"t{i}" for i in range(n_tasks)]
+        # The first criterion is positive, so that every task has a score; every sixth task has a negative one.
+        self.criteria = {
+            task: [
+                criterion(task, i, -4.0 if i == 5 and number % 3 == 0 else float(dice.randint(1, 10)),
+                          CATEGORIES[i % 2])
+                for i in range(n_criteria)
+            ]
+            for number, task in enumerate(self.tasks)
+        }  # fmt: skip
+        self.cells: list[Cell] = [
+            (task, model, trial, i)
+            for task in self.tasks for model in ("ada", "bob") for trial in (1, 2) for i in range(n_criteria)
+        ]  # fmt: skip
+        self.truth = {cell: float(dice.random() < (0.7 if cell[1] == "ada" else 0.5)) for cell in self.cells}
+        self.judge = {
+            cell: value if dice.random() < 0.8 else 1.0 - value for cell, value in self.truth.items()
+        }  # fmt: skip
+        drawn = dice.sample(self.cells, 520)
+        self.first = {cell: 0.2 + 0.2 * dice.random() for cell in drawn[:340]}
+        empty = set(drawn[:8])
+        self.decided: dict[str, dict[Cell, float]] = {
+            "eva": {cell: self.truth[cell] for cell in self.first if cell not in empty}
+        }
+        self.decided["ben"] = {
+            cell: value if dice.random() < 0.8 else 1.0 - value
+            for cell, value in self.decided["eva"].items() if dice.random() < 0.4
+        }  # fmt: skip
+        self.known = list(self.decided["eva"])
+        self.second = {cell: 0.15 + 0.1 * dice.random() for cell in drawn[340:519]}
+        self.decided["eva"] |= {cell: self.truth[cell] for cell in self.second}
+        self.unsampled = drawn[519]
+        self.decided["eva"][self.unsampled] = 1.0 - self.judge[self.unsampled]
+
+    def tables(self) -> Mapping[str, list[Row]]:
+        answers = {cell[:3]: response(cell[0], cell[1], cell[2]) for cell in self.cells}
+        labels = [
+            verdict(answers[cell[:3]], self.criteria[cell[0]][cell[3]], value, judge=person, source="imported",
+                    judge_config_hash="imported", template_hash="imported", import_batch="b")
+            for person, decided in self.decided.items() for cell, value in decided.items()
+        ]  # fmt: skip
+        judged = [
+            verdict(answers[cell[:3]], self.criteria[cell[0]][cell[3]],
+                    None if cell[:3] == LOST and cell[3] == 0 else value)
+            for cell, value in self.judge.items()
+        ]  # fmt: skip
+        sheets = [("s1", self.first, []), ("s2", self.second, self.known)]
+        return {
+            **admitted(self.tasks),
+            "criteria": [each for of_task in self.criteria.values() for each in of_task],
+            "responses": list(answers.values()),
+            "verdicts": [*judged, *labels],
+            "labellers": [row("labellers", judge=person, import_batch="b") for person in self.decided],
+            "label_sheets": [
+                row("label_sheets", sheet_id=name, covered_breakdown="all", covered_label="", n_drawn=len(drawn),
+                    covered_responses=[each["response_id"] for each in answers.values()],
+                    n_population=len(self.cells) - len(known))
+                for name, drawn, known in sheets
+            ],
+            "label_draws": [
+                row("label_draws", sheet_id=name, task_id=cell[0], probability=drawn.get(cell, 1.0),
+                    response_id=answers[cell[:3]]["response_id"], is_known=cell not in drawn,
+                    criterion_id=self.criteria[cell[0]][cell[3]]["criterion_id"],
+                    criterion_hash=self.criteria[cell[0]][cell[3]]["content_hash"])
+                for name, drawn, known in sheets for cell in (*drawn, *known)
+            ],
+        }  # fmt: skip
+
+    def labels(self) -> dict[Cell, tuple[float, float]]:
+        """Of each sampled label the mean of what people decided, and the number of verdicts it stands for."""
+        said: dict[Cell, list[float]] = defaultdict(list)
+        for decided in self.decided.values():
+            for cell, value in decided.items():
+                said[cell].append(value)
+        share = sum(cell in said for cell in self.first) / len(self.first)
+        n = len(self.cells)
+        weights = (share * len(self.first) / n, len(self.second) / (n - len(self.known)))
+        found = {}
+        for cell, values in said.items():
+            first = 1.0 / (self.first[cell] * share) if cell in self.first else 0.0
+            second = 1.0 if cell in self.known else 1.0 / self.second[cell] if cell in self.second else 0.0
+            factor = (weights[0] * first + weights[1] * second) / sum(weights)
+            if factor:
+                found[cell] = (sum(values) / len(values), factor)
+        return found
+
+    def expected(self, model: str, score: str = "score", category: str | None = None) -> Expected:
+        """A model's debiased figure, as the README describes it."""
+        figure = _Figure(self, model, score, category)
+        debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
+        return Expected(
+            figure.mean(figure.judged), *debiased[:2], *alone[:2], *debiased[2:], len(figure.labels),
+            len({cell[0] for cell in figure.labels}),
+        )  # fmt: skip
+
+
+class _Figure:
+    """One model's figure: what its tasks are worth, and its labels."""
+
+    def __init__(self, world: LabelledWorld, model: str, score: str, category: str | None) -> None:
+        self.offset, self.positive, self.negative, self.judged = ({} for _ in range(4))  # type: dict[str, float]
+        self.contribution: dict[Cell, float] = {}
+        for task in world.tasks:
+            used = [i for i, c in enumerate(world.criteria[task]) if category in {None, c["category"]}]
+            weight = [world.criteria[task][i]["weight"] for i in used]
+            plus, minus = sum(w for w in weight if w > 0), sum(w for w in weight if w < 0)
+            divisor = plus if score == "score" else plus - minus
+            trials = [
+                trial for trial in (1, 2)
+                if (task, model, trial) != LOST or 0 not in used
+            ]  # fmt: skip
+            self.offset[task] = 0.0 if score == "score" else -minus / divisor
+            self.positive[task], self.negative[task] = plus / divisor, minus / divisor
+            self.judged[task] = self.offset[task]
+            for trial in trials:
+                for i, w in zip(used, weight, strict=True):
+                    cell = (task, model, trial, i)
+                    self.contribution[cell] = w / divisor / len(trials)
+                    self.judged[task] += self.contribution[cell] * world.judge[cell]
+        self.labels = {cell: found for cell, found in world.labels().items() if cell in self.contribution}
+        self.judge = world.judge
+
+    @staticmethod
+    def mean(values: Mapping[str, float]) -> float:
+        return math.fsum(values.values()) / len(values)
+
+    def estimate(self, *, uses_judge: bool) -> tuple[float, float, float, float]:
+        """Mean, half of the interval, power and effective labels."""
+        cells = list(self.labels)
+        weight = [self._importance(cell) for cell in cells]
+        n_negative = sum(self.contribution[cell] < 0 for cell in cells)
+        is_split = min(n_negative, len(cells) - n_negative) >= 10
+        signs = [
+            [float(self.contribution[cell] >= 0), float(self.contribution[cell] < 0)] if is_split else [1.0]
+            for cell in cells
+        ]
+        power = 0.0
+        label = [self.labels[cell][0] for cell in cells]
+        if uses_judge:
+            design = [[*x, self.judge[cell]] for x, cell in zip(signs, cells, strict=True)]
+            power = min(max(_fit(design, label, weight)[-1], 0.0), 1.0)
+        rest = [y - power * self.judge[cell] for y, cell in zip(label, cells, strict=True)]
+        constants = _fit(signs, rest, weight)
+        design = [[*x, self.judge[cell]] for x, cell in zip(signs, cells, strict=True)] if power > 0 else signs
+        residual = [r - sum(a * b for a, b in zip(x, constants, strict=True)) for r, x in zip(rest, signs, strict=True)]
+        values, spread = dict(self.offset), dict(self.offset)
+        for task in self.offset:
+            known = (
+                constants[0] * self.positive[task] + constants[-1] * self.negative[task]
+                + power * (self.judged[task] - self.offset[task])
+            )  # fmt: skip
+            values[task] += known
+            spread[task] += known
+        seen = 0.0
+        for cell, r, x, w in zip(cells, residual, design, weight, strict=True):
+            careful = r / math.sqrt(1.0 - _leverage(x, design, weight, w))
+            values[cell[0]] += self.contribution[cell] * self.labels[cell][1] * r
+            spread[cell[0]] += self.contribution[cell] * self.labels[cell][1] * careful
+            seen += w * careful**2
+        n, effective = len(values), _kish(weight)
+        n_errors = effective * seen / sum(weight)
+        more = 2.0 * max(0.0, 1.0 - n_errors / 6.0)
+        extra = max(0.0, sum(weight) * effective * (n_errors + more) / (effective + 2 * more) ** 2 - seen)
+        centre = self.mean(spread)
+        variance = sum((z - centre) ** 2 for z in spread.values()) / (n - 1) / n + extra / n**2
+        of_tasks: dict[str, float] = defaultdict(float)
+        for cell, w in zip(cells, weight, strict=True):
+            of_tasks[cell[0]] += w
+        degrees = _kish(list(of_tasks.values())) - len(design[0])
+        return self.mean(values), math.sqrt(variance) * _t_quantile(degrees), power, effective
+
+    def _importance(self, cell: Cell) -> float:
+        factor = self.labels[cell][1]
+        return self.contribution[cell] ** 2 * factor * max(factor - 1.0, 0.001 * factor)
+
+
+def _kish(weight: Sequence[float]) -> float:
+    return sum(weight) ** 2 / sum(w * w for w in weight)
+
+
+def _fit(design: Sequence[Sequence[float]], target: Sequence[float], weight: Sequence[float]) -> list[float]:
+    """Weighted least squares by the normal equations."""
+    k = range(len(design[0]))
+    moments = [[sum(w * x[i] * x[j] for x, w in zip(design, weight, strict=True)) for j in k] for i in k]
+    return _solved(moments, [sum(w * x[i] * y for x, y, w in zip(design, target, weight, strict=True)) for i in k])
+
+
+def _leverage(
+    x: Sequence[float], design: Sequence[Sequence[float]], weight: Sequence[float], own: float
+) -> float:  # fmt: skip
+    k = range(len(x))
+    moments = [[sum(w * each[i] * each[j] for each, w in zip(design, weight, strict=True)) for j in k] for i in k]
+    return own * sum(a * b for a, b in zip(x, _solved(moments, list(x)), strict=True))
+
+
+def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """Gauss and Jordan."""
+    rows = [[*line, value] for line, value in zip(matrix, right, strict=True)]
+    for i in range(len(rows)):
+        pivot = max(range(i, len(rows)), key=lambda each, i=i: abs(rows[each][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for other in range(len(rows)):
+            if other != i:
+                rows[other] = [a - rows[other][i] * b for a, b in zip(rows[other], rows[i], strict=True)]
+    return [line[-1] for line in rows]
+
+
+def _t_quantile(degrees: float, probability: float = 0.975) -> float:
+    """The quantile of Student's t, by bisection of its integrated density."""
+    constant = math.exp(math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
+
+    def above_half(x: float, n: int = 4000) -> float:
+        step = x / n
+        inner = sum(
+            (4 if i % 2 else 2) * (1 + (i * step) ** 2 / degrees) ** (-(degrees + 1) / 2) for i in range(1, n)
+        )  # fmt: skip
+        ends = 1 + (1 + x * x / degrees) ** (-(degrees + 1) / 2)
+        return constant * step / 3 * (ends + inner)
+
+    low, high = 0.0, 50.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if above_half(middle) < probability - 0.5 else (low, middle)
+    return low

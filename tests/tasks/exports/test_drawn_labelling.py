@@ -1,0 +1,224 @@
+"""Sheets of drawn verdicts: what is drawn and stored, what comes back, and what labels of other origin are worth."""
+
+import random
+import shutil
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.aggregate import aggregate
+from tasks.config.job import Job
+from tasks.exports import export_drawn_labelling, export_labelling
+from tasks.imports import import_responses, import_verdicts, retract
+from tasks.rules.errors import PipelineError, UsageError
+from tests.builders import good_row, job_on, write_jsonl
+from tests.tasks.dataset.rows import hub_criterion
+from tests.tasks.exports.test_labelling import saved, sheet
+from tests.tasks.run.runs import prepared
+from warehouse import Warehouse
+
+pytestmark = pytest.mark.slow
+N_TASKS, N_CRITERIA = 30, 10
+MODELS = ("ada", "bob model")
+Row = dict[str, Any]
+
+
+def truth(task: str, model: str, criterion: str) -> bool:
+    """What people say."""
+    return random.Random(f"{task} {model} {criterion}").random() < (0.7 if model == "ada" else 0.5)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Thirty tasks answered by two models, with a judge that is wrong on every seventh verdict."""
+    folder = tmp_path_factory.mktemp("drawn")
+    tasks = [f"t{i}" for i in range(N_TASKS)]
+    rows = [
+        good_row(t, rubric=[
+            hub_criterion(f"{t}-c{i}", "critically important" if i == 0 else "important", 10 if i == 0 else 4,
+                          criteria_category="Financial Accuracy" if i % 2 else "Practical Utility")
+            for i in range(N_CRITERIA)
+        ])
+        for t in tasks
+    ]  # fmt: skip
+    job = prepared(job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse"))
+    answers = [{"task": t, "model": m, "response": f"an answer to {t} by {m}"} for t in tasks for m in MODELS]
+    import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
+    judged = [
+        {"task": t, "model": m, "criterion": f"{t}-c{i}", "judge": "a-judge",
+         "criteria_met": truth(t, m, f"{t}-c{i}") != ((7 * i + len(t) + n) % 7 == 0)}
+        for n, t in enumerate(tasks) for m in MODELS for i in range(N_CRITERIA)
+    ]  # fmt: skip
+    import_verdicts(job, write_jsonl(folder / "judged.jsonl", judged))
+    aggregate(job)
+    return job
+
+
+@pytest.fixture
+def job(shared: Job, tmp_path: Path) -> Job:
+    return shared.model_copy(update={"warehouse": Path(shutil.copytree(shared.warehouse, tmp_path / "warehouse"))})
+
+
+def stored(job: Job, query: str) -> list[Row]:
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
+
+
+def filled(rows: list[dict[str, str]], person: str = "eva") -> list[dict[str, str]]:
+    return [
+        row | {"judge": person, "criteria_met": "yes" if truth(row["task"], row["model"], row["criterion"]) else "no"}
+        for row in rows
+    ]
+
+
+def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_sum_to_their_number(
+    job: Job, tmp_path: Path
+) -> None:
+    report = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=80, seed=3)
+    rows, draws = sheet(tmp_path / "a.csv"), stored(job, "select * from label_draws order by response_id, criterion_id")
+    (of_sheet,) = stored(job, "select * from label_sheets")
+
+    assert report.rows == len(rows) == len(draws) == of_sheet["n_drawn"] == 80
+    assert {row["criterion"] for row in rows} == {draw["criterion_id"] for draw in draws}
+    assert of_sheet["n_population"] == N_TASKS * N_CRITERIA * len(MODELS)
+    assert {draw["sheet_id"] for draw in draws} == {of_sheet["sheet_id"]} == {report.sheet_id}
+    assert all(0 < draw["probability"] <= 1 and not draw["is_known"] for draw in draws)
+    # A criterion that weighs 10 is drawn with two and a half times the probability of one that weighs 4.
+    by_weight = {draw["criterion_id"].endswith("c0"): draw["probability"] for draw in draws}
+    assert by_weight[True] == pytest.approx(2.5 * by_weight[False])
+    # A person reads a response once: its rows stand together.
+    assert len({(row["task"], row["model"]) for row in rows}) == 1 + sum(
+        (a["task"], a["model"]) != (b["task"], b["model"]) for a, b in pairwise(rows)
+    )
+    assert "judged by a-judge" in report.line
+    assert [each["n_labels"] for each in report.expected_widths] == [0, 50, 100, 200]
+    assert report.expected_widths[0]["width"] is None
+    widths = [each["width"] for each in report.expected_widths[1:]]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        export_drawn_labelling(job, tmp_path / f"{name}.csv", drawn_for="leaderboard", n_rows=20, seed=seed)
+
+    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in "abc"]
+    assert texts[0] == texts[1] != texts[2]
+    assert 40 == len(stored(job, "select * from label_draws"))
+
+
+def test_a_sheet_for_two_models_or_a_category_draws_from_these_alone(job: Job, tmp_path: Path) -> None:
+    export_drawn_labelling(job, tmp_path / "two.csv", drawn_for="bob model ada", n_rows=20)
+    export_drawn_labelling(job, tmp_path / "one.csv", drawn_for="Financial Accuracy", n_rows=20)
+
+    assert set(MODELS) == {row["model"] for row in sheet(tmp_path / "two.csv")}
+    assert {1} == {int(row["criterion"][-1]) % 2 for row in sheet(tmp_path / "one.csv")}
+    (covered,) = stored(job, "select * from label_sheets where covered_breakdown = 'category'")
+    assert (covered["covered_label"], covered["n_population"]) == ("Financial Accuracy", N_TASKS * 5 * len(MODELS))
+
+
+def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verdicts(job: Job, tmp_path: Path) -> None:
+    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=150)
+    first = sheet(tmp_path / "a.csv")
+    import_verdicts(job, saved(tmp_path / "filled.csv", filled(first)))
+    aggregate(job)
+    scores = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary order by model")
+
+    assert [None, None] == [row["no_figure"] for row in scores]
+    for row in scores:
+        met = [
+            (10 if i == 0 else 4) * truth(f"t{n}", row["model"], f"t{n}-c{i}") / 46
+            for n in range(N_TASKS) for i in range(N_CRITERIA)
+        ]  # fmt: skip
+        assert row["debiased_ci_low"] < sum(met) / N_TASKS < row["debiased_ci_high"]
+        assert (
+            row["debiased_ci_high"] - row["debiased_ci_low"] < row["labels_alone_ci_high"] - row["labels_alone_ci_low"]
+        )
+    report = export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=100)
+    second = sheet(tmp_path / "b.csv")
+    cells = [{(row["model"], row["criterion"]) for row in rows} for rows in (first, second)]
+    assert not cells[0] & cells[1]
+    now = report.expected_widths[0]["width"]
+    assert now == pytest.approx(
+        sum(row["debiased_ci_high"] - row["debiased_ci_low"] for row in scores) / len(scores)
+    )  # fmt: skip
+    known = Counter(row["is_known"] for row in stored(
+        job, f"select is_known from label_draws where sheet_id = '{report.sheet_id}'"
+    ))  # fmt: skip
+    assert {True: 150, False: 100} == known
+
+
+def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job, tmp_path: Path) -> None:
+    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
+    rows = filled(sheet(tmp_path / "a.csv"))
+    import_verdicts(job, saved(tmp_path / "half.csv", rows[::2]))
+    draws = {(d["response_id"], d["criterion_id"]): d["probability"] for d in stored(job, "select * from label_draws")}
+    factors = stored(job, "select * from staging.sampled_labels")
+
+    assert 50 == len(factors)
+    assert all(f["factor"] == pytest.approx(2 / draws[f["response_id"], f["criterion_id"]]) for f in factors)
+
+
+def test_labels_without_a_probability_are_beside_the_figure_unless_stated_to_be_a_random_sample(
+    job: Job, tmp_path: Path
+) -> None:
+    dice = random.Random(1)
+    cells = dice.sample([(f"t{n}", m, i) for n in range(N_TASKS) for m in MODELS for i in range(N_CRITERIA)], 150)
+    labels = write_jsonl(tmp_path / "labels.jsonl", [
+        {"task": t, "model": m, "criterion": f"{t}-c{i}", "criteria_met": truth(t, m, f"{t}-c{i}"), "judge": "eva"}
+        for t, m, i in cells
+    ])  # fmt: skip
+    query = "select * from debiased_scores where breakdown = 'all' and is_primary and judge = 'a-judge' order by model"
+    import_verdicts(job, labels)
+    aggregate(job)
+    before = stored(job, query)
+    assert ["no label of known probability"] * 2 == [row["no_figure"] for row in before]
+    assert 150 == sum(row["n_unsampled_labels"] for row in before)
+    assert [None, None] == [row["debiased"] for row in before]
+
+    import_verdicts(job, labels, is_random_sample=True)
+    aggregate(job)
+    after = stored(job, query)
+    assert [None, None] == [row["no_figure"] for row in after]
+    n_of = Counter(model for _, model, _ in cells)
+    assert [(n_of[m], 0) for m in MODELS] == [(row["n_labels"], row["n_unsampled_labels"]) for row in after]
+    factors = stored(job, "select distinct model, factor from staging.sampled_labels inner join responses using "
+                          "(response_id) order by model")  # fmt: skip
+    assert [pytest.approx(N_TASKS * N_CRITERIA / n_of[m]) for m in MODELS] == [row["factor"] for row in factors]
+    (batch,) = stored(job, "select distinct import_batch as batch from labellers")
+    retract(job, batch["batch"])
+    assert [] == stored(job, query)
+
+
+def test_a_drawn_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> None:
+    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=20)
+    file = saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "a.csv")))
+
+    with pytest.raises(PipelineError, match="their probabilities are stored; leave --random-sample out"):
+        import_verdicts(job, file, is_random_sample=True)
+    assert 20 == import_verdicts(job, file).rows
+
+
+def test_a_sheet_of_whole_responses_gives_labels_without_a_probability(job: Job, tmp_path: Path) -> None:
+    export_labelling(job, tmp_path / "whole.csv", n_rows=40)
+    import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "whole.csv"))))
+    aggregate(job)
+    rows = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
+
+    assert {("a-judge", "no label of known probability")} == {(row["judge"], row["no_figure"]) for row in rows}
+    assert 40 == sum(row["n_unsampled_labels"] for row in rows)
+
+
+def test_what_nobody_judged_or_nothing_is_called_is_refused_in_one_line(job: Job, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    with pytest.raises(UsageError, match=r"neither `leaderboard`, nor two models .*\(ada, bob model\), nor a category"):
+        export_drawn_labelling(job, file, drawn_for="ada", n_rows=5)
+    nobody = job.model_copy(update={"named_judges": ("nobody",)})
+    with pytest.raises(UsageError, match="no judge has a verdict on these responses"):
+        export_drawn_labelling(nobody, file, drawn_for="leaderboard", n_rows=5)
+    export_drawn_labelling(job, file, drawn_for="leaderboard", n_rows=10_000)
+    import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(file))))
+    with pytest.raises(UsageError, match="every verdict has a label already"):
+        export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=5)

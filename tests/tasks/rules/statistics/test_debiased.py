@@ -1,0 +1,121 @@
+"""Debiased means: what labels make of a judge's values, in cases that can be worked out by hand, and simulated."""
+
+import numpy as np
+import pytest
+
+from tasks.rules.statistics.debiased import (
+    KnownTasks,
+    Labels,
+    corrected,
+    estimate,
+    estimated_difference,
+    too_few,
+)
+from tests.benchmarks.debiased_coverage import WORLDS, differences, outcomes
+
+N = 200
+
+
+def one_verdict_a_task(people: np.ndarray, judge: np.ndarray, every: int) -> tuple[KnownTasks, Labels]:
+    """Tasks of one verdict, of which every so manieth has a label."""
+    places = np.arange(0, len(people), every)
+    nothing, ones = np.zeros(len(people)), np.ones(len(people))
+    labels = Labels(places, ones[places], people[places], judge[places], every * ones[places])
+    return KnownTasks(nothing, ones, nothing, judge), labels
+
+
+def test_with_a_label_for_every_verdict_the_judge_does_not_matter() -> None:
+    dice = np.random.default_rng(1)
+    people, judge = dice.random(N) < 0.6, dice.random(N) < 0.3
+    known, labels = one_verdict_a_task(people.astype(float), judge.astype(float), every=1)
+    found = estimate(corrected(known, labels))
+
+    assert found.mean == pytest.approx(people.mean())
+    assert found.error == pytest.approx(people.std(ddof=1) / N**0.5, rel=0.02)
+
+
+def test_a_judge_that_is_always_right_is_left_as_it_is_and_used_fully() -> None:
+    people = (np.random.default_rng(2).random(N) < 0.6).astype(float)
+    known, labels = one_verdict_a_task(people, people, every=4)
+    found = corrected(known, labels)
+
+    assert found.power == pytest.approx(1.0)
+    assert estimate(found).mean == pytest.approx(people.mean())
+    assert estimate(found).error < estimate(corrected(known, labels, uses_judge=False)).error
+
+
+def test_a_judge_that_says_the_opposite_is_not_used() -> None:
+    people = (np.random.default_rng(3).random(N) < 0.6).astype(float)
+    known, labels = one_verdict_a_task(people, 1.0 - people, every=4)
+    debiased, alone = corrected(known, labels), corrected(known, labels, uses_judge=False)
+
+    assert debiased.power == 0.0
+    assert estimate(debiased) == estimate(alone)
+
+
+def test_labels_alone_are_the_mean_of_labels_where_all_verdicts_count_alike() -> None:
+    people = (np.random.default_rng(4).random(N) < 0.6).astype(float)
+    known, labels = one_verdict_a_task(people, np.zeros(N), every=4)
+
+    assert estimate(corrected(known, labels, uses_judge=False)).mean == pytest.approx(people[::4].mean())
+
+
+def test_ternary_values_and_means_of_several_people_are_values_like_others() -> None:
+    dice = np.random.default_rng(5)
+    people = dice.choice([0.0, 0.25, 0.5, 0.75, 1.0], N)
+    judge = np.clip(people + dice.choice([0.0, 0.0, 0.5], N), 0.0, 1.0)
+    known, labels = one_verdict_a_task(people, judge, every=2)
+    found = estimate(corrected(known, labels))
+
+    assert found.low < people.mean() < found.high
+    assert abs(found.mean - people.mean()) < abs(judge.mean() - people.mean())
+
+
+def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
+    dice = np.random.default_rng(6)
+    made = [
+        corrected(
+            *one_verdict_a_task((dice.random(N) < p).astype(float), (dice.random(N) < 0.5).astype(float), every=3)
+        )
+        for p in (0.4, 0.7)
+    ]
+    everywhere = np.arange(N)
+    found = estimated_difference(made[0], made[1], (everywhere, everywhere))
+
+    assert found.mean == pytest.approx(estimate(made[1]).mean - estimate(made[0]).mean)
+    assert found.low < 0.3 < found.high
+    some = np.arange(0, N, 2)
+    of_some = estimated_difference(made[0], made[1], (some, some))
+    assert of_some.mean == pytest.approx((made[1].values - made[0].values)[some].mean())
+
+
+def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
+    known, labels = one_verdict_a_task(np.ones(N), np.ones(N), every=4)
+    heavy = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
+
+    assert too_few(corrected(known, labels)) is None
+    weighed = Labels(labels.task, labels.contribution * heavy, labels.label, labels.judge, labels.factor)
+    assert "3 equal ones" in (too_few(corrected(known, weighed)) or "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["biased by category", "noise"])
+def test_nineteen_of_twenty_intervals_hold_the_true_score_and_none_is_wider_than_of_labels_alone(name: str) -> None:
+    """The standard error of a coverage of 250 replications is 1.4 points."""
+    made = outcomes(WORLDS[name], n=200, replications=250)
+
+    for design in ("uniform", "chosen", "two sheets"):
+        assert 0.91 < made[design].coverage < 0.985, design
+        assert 0.91 < made[f"alone, {design}"].coverage < 0.985, design
+        assert made[design].width < 1.01 * made[f"alone, {design}"].width
+        assert abs(made[design].bias) < 0.008
+    assert made["chosen"].width < 0.95 * made["uniform"].width
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_difference_holds_although_the_judge_favours_one_model() -> None:
+    debiased, alone = differences(n=400, replications=200)
+
+    assert 0.91 < debiased.coverage < 0.985
+    assert abs(debiased.bias) < 0.012
+    assert debiased.width < 0.9 * alone.width

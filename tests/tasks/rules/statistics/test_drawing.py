@@ -1,0 +1,83 @@
+"""Drawing verdicts to label: probabilities, samples that have them, and what is expected of labels."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.rules.statistics.drawing import (
+    LEAST_ERROR,
+    PRIOR_ERROR,
+    expected_errors,
+    expected_width,
+    group_errors,
+    inclusion_probabilities,
+    label_variance,
+    sizes,
+    systematic_sample,
+)
+
+
+@given(st.lists(st.floats(0.01, 1000.0), min_size=1, max_size=60), st.integers(1, 70))
+def test_probabilities_sum_to_the_number_wanted_and_none_is_0_or_above_1(size: list[float], n: int) -> None:
+    found = inclusion_probabilities(np.array(size), n)
+
+    assert found.sum() == pytest.approx(min(n, len(size)))
+    assert (found > 0).all()
+    assert (found <= 1).all()
+    below = found < 1
+    if below.any():
+        ratio = found[below] / np.array(size)[below]
+        assert ratio == pytest.approx(np.full(len(ratio), ratio[0]))
+
+
+@given(st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40), st.integers(1, 39), st.integers(0, 5))
+def test_a_sample_has_exactly_the_number_wanted_and_the_same_seed_draws_the_same(
+    size: list[float], n: int, seed: int
+) -> None:
+    probabilities = inclusion_probabilities(np.array(size), min(n, len(size)))
+    keys = [f"k{place}" for place in range(len(size))]
+    found = systematic_sample(probabilities, keys, seed)
+
+    assert len(found) == len(set(found.tolist())) == min(n, len(size))
+    assert found.tolist() == systematic_sample(probabilities, keys, seed).tolist()
+    assert set(np.flatnonzero(probabilities == 1.0)) <= set(found.tolist())
+
+
+def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
+    size = np.random.default_rng(0).pareto(1.5, 60) + 0.1
+    probabilities, keys = inclusion_probabilities(size, 12), [f"k{place}" for place in range(60)]
+    n_draws, drawn = 1_000, np.zeros(60)
+    for seed in range(n_draws):
+        drawn[systematic_sample(probabilities, keys, seed)] += 1
+
+    off = (drawn / n_draws - probabilities) / np.sqrt(np.maximum(probabilities * (1 - probabilities), 1e-9) / n_draws)
+    assert np.abs(off[probabilities < 1]).max() < 4
+    assert (drawn[probabilities == 1] == n_draws).all()
+
+
+def test_verdicts_that_others_disagree_with_or_whose_group_was_wrong_are_expected_to_be_wrong_more_often() -> None:
+    of_group = group_errors(np.repeat([0, 1], 40), np.repeat([0.0, 1.0], 40), np.arange(3))
+    assert of_group[0] < of_group[2] < of_group[1]
+    assert group_errors(np.array([], dtype=np.int64), np.array([]), np.arange(1)).tolist() == [
+        pytest.approx(PRIOR_ERROR)
+    ]
+
+    found = expected_errors(np.full(3, 0.1), np.array([0.0, 0.0, 1.0]), np.array([0.0, 2.0, 2.0]))
+    assert found[1] < found[0] < found[2]
+    assert expected_errors(np.zeros(1), np.zeros(1), np.ones(1)).tolist() == [LEAST_ERROR]
+
+
+def test_a_verdict_that_counts_for_nothing_can_still_be_drawn() -> None:
+    assert (sizes(np.array([0.0, 1.0, -2.0]), np.full(3, 0.1)) > 0).all()
+    assert (sizes(np.zeros(3), np.full(3, 0.1)) > 0).all()
+
+
+def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_the_spread_of_tasks() -> None:
+    contributions, errors = np.full(100, 0.01), np.full(100, 0.2)
+    widths = [
+        expected_width(0.0004, [label_variance(contributions, errors, np.full(100, n / 100))], [n])
+        for n in (30, 60, 100)
+    ]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] == pytest.approx(2 * 1.96 * 0.02, rel=0.02)
