@@ -32,9 +32,25 @@ from tasks.run.run_context import (
 )
 from tasks.run.sender_states import sender_states
 from tasks.run.stage_report import StageReport
+from tasks.run.stopped_work import (
+    EARLIER,
+    Comparison,
+    Progress,
+    StoppingPlan,
+    earlier_values,
+    left_out_of,
+    stopping_plan,
+)
 from tasks.run.stored_data import nothing_of_vintage, on_stored_data, stored_in_words
 
 __all__ = [
+    "stopping_plan",
+    "left_out_of",
+    "earlier_values",
+    "StoppingPlan",
+    "Progress",
+    "Comparison",
+    "EARLIER",
     "CALLED_BY",
     "CALLED_ROLES",
     "LEDGER",
