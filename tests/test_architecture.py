@@ -37,6 +37,7 @@ TASKS_LEVELS = (
         "capabilities",
         "review",
         "report",
+        "stopping",
     },
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
     {"exports"},

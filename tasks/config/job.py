@@ -20,8 +20,8 @@ class Job(Strict):
     and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
     `named_trials` narrow what is wanted further; `vocabularies` are the kinds of labels that tasks are annotated with
     (none: all). `compared_models` are all models of the configuration where `stopping` compares them: what is named
-    narrows what is evaluated, and not what is compared. `night` is the label of the night that the run is, and the vintage of every model that is resampled
-    each night; all others are of `vintage`. No call begins after `stop_at`.
+    narrows what is evaluated, and not what is compared. `night` is the label of the night that the run is, and the
+    vintage of every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
     `warehouse_source` says what chose the warehouse's folder, for people to read.
     The revision of its data set is looked up when it is first needed, once for the job and all copies of it.
     """

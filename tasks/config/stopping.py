@@ -27,9 +27,7 @@ def _of_two(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     return pairs
 
 
-Pairs = Annotated[
-    tuple[Annotated[tuple[_Label, _Label], Field()], ...], Field(min_length=1), AfterValidator(_of_two)
-]
+Pairs = Annotated[tuple[Annotated[tuple[_Label, _Label], Field()], ...], Field(min_length=1), AfterValidator(_of_two)]
 
 
 class Stopping(Strict):

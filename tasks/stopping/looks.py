@@ -19,7 +19,9 @@ Values = Mapping[tuple[str, str], Mapping[str, float]]
 """Model and vintage -> task -> its score."""
 
 
-def looks_after(job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader) -> list[dict[str, Any]]:
+def looks_after(
+    job: Job, wanted: WantedTasks, plan: StoppingPlan, block: Block, reader: Reader
+) -> list[dict[str, Any]]:
     """The rows of `stopping_looks` of a block's comparisons, but of those of which a side is not evaluated so far."""
     values, fields = values_of(wanted, plan, block.comparisons, reader), fields_of(wanted, reader)
     rows = []

@@ -13,7 +13,7 @@ from tasks.rules.statistics.quantiles import Floats
 from tasks.rules.stopping.confidence_sequence import sequence_ends
 from tasks.rules.stopping.unbiased import unbiased_means
 from tasks.run import Comparison, Progress, StoppingPlan, WantedTasks, left_out_of
-from tasks.stopping.looks import in_order, strata_of, fields_of, known, values_of
+from tasks.stopping.looks import fields_of, in_order, known, strata_of, values_of
 from warehouse import Reader, Warehouse
 
 _LEVEL_ALPHA = 0.05
@@ -29,7 +29,9 @@ def has_scores(plan: StoppingPlan, reader: Reader) -> bool:
     return bool(reader.value("select count(*) from stopping_scores where stopping_id = ?", [plan.stopping_id]))
 
 
-def store_scores(job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader) -> int:
+def store_scores(
+    job: Job, wanted: WantedTasks, plan: StoppingPlan, progress: Sequence[Progress], reader: Reader
+) -> int:
     """Store the scores of the models that rest on a random part; how many rows these are."""
     skipped = left_out_of(progress)
     rows: list[dict[str, Any]] = []

@@ -26,7 +26,8 @@ _TITLES = {
     "disk": "Disk space",
 }
 _MATRIX = [
-    "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "skipped", "failed", "share", "causes",
+    "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "skipped", "failed", "share",
+    "causes",
 ]  # fmt: skip
 
 
@@ -110,7 +111,8 @@ def _matrix(context: Context) -> int:
     rows = [
         (
             cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
-            cell.missing, cell.skipped, sum(cell.failures.values()), cell.share if context.as_json else coverage_text(cell.share),
+            cell.missing, cell.skipped, sum(cell.failures.values()),
+            cell.share if context.as_json else coverage_text(cell.share),
             ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
         )
         for cell in cells

@@ -18,7 +18,8 @@ where
     and value is not null
     and (
         list_contains(
-            $sides::varchar[], vintage || ' ' || model_config_hash || ' ' || model
+            $sides::varchar[],
+            vintage || ' ' || model_config_hash || ' ' || model
         )
         or list_contains(
             $sides::varchar[], vintage || ' imported ' || model
