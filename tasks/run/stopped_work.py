@@ -9,8 +9,8 @@ from typing import Any
 
 import sql
 from tasks.benchmarks.base import Benchmark
-from tasks.config import EARLIER_NIGHTS, EVERY_PAIR, Job, Model
-from tasks.rules.stopping.decisions import OPEN, Rule, alpha_of_each
+from tasks.config import EARLIER_NIGHTS, Job, Model
+from tasks.rules.stopping.decisions import OPEN, Asked, Rule, alpha_of_each
 from tasks.rules.stopping.task_order import block_ends, task_order
 from tasks.run.judgings import Judging, judgings
 from tasks.run.part_writer import target_of
@@ -109,7 +109,7 @@ def stopping_plan(
     else:
         pairs = _pairs(job, tuple(task_order(fields, str(stopping.seed))))
     alpha = alpha_of_each(stopping.alpha, len(pairs))
-    asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
+    asked: Asked = "dropped" if stopping.pairs == EARLIER_NIGHTS else "different"
     comparisons = tuple(
         Comparison(a, b, Rule(asked, alpha, stopping.least_difference, block_ends(len(order), stopping.block)), order)
         for a, b, order in pairs
@@ -144,7 +144,7 @@ def _pairs(job: Job, order: tuple[str, ...]) -> list[_Pair]:
     assert job.settings.stopping is not None
     models, pairs = _models(job), job.settings.stopping.pairs
     labels = list(models)
-    if pairs == EVERY_PAIR:
+    if isinstance(pairs, str):
         chosen = [(a, b) for place, a in enumerate(labels) for b in labels[place + 1 :]]
     else:
         chosen = [(a, b) for a, b in pairs if {a, b} <= set(labels)]

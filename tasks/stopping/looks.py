@@ -69,11 +69,13 @@ def fields_of(wanted: WantedTasks, reader: Reader) -> dict[str, str]:
 
 
 def strata_of(fields: Mapping[str, str], tasks: Sequence[str]) -> Floats:
+    """The number of each task's stratum, in the order of the tasks."""
     names = sorted(set(fields.values()))
     return np.array([names.index(fields[task]) for task in tasks], dtype=np.float64)
 
 
 def in_order(values: Mapping[str, float], tasks: Sequence[str]) -> Floats:
+    """Values in the order of the tasks, NaN where a task has none."""
     return np.array([values.get(task, np.nan) for task in tasks])
 
 

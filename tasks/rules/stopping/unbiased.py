@@ -35,7 +35,7 @@ def unbiased_means(differences: Floats, figures: Floats, strata: Floats, rule: R
     looks = [end for end in rule.ends if end < n_tasks]
     first = rule.ends[0]
     if not looks:
-        return _means(figures[None, :first])[0]
+        return np.asarray(_means(figures[None, :first])[0])
     generator = np.random.default_rng(SEED)
     sums, found = np.zeros(figures.shape[1]), 0
     for _ in range(_MOST_TRIES):

@@ -12,8 +12,8 @@ from tests.builders import good_row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, well_behaved
 
-N_TASKS, N_CRITERIA, BLOCK = 60, 10, 20
-SHARES = {"good": 8, "twin": 8, "bad": 3}
+N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
+SHARES = {"good": 8, "twin": 8, "bad": 1}
 """Model -> how many of ten criteria its answers meet."""
 
 
@@ -23,13 +23,26 @@ class Script:
 
     shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
     delay_s: float = 0.0
+    take: int = 1
+    """Answers of another take have another text, so that they are judged again."""
 
     def __call__(self, request: Request, number: int) -> Answer:
         if not is_judging(request):
-            return Answer(well_behaved(request, number).text, delay_s=self.delay_s)
+            text = f"{well_behaved(request, number).text} Take {self.take}."
+            return Answer(text, delay_s=self.delay_s)
         model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
         met = _digit(criterion_of(prompt_of(request)), model) < self.shares[model]
         return Answer(json.dumps({"explanation": "as scripted", "criteria_met": met}), delay_s=self.delay_s)
+
+
+def mean_score(model: str) -> float:
+    """A model's mean score on all tasks: all criteria have the same weight."""
+    digits = [_digit(_title(place, at), model) for place in range(N_TASKS) for at in range(N_CRITERIA)]
+    return sum(digit < SHARES[model] for digit in digits) / len(digits)
+
+
+def _title(place: int, at: int) -> str:
+    return f"Names point {at} of case {place}"
 
 
 def _digit(criterion: str, model: str) -> int:
@@ -45,7 +58,7 @@ def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
         row = good_row(f"task-{place:03}", prompt_0=f"What about case {place}?")
         row["field"] = "Finance" if place % 3 else "Legal"
         for at, criterion in enumerate(row["rubric"]):
-            criterion["title"] = f"Names point {at} of case {place}"
+            criterion["title"] = _title(place, at)
         rows.append(row)
     return write_jsonl(path, rows)
 
