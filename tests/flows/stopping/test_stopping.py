@@ -10,7 +10,16 @@ import pytest
 
 from tests.faults.server import Entry, FaultServer
 from tests.flows.conftest import Command, Done
-from tests.flows.stopping.stopping_world import BLOCK, N_CRITERIA, N_TASKS, Script, mean_score, sampled, settings, write_tasks
+from tests.flows.stopping.stopping_world import (
+    BLOCK,
+    N_CRITERIA,
+    N_TASKS,
+    Script,
+    mean_score,
+    sampled,
+    settings,
+    write_tasks,
+)
 
 pytestmark = pytest.mark.slow
 STOPPING = {"block": BLOCK, "seed": 3}
