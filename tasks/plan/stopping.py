@@ -15,7 +15,7 @@ from tasks.plan.estimate import Planned
 from tasks.plan.plan import plan
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.confidence_sequence import FEWEST_TASKS
+from tasks.rules.stopping.thresholds import FEWEST_TASKS
 from tasks.run import EARLIER, Comparison, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 

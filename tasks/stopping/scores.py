@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 import sql
 from tasks.config import Job
 from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.confidence_sequence import sequence_ends
 from tasks.rules.stopping.unbiased import unbiased_means
 from tasks.run import Comparison, Progress, StoppingPlan, WantedTasks, left_out_of
 from tasks.stopping.looks import fields_of, in_order, known, strata_of, values_of
@@ -56,7 +56,7 @@ def _rows_of(
     columns = np.column_stack([in_order(values, evaluated) for values in found.values()])
     differences = _differences(wanted, plan, comparison, evaluated, reader)
     unbiased = unbiased_means(differences, columns, strata_of(fields_of(wanted, reader), evaluated), comparison.rule)
-    ends = sequence_ends(columns, _LEVEL_ALPHA, comparison.rule.n_planned)
+    ends = replace(comparison.rule, alpha=_LEVEL_ALPHA).ends_at(columns)
     return [
         {
             **wanted.key,

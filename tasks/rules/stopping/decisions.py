@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.confidence_sequence import FEWEST_TASKS, sequence_ends
+from tasks.rules.stopping.confidence_sequence import sequence_ends
+from tasks.rules.stopping.thresholds import thresholds
 
 Asked = Literal["different", "dropped"]
 OPEN, DIFFERENT, EQUAL, DROPPED, NOT_DROPPED = "open", "different", "equal", "dropped", "not_dropped"
@@ -40,8 +41,11 @@ class Rule:
         return self.ends[-1]
 
     def ends_at(self, differences: Floats) -> Floats:
-        """The intervals after the tasks given, shape (n_figures, 2)."""
-        return sequence_ends(differences, self.alpha, self.n_planned)
+        """The intervals after the tasks given, shape (n_figures, 2); NaN where no look is taken after so many."""
+        square = thresholds(self.ends, self.alpha).get(len(differences))
+        if square is None:
+            return np.full((differences.shape[1], 2), np.nan)
+        return sequence_ends(differences, square)
 
     def decide(self, low: float, high: float) -> str:
         """What an interval decides; an unknown one decides nothing."""
@@ -49,8 +53,6 @@ class Rule:
 
     def are_settled(self, differences: Floats) -> NDArray[np.bool_]:
         """Which figures the tasks given settle; shape (n_tasks, n_figures)."""
-        if len(differences) < FEWEST_TASKS:
-            return np.zeros(differences.shape[1], dtype=np.bool_)
         return np.asarray(self._settled(self.ends_at(differences)) > 0)
 
     def _settled(self, ends: Floats) -> NDArray[np.int64]:
