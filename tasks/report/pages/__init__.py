@@ -6,6 +6,7 @@ from tasks.report.content.figures import Page
 from tasks.report.pages.analyses.annotations import ANNOTATIONS
 from tasks.report.pages.analyses.conditions import CONDITIONS
 from tasks.report.pages.analyses.reviews import REVIEWS
+from tasks.report.pages.analyses.stopping import STOPPING
 from tasks.report.pages.capabilities import CAPABILITIES
 from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.data import DATA
@@ -16,5 +17,6 @@ from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
 
 PAGES: Sequence[Page] = (
-    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, REVIEWS, HISTORY, HARD,
+    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, STOPPING, DATA, ANNOTATIONS, JUDGES, REVIEWS, HISTORY,
+    HARD,
 )  # fmt: skip

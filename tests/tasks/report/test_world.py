@@ -25,7 +25,7 @@ READ = (
     "judge_agreement", "judge_drift", "judge_leniency", "leaderboard", "length_correlations", "messages", "quarantine",
     "response_lengths", "runs", "score_history", "severity_leaderboard", "spend", "task_scores", "verdict_details",
     "criterion_reviews", "review_agreement", "review_predictions", "reviewer_agreement",
-    "annotation_agreement", "labelled_tasks",
+    "annotation_agreement", "labelled_tasks", "stopped_comparisons",
 )  # fmt: skip
 FIRST_JUDGE = f"judge = '{JUDGES[0]}' and judge_trial = 1"
 

@@ -37,6 +37,7 @@ from tests.tasks.report.made_up.operations import check_rows, control_rows
 from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
 from tests.tasks.report.made_up.reviewing import review_rows
 from tests.tasks.report.made_up.runs import run_rows
+from tests.tasks.report.made_up.stopping import look_rows
 from warehouse import Warehouse
 
 _PINNED = ""
@@ -74,7 +75,9 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     with Warehouse(job.warehouse).reader() as reader:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)
-    _store(job, weakness_rows(measured))
+        query = "select * from leaderboard where is_primary and judge_trial = 1 and rank <= 3 order by all limit 3"
+        board = reader.rows(query)
+    _store(job, weakness_rows(measured) | look_rows(board))
     Warehouse(job.warehouse).publish()
     return job
 
