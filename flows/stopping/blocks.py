@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -91,8 +92,10 @@ def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
     if plan is None or not progress:
         report.notes.append("nothing is compared, so all tasks are evaluated")
         return report
-    n_settled = sum(each.is_settled for each in progress)
-    report.notes.append(f"{n_settled} of {len(progress)} comparisons settled ({n_looks} looks after {n_blocks} blocks)")
+    found = Counter(each.decision.replace("_", " ") for each in progress if each.is_settled)
+    found["unfinished"] = len(progress) - found.total()
+    counts = ", ".join(f"{count} {name}" for name, count in sorted((+found).items()))
+    report.notes.append(f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks")
     with warehouse.reader() as reader:
         is_stored = not n_looks and has_scores(plan, reader)
         n_stored = 0 if is_stored else store_scores(job, wanted, plan, progress, reader)

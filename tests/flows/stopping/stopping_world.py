@@ -70,7 +70,6 @@ def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHAR
         "models": [{"name": f"hosted_vllm/{label}", "label": label, "api_base": server.api_base} for label in labels],
         "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
         "limits": {"concurrency": 16, "attempts": 2},
-        "hard_subset": {"min_coverage": 0.1},
         **changes,
     }
 

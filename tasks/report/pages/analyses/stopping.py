@@ -24,7 +24,7 @@ def last_looks(rows: Rows) -> list[Plot]:
 STOPPING = Page(
     "stopping",
     "Stopping",
-    "Which comparisons are settled, after how many tasks, and what they found (`stopping` in the configuration).",
+    "Comparisons that end their evaluation when they are settled: after how many tasks, and what they found.",
     (
         Figure(
             "stopped_comparisons",

@@ -7,7 +7,6 @@ from tests.benchmarks.stopping_evidence import (
     NEARLY,
     WORLDS,
     bias,
-    bias_of_three,
     false_share,
     models_beside_each_other,
     real_scores,
@@ -47,6 +46,7 @@ def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_litt
     assert equals.mean() == 0
 
 
+@pytest.mark.slow
 def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
     found = bias(0.06, 100, 500, seed=5)
     mean, error = found["difference"]
@@ -56,12 +56,6 @@ def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_i
     assert abs(mean) < 3 * error
     mean, error = found["unbiased score"]
     assert abs(mean) < 3 * error
-
-
-def test_a_score_beside_two_others_has_hardly_any_bias_left() -> None:
-    plain, plain_error, unbiased, error = bias_of_three(100, 400, seed=6)
-    assert plain > 3 * plain_error
-    assert abs(unbiased) < 3 * error
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="real data are not beside the checkout")
