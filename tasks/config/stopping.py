@@ -2,32 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, field_validator
 
 from tasks.config.models import Strict
 
 EVERY_PAIR: Literal["all"] = "all"
 EARLIER_NIGHTS: Literal["earlier_nights"] = "earlier_nights"
-_Label = Annotated[str, Field(min_length=1)]
-
-
-def _of_two(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    """Pairs of two different labels, each pair once.
-
-    Raises:
-        ValueError: a label stands beside itself, or a pair is there twice.
-    """
-    seen: set[frozenset[str]] = set()
-    for pair in pairs:
-        if pair[0] == pair[1]:
-            raise ValueError(f"[{pair[0]}, {pair[1]}] has the same label twice")
-        if frozenset(pair) in seen:
-            raise ValueError(f"[{pair[0]}, {pair[1]}] is there twice")
-        seen.add(frozenset(pair))
-    return pairs
-
-
-Pairs = Annotated[tuple[Annotated[tuple[_Label, _Label], Field()], ...], Field(min_length=1), AfterValidator(_of_two)]
+Pairs = tuple[tuple[str, str], ...]
 
 
 class Stopping(Strict):
@@ -45,3 +26,20 @@ class Stopping(Strict):
     pairs: Literal["all", "earlier_nights"] | Pairs = EVERY_PAIR
     block: Annotated[int, Field(ge=1, strict=True)] = 20
     seed: Annotated[int, Field(ge=0, strict=True)] = 1
+
+    @field_validator("pairs")
+    @classmethod
+    def _of_two(cls, pairs: str | Pairs) -> str | Pairs:
+        """Pairs of two different labels, each pair once."""
+        if isinstance(pairs, str):
+            return pairs
+        if not pairs:
+            raise ValueError("names no pair")
+        seen: set[frozenset[str]] = set()
+        for first, second in pairs:
+            if first == second:
+                raise ValueError(f"[{first}, {second}] has the same label twice")
+            if frozenset({first, second}) in seen:
+                raise ValueError(f"[{first}, {second}] is there twice")
+            seen.add(frozenset({first, second}))
+        return pairs
