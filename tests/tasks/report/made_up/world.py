@@ -75,8 +75,8 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
     with Warehouse(job.warehouse).reader() as reader:
         query = "select * from capability_measures where node_id <> 'node-0' order by judge, model, node_id limit 2"
         measured = reader.rows(query)
-        query = "select * from leaderboard where is_primary and judge_trial = 1 and rank <= 3 order by all limit 3"
-        board = reader.rows(query)
+        query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
+        board = reader.rows(f"{query} limit 3", [job.data.revision])
     _store(job, weakness_rows(measured) | look_rows(board))
     Warehouse(job.warehouse).publish()
     return job
