@@ -16,6 +16,7 @@ from flows.run.run_record import is_in_progress, mark_killed
 from flows.server.known_server import known_server
 from flows.server.own_server import named_server, started_for_this_run
 from flows.server.prefect_environment import follow_no_redirects, prepare
+from flows.stopping.nights import last_looks
 from tasks.alerts import (
     Alert,
     Delivery,
@@ -26,6 +27,7 @@ from tasks.alerts import (
     drops,
     failure,
     ping,
+    settled_drops,
     skipped,
     store,
 )
@@ -127,13 +129,13 @@ def _found(execution: Execution) -> list[Alert]:
     if execution.was_interrupted:
         return [failure(f"the night of {execution.job.night} was stopped; what was finished is kept")]
     job, alerts = execution.job, execution.job.settings.alerts
-    judges = drifted(job)
-    fallen = drops(
-        comparisons(job),
-        least_drop=alerts.least_drop,
-        alpha=alerts.alpha,
-        drifted_judges={judge.judge for judge in judges},
-    )
+    judges, looks = drifted(job), last_looks(job)
+    drifting, looked_at = {judge.judge for judge in judges}, {look["model"] for look in looks}
+    compared = [each for each in comparisons(job) if each.model not in looked_at]
+    fallen = [
+        *settled_drops(looks, drifted_judges=drifting),
+        *drops(compared, least_drop=alerts.least_drop, alpha=alerts.alpha, drifted_judges=drifting),
+    ]
     failed = [failure(warning) for report in execution.reports if report.has_failed for warning in report.warnings]
     return [*failed, *drifts(judges), *fallen, *alerts_of_reports(execution.reports)]
 

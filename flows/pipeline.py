@@ -18,6 +18,7 @@ from flows.stages import (
     sample_flow,
     select_hard_flow,
 )
+from flows.stopping.blocks import evaluate_in_blocks
 from tasks.config import Job
 from tasks.console import notice
 from tasks.rules.text.numbers import coverage_text
@@ -60,6 +61,10 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
     labels = await asyncio.to_thread(_to_fill, job)
     async with open_run_context(job, retry_failed=retry_failed):
         reports += await _derived(job, retry_failed)
+        blocks, is_complete = await _in_blocks(job, retry_failed)
+        reports += blocks
+        if not is_complete:
+            return [*reports, *await _concluded(job)]
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
         return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
 
@@ -92,13 +97,36 @@ async def _filled(job: Job, label: str, retry_failed: bool) -> list[StageReport]
 
 async def _evaluated(job: Job, retry_failed: bool) -> list[StageReport]:
     """All stages up to the verdicts."""
+    reports = [await ingest_flow(job), await assemble_flow(job)]
+    blocks, is_complete = await _in_blocks(job, retry_failed)
+    reports += blocks
+    if not is_complete:
+        return reports
     return [
-        await ingest_flow(job),
-        await assemble_flow(job),
+        *reports,
         await sample_flow(job, retry_failed),
         *await _derived(job, retry_failed),
         await judge_flow(job, retry_failed),
     ]
+
+
+async def _in_blocks(job: Job, retry_failed: bool) -> tuple[list[StageReport], bool]:
+    """Evaluate block by block where comparisons are to be settled, and whether they were before anything stopped it.
+
+    What is left then, failed work of earlier runs and models that are not compared, is done as in any run.
+    """
+    if job.settings.stopping is None:
+        return [], True
+
+    async def evaluate(narrowed: Job) -> list[StageReport]:
+        return [
+            await sample_flow(narrowed, retry_failed),
+            *await _derived(narrowed, retry_failed),
+            await judge_flow(narrowed, retry_failed),
+        ]
+
+    done = await evaluate_in_blocks(job, evaluate, retry_failed=retry_failed)
+    return done.reports, done.is_complete
 
 
 async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:

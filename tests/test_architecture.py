@@ -38,6 +38,7 @@ TASKS_LEVELS = (
         "cascade",
         "review",
         "report",
+        "stopping",
     },
     {"compare", "drift", "alerts", "imports", "maintain", "plan"},
     {"exports"},

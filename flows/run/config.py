@@ -53,6 +53,7 @@ def load_job(arguments: Arguments) -> Job:
 
 def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
     """The job of settings, narrowed by arguments."""
+    compared = settings.models if settings.stopping else ()
     settings = _of_command(settings, arguments, file)
     warehouse, source = warehouse_folder(arguments.warehouse, settings.warehouse, file)
     now = datetime.now(UTC)
@@ -68,6 +69,7 @@ def _job(settings: Settings, arguments: Arguments, file: Path | None) -> Job:
         named_tasks=arguments.tasks or None,
         named_trials=arguments.trial_numbers or None,
         vocabularies=arguments.vocabularies,
+        compared_models=compared,
         night=arguments.night,
         stop_at=stop_time(arguments.stop_at, now.astimezone()) if arguments.stop_at else None,
         is_quiet=arguments.is_quiet,

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import ANY_FIELD, Benchmark
-from tasks.config import Job, Settings, expectations_of, policies_of
+from tasks.config import EARLIER_NIGHTS, EVERY_PAIR, Job, Settings, expectations_of, policies_of
 from tasks.rules.errors import UsageError
 from tasks.rules.text.near import did_you_mean
 from tasks.rules.variants import AUGMENTED
@@ -67,6 +67,27 @@ def _contradictions(settings: Settings) -> list[str]:
     if asking and settings.rubric_writer is None:
         writes = f"judge {asking[0]} has `rubric: {AUGMENTED}`"
         problems.append(f"rubric_writer: {writes}, so it has to name the model that writes it")
+    return [*problems, *_unstoppable(settings)]
+
+
+def _unstoppable(settings: Settings) -> list[str]:
+    """What `stopping` cannot be done with."""
+    stopping = settings.stopping
+    if stopping is None:
+        return []
+    problems = [] if settings.judges else ["stopping: needs a judge, whose scores are compared"]
+    labels = [model.label for model in settings.models]
+    if stopping.pairs == EVERY_PAIR and len(labels) < 2:
+        problems.append(f"stopping.pairs: `{EVERY_PAIR}` needs at least two models")
+    elif stopping.pairs == EARLIER_NIGHTS and not any(model.resample == "nightly" for model in settings.models):
+        problems.append(f"stopping.pairs: `{EARLIER_NIGHTS}` needs a model with `resample: nightly`")
+    elif not isinstance(stopping.pairs, str):
+        for place, pair in enumerate(stopping.pairs):
+            problems += [
+                f"stopping.pairs[{place}]: there is no model {label!r}{did_you_mean(label, labels)}"
+                for label in pair
+                if label not in labels
+            ]
     return problems
 
 

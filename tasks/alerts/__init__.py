@@ -14,6 +14,7 @@ from tasks.alerts.findings import (
     drifts,
     drops,
     failure,
+    settled_drops,
     skipped,
 )
 from tasks.alerts.message import Night
@@ -21,5 +22,5 @@ from tasks.alerts.stored import store
 
 __all__ = [
     "KINDS", "Alert", "Comparison", "Delivery", "Kind", "Night", "alerts_of_reports", "deliver", "drifts", "drops",
-    "failure", "ping", "skipped", "store",
+    "failure", "ping", "settled_drops", "skipped", "store",
 ]  # fmt: skip

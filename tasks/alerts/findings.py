@@ -1,7 +1,8 @@
 """What in a night is worth an alert: pure functions of figures that other stages computed."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from tasks.alerts.alert import Alert, Kind
 from tasks.rules.statistics.comparison import holm
@@ -77,6 +78,27 @@ def _drop(found: Comparison, p_adjusted: float, *, has_drifted: bool) -> Alert:
     return Alert(
         "score_drop", found.model, line, asdict(found) | {"p_adjusted": p_adjusted, "judge_drifted": has_drifted}
     )
+
+
+def settled_drops(looks: Iterable[Mapping[str, Any]], *, drifted_judges: Collection[str] = ()) -> list[Alert]:
+    """The models that a night which stops when it is settled found to have dropped, by the last look at each.
+
+    All comparisons and looks together give a false alert with the configured probability at most, so nothing is left
+    to be corrected.
+    """
+    return [_settled_drop(look, look["judge"] in drifted_judges) for look in looks if look["decision"] == "dropped"]
+
+
+def _settled_drop(look: Mapping[str, Any], has_drifted: bool) -> Alert:
+    line = (
+        f"{look['model']} fell by more than {look['least_difference']:g} ({look['score_name']}, judged by "
+        f"{look['judge']}): by {-look['mean_difference']:.3f} since {look['compared_vintage']}, interval at every look "
+        f"{look['sequence_low']:+.3f} to {look['sequence_high']:+.3f}, settled after {look['n_tasks_evaluated']} of "
+        f"{look['n_tasks_planned']} tasks"
+    )
+    if has_drifted:
+        line += f"; {look['judge']} drifted the same night, so the judge may be the cause, not the model"
+    return Alert("score_drop", look["model"], line, {**look, "judge_drifted": has_drifted})
 
 
 def drifts(drifted: Iterable[Drifted]) -> list[Alert]:

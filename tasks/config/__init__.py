@@ -7,8 +7,11 @@ from tasks.config.models import ORIGINAL, Analyst, Capabilities, Embedding, Endp
 from tasks.config.operations import Alerts, Email, Nightly, Receiver, Report
 from tasks.config.policies import default_policy, expectations_of, policies_of
 from tasks.config.settings import Dataset, Settings
+from tasks.config.stopping import EARLIER_NIGHTS, EVERY_PAIR, Stopping
 
 __all__ = [
+    "EARLIER_NIGHTS",
+    "EVERY_PAIR",
     "ORIGINAL",
     "Alerts",
     "Analyst",
@@ -26,6 +29,7 @@ __all__ = [
     "Receiver",
     "Report",
     "Settings",
+    "Stopping",
     "default_policy",
     "expectations_of",
     "policies_of",

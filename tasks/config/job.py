@@ -19,8 +19,9 @@ class Job(Strict):
     `models` and `judges` of the settings are already the chosen ones; `named_models` is None unless models were named,
     and then also holds labels that only imported responses have; `named_judges` likewise. `named_tasks` and
     `named_trials` narrow what is wanted further; `vocabularies` are the kinds of labels that tasks are annotated with
-    (none: all). `night` is the label of the night that the run is, and the vintage of every model that is resampled
-    each night; all others are of `vintage`. No call begins after `stop_at`.
+    (none: all). `compared_models` are all models of the configuration where `stopping` compares them: what is named
+    narrows what is evaluated, and not what is compared. `night` is the label of the night that the run is, and the
+    vintage of every model that is resampled each night; all others are of `vintage`. No call begins after `stop_at`.
     `warehouse_source` says what chose the warehouse's folder, for people to read.
     The revision of its data set is looked up when it is first needed, once for the job and all copies of it.
     """
@@ -36,6 +37,7 @@ class Job(Strict):
     named_tasks: tuple[str, ...] | None = None
     named_trials: tuple[Size, ...] | None = None
     vocabularies: tuple[str, ...] = ()
+    compared_models: tuple[Model, ...] = ()
     night: str | None = None
     stop_at: datetime | None = None
     is_quiet: bool = False

@@ -12,6 +12,7 @@ from tasks.config.conditions import Conditions
 from tasks.config.judges import Judge, deciding
 from tasks.config.models import Analyst, Analysts, Capabilities, Model, Size, Strict
 from tasks.config.operations import Alerts, Drift, Nightly, Report, Retention, Share
+from tasks.config.stopping import Stopping
 from tasks.rules.text.near import did_you_mean
 
 Policy = Literal["quarantine", "warn", "fail"]
@@ -157,6 +158,7 @@ class Settings(Strict):
     replace what is stored of them.
     `rubric_writer` is the model that rewrites criteria for judges with `rubric: augmented`. `annotator` labels tasks,
     `reviewer` checks criteria: one model each, or a list of them. `capabilities` says who describes capabilities.
+    Without `stopping`, all tasks are evaluated.
     """
 
     benchmark: str = "prbench"
@@ -174,6 +176,7 @@ class Settings(Strict):
     quality: Quality = Quality()
     coverage: Coverage = Coverage()
     hard_subset: HardSubset = HardSubset()
+    stopping: Stopping | None = None
     majorities: dict[str, Annotated[tuple[str, ...], Field(min_length=3)]] = Field(default_factory=dict)
     conditions: Conditions = Field(default_factory=dict)
     nightly: Nightly = Nightly()

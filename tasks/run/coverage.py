@@ -1,6 +1,7 @@
 """Coverage: of what a job wants, what is there, what failed and what is missing."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ class Covered:
     """One model's cells in one trial: its responses (no `judge`), or its verdicts by one judge in one judge trial.
 
     `wanted` are those of all tasks, as on the leaderboard. `due` are those of them that a run can fill: all, but of a
-    model that only imported responses have, these.
+    model that only imported responses have, these. `skipped` are cells that are not wanted, because the comparisons of
+    the model are settled (`stopping`), and that nothing is stored for.
     """
 
     model: str
@@ -29,6 +31,7 @@ class Covered:
     wanted: int
     due: int
     done: int = 0
+    skipped: int = 0
     failures: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -160,6 +163,7 @@ def _responses(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) ->
         cell = cells.get((row["model"], row["trial"]))
         if cell and models[row["model"]].holds(row):
             _count(cell, row["status"], row["n"], is_done=row["status"] == "ok")
+    _skip(asked, models, cells.values(), None)
     return list(cells.values())
 
 
@@ -177,9 +181,31 @@ def _verdicts(asked: _Asked, models: dict[str, _Counted], n_wanted: _Wanted) -> 
             cell = cells.get((row["model"], row["trial"]))
             if cell and models[row["model"]].holds(row) and row["status"] != "not_judged":
                 _count(cell, row["status"], row["n"], is_done=row["status"] in DECIDED)
+        _skip(asked, models, cells.values(), columns)
         # What was judged elsewhere is shown, not wanted.
         found += [cell for cell in cells.values() if columns in configured or cell.missing < cell.wanted]
     return found
+
+
+def _skip(
+    asked: _Asked, models: dict[str, _Counted], cells: Iterable[Covered], judging: Mapping[str, Any] | None
+) -> None:
+    """Count what no comparison needs as skipped, and not as wanted: tasks without a response, or without verdicts."""
+    left_out = asked.wanted.left_out
+    if not left_out:
+        return
+    question = "skipped_responses" if judging is None else "skipped_verdicts"
+    for cell in cells:
+        if cell.model not in left_out:
+            continue
+        counted = models[cell.model]
+        given = {
+            "model": cell.model, "vintage": counted.vintage, "trial": cell.trial,
+            "hashes": list(counted.config_hashes), "tasks": sorted(left_out[cell.model]), **(judging or {}),
+        }  # fmt: skip
+        cell.skipped = asked.reader.rows(sql.read(f"questions/stopping/{question}"), asked.wanted.key | given)[0]["n"]
+        cell.wanted -= cell.skipped
+        cell.due -= cell.skipped
 
 
 def _other_judgings(asked: _Asked) -> list[dict[str, Any]]:

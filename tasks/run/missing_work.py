@@ -1,7 +1,7 @@
 """The missing work of a run: what it wants minus what is stored, by anti-joins that decide which calls are made."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import sql
@@ -11,6 +11,7 @@ from tasks.config import ORIGINAL, Job, Model
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run.judgings import Judging
 from tasks.run.part_writer import target_of
+from tasks.run.stopped_work import left_out
 from warehouse import Reader
 
 PASSING = ("timeout", "provider_error", "parse_error", "empty")
@@ -19,12 +20,20 @@ PASSING = ("timeout", "provider_error", "parse_error", "empty")
 
 @dataclass(frozen=True)
 class WantedTasks:
-    """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order."""
+    """The part of a data set that a job is about: `task_ids` are the wanted tasks, in order.
+
+    `left_out` are the tasks that are not wanted of a model, by its label, because its comparisons are settled.
+    """
 
     benchmark: Benchmark
     dataset_revision: str
     splits: tuple[str, ...]
     task_ids: tuple[str, ...]
+    left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def of_model(self, label: str) -> list[str]:
+        """The tasks that are wanted of a model, in order."""
+        return [task_id for task_id in self.task_ids if task_id not in self.left_out.get(label, ())]
 
     @property
     def key(self) -> dict[str, str]:
@@ -49,7 +58,8 @@ def wanted_tasks(job: Job, reader: Reader) -> WantedTasks:
     parameters = {"benchmark": benchmark.name, "revision": data.revision, "splits": list(data.splits)}
     rows = reader.rows(sql.read("questions/run/tasks_of_splits"), parameters)
     task_ids = _chosen(job, [row["task_id"] for row in rows])
-    return WantedTasks(benchmark, data.revision, data.splits, task_ids)
+    skipped = left_out(job, benchmark, data.revision, task_ids, reader)
+    return WantedTasks(benchmark, data.revision, data.splits, task_ids, skipped)
 
 
 def missing_splits(job: Job, reader: Reader) -> list[str]:
@@ -77,7 +87,7 @@ def missing_responses(
     An imported response of the same label, trial and vintage fills its cell.
     """
     parameters = {
-        **wanted.key, "tasks": list(wanted.task_ids), "trials": list(job.trials), "model": model.label,
+        **wanted.key, "tasks": wanted.of_model(model.label), "trials": list(job.trials), "model": model.label,
         "vintage": job.vintage_of(model), "model_config_hash": model_config_hash, "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
@@ -113,6 +123,7 @@ def missing_verdicts(
         "vintage": job.vintage,
         "is_any_import": named is None,
         "imported": list(named or ()),
+        "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
     }
     return [MissingVerdicts(**row) for row in reader.rows(sql.read("questions/run/answers_missing_verdicts"), values)]
 

@@ -174,6 +174,15 @@ _TABLES = (
     _table("condition_tests", "Interval and test of a difference between conditions, with a fingerprint of its values.",
            "figure_id basis method ci_low ci_high p_value smallest_detectable n_differing is_small created_at",
            "figure_id"),
+    _table("stopping_looks", "A comparison after one block of tasks, in a run that stops when comparisons are settled.",
+           f"stopping_id benchmark dataset_revision {_JUDGING} score_name model model_config_hash vintage "
+           "compared_model compared_config_hash compared_vintage block n_tasks n_tasks_evaluated n_tasks_planned "
+           "mean_difference unbiased_difference sequence_low sequence_high comparison_alpha least_difference decision "
+           "run_id created_at", "stopping_id model vintage compared_model compared_vintage block"),
+    _table("stopping_scores", "A model's score on the random part of a split that was evaluated when a run stopped.",
+           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name stopping_id "
+           "n_tasks n_tasks_evaluated n_tasks_skipped sequence_low sequence_high unbiased_mean_score run_id created_at",
+           f"benchmark dataset_revision split {_JUDGING} vintage model model_config_hash score_name"),
     _table("review_samples", "A criterion that a sheet for reviewers samples, and how probable that was.",
            f"sample_id {_TASK} criterion_id criterion_hash population_id n_population design stratum probability "
            "run_id created_at", "sample_id task_id criterion_id"),

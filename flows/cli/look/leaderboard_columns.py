@@ -12,6 +12,7 @@ _NEEDED = {"mean_score", "ci_low", "mistake_share"}
 _OWNERS = {"judge_config_hash": "judge", "template_hash": "judge", "model_config_hash": "model"}
 _JUDGING = ("judge", "judge_trial", "grading", "judge_config_hash", "template_hash")
 BELOW_BAR = "*"
+RANDOM_PART = "‡"
 
 
 def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
@@ -88,7 +89,8 @@ def _marked(name: str, form: str, mark: str, of: str | None = None) -> Callable[
 def _mean(record: Record) -> str | None:
     if record.get("is_judged") is False:
         return "not judged"
-    return _marked("mean_score", ".3f", "is_below_bar")(record)
+    shown = _marked("mean_score", ".3f", "is_below_bar")(record)
+    return f"{shown}{RANDOM_PART}" if shown and record.get("n_tasks_skipped") else shown
 
 
 def _before_clipping(record: Record) -> str | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from flows.cli.look.leaderboard_columns import BELOW_BAR, Record, is_clipped, is_worth_showing
+from flows.cli.look.leaderboard_columns import BELOW_BAR, RANDOM_PART, Record, is_clipped, is_worth_showing
 from tasks.compare import OFFICIAL_HARD
 from tasks.config import Job
 from tasks.llm import is_embedded
@@ -26,6 +26,7 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     if low:
         bar = f"{BELOW_BAR} below the coverage bar of {job.settings.coverage.min:.0%}"
         lines.append(f"{bar}, so based on only part of the split: {_models(low, is_one_judge)}")
+    lines += _on_random_parts(records, is_one_judge)
     if unjudged:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, is_one_judge)}")
     lines += _on_subsets(records)
@@ -43,6 +44,20 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, which is far too small to judge: the figures mean nothing.")
     return lines
+
+
+def _on_random_parts(records: Sequence[Record], is_one_judge: bool) -> list[str]:
+    """Which rows rest on a random part of the tasks, since their comparisons are settled."""
+    parts = [r for r in records if r.get("n_tasks_skipped")]
+    if not parts:
+        return []
+    lines = [
+        f"{RANDOM_PART} on a random part of the tasks, since all comparisons of the model are settled; the interval "
+        f"allows for that: {_models(parts, is_one_judge)}"
+    ]
+    means = {r["model"]: r["unbiased_mean_score"] for r in parts if r["unbiased_mean_score"] is not None}
+    shown = ", ".join(f"{model} {mean:.3f}" for model, mean in list(means.items())[:_MOST_NAMED])
+    return [*lines, f"Without the bias of stopping: {shown}"] if shown and is_one_judge else lines
 
 
 def _on_subsets(records: Sequence[Record]) -> list[str]:

@@ -26,7 +26,8 @@ _TITLES = {
     "disk": "Disk space",
 }
 _MATRIX = [
-    "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "failed", "share", "causes",
+    "model", "vintage", "trial", "judge", "judge_trial", "wanted", "done", "missing", "skipped", "failed", "share",
+    "causes",
 ]  # fmt: skip
 
 
@@ -45,8 +46,9 @@ def status(context: Context, with_spend: bool, with_runs: bool, with_disk: bool,
     """Show what is done, failed and missing.
 
     The table has one row for each model, trial and judge, with the causes of failures. Rows with `(responses)` in the
-    column `judge` count the model's responses, the others its verdicts. All tasks of the chosen splits are wanted, and
-    coverage is done / wanted, as on the leaderboard. --spend, --runs and --disk show other tables instead.
+    column `judge` count the model's responses, the others its verdicts. All tasks of the chosen splits are wanted,
+    except those that are skipped because the comparisons of a model are settled (`stopping`). Coverage is done /
+    wanted. --spend, --runs and --disk show other tables instead.
     """
     if since is not None and not (with_spend or with_runs):
         raise click.UsageError("--since is for --spend and --runs; add one of them")
@@ -109,7 +111,8 @@ def _matrix(context: Context) -> int:
     rows = [
         (
             cell.model, cell.vintage, cell.trial, cell.judge or "(responses)", cell.judge_trial, cell.wanted, cell.done,
-            cell.missing, sum(cell.failures.values()), cell.share if context.as_json else coverage_text(cell.share),
+            cell.missing, cell.skipped, sum(cell.failures.values()),
+            cell.share if context.as_json else coverage_text(cell.share),
             ", ".join(f"{number} {cause}" for cause, number in sorted(cell.failures.items())),
         )
         for cell in cells

@@ -1,6 +1,7 @@
 """The command `plan`."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,7 @@ from flows.cli.common.tables import show_table
 if TYPE_CHECKING:
     from flows.execution import Execution
     from tasks.config import Job
-    from tasks.plan import Planned
+    from tasks.plan import Expected, Planned
 
 _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
 
@@ -23,20 +24,29 @@ _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tok
     "prbench plan",
     "prbench plan --model gpt-5-high --trials 3",
     "prbench plan --night 2026-11-22 --json",
+    "prbench plan --stopping",
 ))  # fmt: skip
+@click.option(
+    "--stopping",
+    is_flag=True,
+    help="Show how many tasks and calls comparisons are expected to need, by earlier scores.",
+)
 @shared_options(selection=EVALUATED, output=SHOWS)
-def plan(context: Context) -> int:
+def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
     For each model and judge: the missing calls, their tokens and the estimated cost. Lengths come from stored calls;
     where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is loaded
     and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below, because a run does
     not include them.
+
+    With --stopping the tables show what `stopping` is expected to leave of these calls: the rule is run over 200 random
+    orders of earlier scores of the same models.
     """
-    return show_plan(context, context.job)
+    return show_plan(context, context.job, with_stopping=stopping)
 
 
-def show_plan(context: Context, job: "Job") -> int:
+def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> int:
     """Show the calls that a job would make, with tokens and cost."""
     from flows.run.unknown_names import refuse_unknown_names
     from tasks.plan import in_all, plan_analyses
@@ -47,6 +57,8 @@ def show_plan(context: Context, job: "Job") -> int:
     prepared = _prepare(job)
     if prepared and prepared.was_interrupted:
         return prepared.exit_code
+    if with_stopping:
+        return _show_stopping(context, job)
     planned, analyses = planned_calls(job), plan_analyses(job)
     total = in_all(planned)
     if context.as_json:
@@ -58,6 +70,44 @@ def show_plan(context: Context, job: "Job") -> int:
         click.echo("Analyses, which have commands of their own and are not part of a run:")
         _show_calls(analyses)
     return 0
+
+
+def _show_stopping(context: Context, job: "Job") -> int:
+    from tasks.plan import plan_stopping
+
+    compared, calls = plan_stopping(job)
+    if context.as_json:
+        show_json({"comparisons": [asdict(each) for each in compared], "calls": [asdict(each) for each in calls]})
+        return 0
+    if not compared:
+        click.echo("Nothing is compared yet, so all tasks are evaluated; `prbench plan` shows the calls.")
+        return 0
+    show_table(
+        ["model", "compared with", "tasks until settled", "90 % range", "of", "settled", "rests on"],
+        [
+            (
+                each.model, each.compared_with, round(each.tasks.median), _range(each.tasks), each.n_tasks_planned,
+                None if each.settled_share is None else f"{each.settled_share:.0%}",
+                f"{each.n_history} tasks" if each.n_history else "no earlier scores: planned in full",
+            )
+            for each in compared
+        ],
+    )  # fmt: skip
+    show_table(
+        ["stage", "model or judge", "calls", "90 % range", "without stopping", "USD", "USD without stopping"],
+        [
+            (
+                each.role, each.label, round(each.calls.median), _range(each.calls), each.all_calls, each.cost_usd,
+                each.all_cost_usd,
+            )
+            for each in calls
+        ],
+    )  # fmt: skip
+    return 0
+
+
+def _range(expected: "Expected") -> str:
+    return f"{expected.low:,.0f} to {expected.high:,.0f}"
 
 
 def _show_calls(planned: "Sequence[Planned]") -> None:

@@ -25,7 +25,11 @@ select
     n_tasks_annotated,
     is_complete,
     coverage,
-    coverage < $bar as is_below_bar,
+    -- What no comparison needs is not wanted; the run itself compares what is
+    -- with the bar.
+    coverage < $bar and n_tasks_skipped is null as is_below_bar,
+    n_tasks_skipped,
+    unbiased_mean_score,
     is_judged,
     n_trials,
     if($vintage::varchar is null, n_tasks_latest_ranked, n_tasks_ranked)

@@ -1,13 +1,19 @@
 -- The answers that a judging still owes verdicts, with how many. Texts are
 -- looked at last, and only of these: a finished night has a million criteria to
 -- compare, and nothing to read.
-with answers as (
+with left_out as (
+    select pair[1] as model, pair[2] as task_id
+    from (select unnest($left_out::varchar[][]) as pair)
+),
+
+answers as (
     select
         response_id,
         benchmark,
         dataset_revision,
         task_id
     from responses
+    anti join left_out using (model, task_id)
     where
         benchmark = $benchmark
         and dataset_revision = $dataset_revision

@@ -6,7 +6,7 @@
 --
 -- built as: table
 -- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
---     staging.ranks, staging.unjudged, intervals
+--     staging.random_parts, staging.ranks, staging.unjudged, intervals
 with whole as (
     -- Length and cost are those of whole answers, on the whole task set.
     select
@@ -19,6 +19,32 @@ with whole as (
     from staging.model_run_costs
 ),
 
+bounded as (
+    -- What rests on a random part that was chosen by what it showed has an
+    -- interval that allows for that.
+    select
+        mean_scores.figure_id,
+        parts.n_tasks_skipped,
+        parts.unbiased_mean_score,
+        case
+            when parts.figure_id is null then intervals.ci_low
+            else parts.sequence_low
+        end as ci_low,
+        case
+            when parts.figure_id is null then intervals.ci_high
+            else parts.sequence_high
+        end as ci_high
+    from staging.mean_scores
+    left join intervals
+        on
+            mean_scores.figure_id = intervals.figure_id
+            -- An interval belongs to the values it was drawn from: it is not
+            -- shown beside newer ones.
+            and mean_scores.basis = intervals.basis
+    left join staging.random_parts as parts
+        on mean_scores.figure_id = parts.figure_id
+),
+
 judged as (
     select
         mean_scores.* exclude (
@@ -27,12 +53,14 @@ judged as (
         ),
         -- Clipping is monotone, so the ends of the interval are clipped as the
         -- mean is.
-        if(intervals.ci_low < mean_floor, mean_floor, intervals.ci_low)
+        if(bounded.ci_low < mean_floor, mean_floor, bounded.ci_low)
             as ci_low,
-        if(intervals.ci_high < mean_floor, mean_floor, intervals.ci_high)
+        if(bounded.ci_high < mean_floor, mean_floor, bounded.ci_high)
             as ci_high,
-        intervals.ci_low as raw_ci_low,
-        intervals.ci_high as raw_ci_high,
+        bounded.ci_low as raw_ci_low,
+        bounded.ci_high as raw_ci_high,
+        bounded.n_tasks_skipped,
+        bounded.unbiased_mean_score,
         intervals.is_small,
         -- Repetitions on other tasks differ by their tasks.
         if(n_tasks = n_tasks_full, intervals.trials_mean, null) as trials_mean,
@@ -58,6 +86,7 @@ judged as (
         ranks.latest_rank_high,
         ranks.n_tasks_latest_ranked
     from staging.mean_scores
+    inner join bounded using (figure_id)
     inner join staging.model_runs using (model_run_id)
     left join staging.ranks
         using (task_set_id, model_run_id, breakdown, label, score_name)
@@ -66,8 +95,6 @@ judged as (
     left join intervals
         on
             mean_scores.figure_id = intervals.figure_id
-            -- An interval belongs to the values it was drawn from: it is not
-            -- shown beside newer ones.
             and mean_scores.basis = intervals.basis
     -- Under labels there is nothing to say of who has no verdict on the task
     -- set.

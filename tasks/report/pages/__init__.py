@@ -8,6 +8,7 @@ from tasks.report.pages.analyses.cascades import CASCADES
 from tasks.report.pages.analyses.conditions import CONDITIONS
 from tasks.report.pages.analyses.debiased import DEBIASED
 from tasks.report.pages.analyses.reviews import REVIEWS
+from tasks.report.pages.analyses.stopping import STOPPING
 from tasks.report.pages.capabilities import CAPABILITIES
 from tasks.report.pages.categories import CATEGORIES
 from tasks.report.pages.data import DATA
@@ -18,7 +19,7 @@ from tasks.report.pages.lengths import LENGTHS
 from tasks.report.pages.overview import OVERVIEW
 
 PAGES: Sequence[Page] = (
-    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, DATA, ANNOTATIONS, JUDGES, DEBIASED, CASCADES, REVIEWS,
-    HISTORY,
+    OVERVIEW, CATEGORIES, CAPABILITIES, LENGTHS, CONDITIONS, STOPPING, DATA, ANNOTATIONS, JUDGES, DEBIASED, CASCADES,
+    REVIEWS, HISTORY,
     HARD,
 )  # fmt: skip

@@ -134,6 +134,13 @@ def _coverage(edition: Edition) -> Iterable[Notice]:
         bar = f"{edition.job.settings.coverage.min:.0%}"
         text = f"Coverage below {bar}, so the scores are based on only part of a split: {_some(list(names))}."
         yield Notice("warn", text, "#leaderboard")
+    if parts := [row for row in rows if row["n_tasks_skipped"]]:
+        names = dict.fromkeys(f"{row['model']} ({row['n_tasks']} of {row['n_tasks_wanted']} tasks)" for row in parts)
+        text = (
+            "Scores on a random part of the tasks, since all comparisons of the model are settled; their intervals "
+            f"allow for that: {_some(list(names))}."
+        )
+        yield Notice("warn", text, "#leaderboard")
     if any(row["n_tasks"] > 1 and row["is_small"] is None for row in rows):
         text = "Scores without an interval are newer than the last `prbench aggregate`, which computes intervals."
         yield Notice("warn", text, "#leaderboard")

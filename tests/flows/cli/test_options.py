@@ -24,7 +24,7 @@ DOES = {
     "run": ACTS | ANY_PLACE | EVALUATED | CALLS,
     "nightly": ACTS | ANY_PLACE | EVALUATED | CALLS,
     "backfill": ACTS | ANY_PLACE | EVALUATED | CALLS | {"--task", "--trial", "--dry-run"},
-    "plan": SHOWS | ANY_PLACE | EVALUATED,
+    "plan": SHOWS | ANY_PLACE | EVALUATED | {"--stopping"},
     "ingest": ACTS | ANY_PLACE | {"--split"},
     "assemble": ACTS | ANY_PLACE | {"--split", "--limit"},
     "sample": ACTS | ANY_PLACE | CALLS | EVALUATED - {"--judge"},

@@ -58,8 +58,14 @@ def small_world(seed: int) -> dict[str, list[dict[str, Any]]]:
             criterion_id="t00-c0", round=1, chunk_number=1, n_chunks=1, first_char=0, n_chars=9, status="ok",
             evidence=["It says so."])
     ]  # fmt: skip
+    looks = [
+        row("stopping_looks", stopping_id="s", score_name="score", model="ada", compared_model="bell",
+            compared_vintage="base", block=block, decision=decision, mean_difference=0.1, n_tasks_evaluated=20 * block,
+            n_tasks_planned=60)
+        for block, decision in ((1, "open"), (2, "different"))
+    ]  # fmt: skip
     return rows | {
-        "evidence": evidence,
+        "evidence": evidence, "stopping_looks": looks,
         "criteria": [item for rubric in rubrics.values() for item in rubric], "responses": responses,
         "verdicts": verdicts, "hard_subset": selected, "severities": bands,
     }  # fmt: skip

@@ -26,6 +26,7 @@ READ = (
     "response_lengths", "runs", "score_history", "severity_leaderboard", "spend", "task_scores", "verdict_details",
     "criterion_reviews", "review_agreement", "review_predictions", "reviewer_agreement",
     "annotation_agreement", "labelled_tasks", "debiased_scores", "debiased_differences",
+    "stopped_comparisons",
 )  # fmt: skip
 FIRST_JUDGE = f"judge = '{JUDGES[0]}' and judge_trial = 1"
 

@@ -39,6 +39,7 @@ from tests.tasks.report.made_up.operations import check_rows, control_rows
 from tests.tasks.report.made_up.results import Asked, Grader, Row, Sampling, response_rows, verdict_rows
 from tests.tasks.report.made_up.reviewing import review_rows
 from tests.tasks.report.made_up.runs import run_rows
+from tests.tasks.report.made_up.stopping import look_rows
 from warehouse import Warehouse
 
 _PINNED = ""
@@ -84,7 +85,9 @@ def report_world(folder: Path, hostile: bool = False) -> Job:
         cascades = evaluated(reader, given, None, _RESAMPLES)
         labelled = reader.rows("select * from debiased_measures order by figure_id")
         whole = reader.rows("select figure_id from staging.debiased_figures where breakdown = 'all' and n_labels > 0")
-    _store(job, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)})
+        query = "select * from leaderboard where is_primary and judge_trial = 1 and dataset_revision = ? order by all"
+        board = reader.rows(f"{query} limit 3", [job.data.revision])
+    _store(job, weakness_rows(measured) | {"cascade_rules": rows_of(given, cascades)} | look_rows(board))
     _store(job, debiased_rows(labelled, [each["figure_id"] for each in whole]))
     Warehouse(job.warehouse).publish()
     return job

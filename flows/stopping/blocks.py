@@ -1,0 +1,107 @@
+"""Evaluating in blocks: sample and judge a block, look, and go on with what is still open."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from flows.stage_log import log_stage
+from tasks.config import Job
+from tasks.console import notice
+from tasks.judge import plan_verdicts
+from tasks.run import Progress, StageReport, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.sample import plan_samples
+from tasks.stopping import Block, describe, has_scores, looks_after, next_block, store_scores, unfinished_looks
+from warehouse import Warehouse
+
+Evaluate = Callable[[Job], Awaitable[list[StageReport]]]
+"""Samples and judges what is missing of a job."""
+
+
+@dataclass
+class InBlocks:
+    """What evaluating in blocks came to; `is_complete` is false where the budget, the time or an outage ended it."""
+
+    reports: list[StageReport] = field(default_factory=list)
+    is_complete: bool = True
+
+
+async def evaluate_in_blocks(job: Job, evaluate: Evaluate, *, retry_failed: bool) -> InBlocks:
+    """Evaluate block by block until every comparison of a job with `stopping` is settled."""
+    started_s = time.monotonic()
+    done, passed = InBlocks(), dict[tuple[str, ...], int]()
+    n_looks = n_blocks = 0
+    while (block := await asyncio.to_thread(_next, job, passed)) is not None:
+        for narrowed in block.jobs(job):
+            if await asyncio.to_thread(_has_calls, narrowed, retry_failed):
+                done.reports += await evaluate(narrowed)
+        if any(each.is_at_budget or each.is_at_stop_time or each.skipped for each in done.reports):
+            done.is_complete = False
+            break
+        n_looks += await asyncio.to_thread(_look, job, block, passed)
+        n_blocks += 1
+    report = await asyncio.to_thread(_concluded, job, n_looks, n_blocks)
+    report.seconds = time.monotonic() - started_s
+    done.reports.append(await log_stage(job, report))
+    return done
+
+
+def _has_calls(job: Job, retry_failed: bool) -> bool:
+    return any(plan_samples(job, retry_failed=retry_failed).values()) or any(
+        responses for _, responses in plan_verdicts(job, retry_failed=retry_failed)
+    )
+
+
+def _plan(job: Job) -> tuple[WantedTasks, StoppingPlan | None, list[Progress]]:
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        plan = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
+        return wanted, plan, plan.progress(reader) if plan else []
+
+
+def _next(job: Job, passed: dict[tuple[str, ...], int]) -> Block | None:
+    """The next block in which a model of this run takes part."""
+    _, _, progress = _plan(job)
+    here = {model.label for model in job.settings.models}
+    return next_block([each for each in progress if each.comparison.labels & here], passed)
+
+
+def _look(job: Job, block: Block, passed: dict[tuple[str, ...], int]) -> int:
+    """Look at a block's comparisons, store and say what each shows; how many looks these are."""
+    warehouse = Warehouse(job.warehouse)
+    wanted, plan, _ = _plan(job)
+    assert plan is not None
+    with warehouse.reader() as reader:
+        rows = looks_after(job, wanted, plan, block, reader)
+    for comparison in unfinished_looks(block, rows):
+        passed[comparison.key] = block.number
+    warehouse.write("stopping_looks", rows)
+    warehouse.publish()
+    if not job.is_quiet:
+        for row in rows:
+            notice(f"  {describe(row)}")
+    return len(rows)
+
+
+def _concluded(job: Job, n_looks: int, n_blocks: int) -> StageReport:
+    """What is settled and skipped, with the scores that rest on a random part."""
+    warehouse = Warehouse(job.warehouse)
+    wanted, plan, progress = _plan(job)
+    report = StageReport("stopping", rows=n_looks)
+    if plan is None or not progress:
+        report.notes.append("nothing is compared, so all tasks are evaluated")
+        return report
+    found = Counter(each.decision.replace("_", " ") for each in progress if each.is_settled)
+    found["unfinished"] = len(progress) - found.total()
+    counts = ", ".join(f"{count} {name}" for name, count in sorted((+found).items()))
+    report.notes.append(f"{len(progress)} comparisons: {counts}; {n_looks} looks after {n_blocks} blocks")
+    with warehouse.reader() as reader:
+        is_stored = not n_looks and has_scores(plan, reader)
+        n_stored = 0 if is_stored else store_scores(job, wanted, plan, progress, reader)
+    if n_stored:
+        warehouse.publish()
+    n_skipped = sum(len(tasks) for tasks in wanted.left_out.values()) * len(job.trials)
+    if n_skipped:
+        report.notes.append(f"{n_skipped} responses of {len(wanted.left_out)} models not needed")
+    return report

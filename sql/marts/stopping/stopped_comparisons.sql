@@ -1,0 +1,23 @@
+-- The last look of each comparison, by what was configured when it was last
+-- looked at.
+--
+-- built as: view
+-- depends on: stopping_looks
+select
+    * exclude (run_id, created_at, mean_difference, unbiased_difference),
+    round(mean_difference, 12) as mean_difference,
+    round(unbiased_difference, 12) as unbiased_difference,
+    n_tasks_planned - n_tasks_evaluated as n_tasks_skipped,
+    decision <> 'open' as is_decided,
+    created_at as looked_at
+from stopping_looks
+qualify
+    row_number() over (
+        partition by
+            benchmark, dataset_revision, judge, judge_config_hash,
+            template_hash, grading, judge_trial, score_name, model,
+            model_config_hash, vintage, compared_model, compared_config_hash,
+            compared_vintage
+        order by created_at desc, block desc
+    )
+    = 1

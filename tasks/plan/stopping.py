@@ -1,0 +1,154 @@
+"""What a run that stops when its comparisons are settled would call, by what such models scored before.
+
+The rule is run over random orders of the tasks that both models of a pair have values of; a pair without is planned in
+full, since nothing is known about it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import sql
+from tasks.config import Job
+from tasks.plan.estimate import Planned
+from tasks.plan.plan import plan
+from tasks.rules.errors import UsageError
+from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.stopping.thresholds import FEWEST_TASKS
+from tasks.run import EARLIER, Comparison, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from warehouse import Reader, Warehouse
+
+ORDERS = 200
+_SEED = 20251114
+_SPAN = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How many there would be: the median over random orders, and the range of 90 % of them."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ExpectedComparison:
+    """The tasks until a comparison is settled; `n_history` are the tasks that this rests on, 0 where it is unknown."""
+
+    model: str
+    compared_with: str
+    n_history: int
+    n_tasks_planned: int
+    tasks: Expected
+    settled_share: float | None
+
+
+@dataclass(frozen=True)
+class ExpectedCalls:
+    """The calls of a model or judge: all that are missing, and how many would be made; costs in USD."""
+
+    role: str
+    label: str
+    all_calls: int
+    calls: Expected
+    all_cost_usd: float | None
+    cost_usd: float | None
+
+
+def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCalls]]:
+    """What each comparison would take, and the calls that this leaves.
+
+    Raises:
+        UsageError: the configuration has no `stopping`.
+        PipelineError: the data set is not ingested, or its conversations are not assembled.
+    """
+    if job.settings.stopping is None:
+        raise UsageError("--stopping: the configuration has no `stopping`; see prbench.example.yaml")
+    planned = plan(job)
+    with Warehouse(job.warehouse).reader() as reader:
+        wanted = wanted_tasks(job, reader)
+        found = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
+        if found is None:
+            return [], []
+        history = _history(found, wanted, reader)
+    needed, compared = _simulated(found.comparisons, history)
+    return compared, [_calls(each, needed, job) for each in planned]
+
+
+def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
+    """For each comparison the differences by task; of a model beside its earlier nights the last two values of each."""
+    columns = found.judging.columns
+    given = {
+        "benchmark": wanted.benchmark.name, "judge": columns["judge"], "grading": columns["grading"],
+        "score": found.score_name, "models": sorted({label for each in found.comparisons for label in each.labels}),
+    }  # fmt: skip
+    values: dict[str, dict[str, list[float]]] = {}
+    for row in reader.rows(sql.read("questions/plan/history_values"), given):
+        values.setdefault(row["model"], {}).setdefault(row["task_id"], []).append(row["value"])
+    return [_differences(each, values) for each in found.comparisons]
+
+
+def _differences(comparison: Comparison, values: dict[str, dict[str, list[float]]]) -> dict[str, float]:
+    first = values.get(comparison.first.model, {})
+    if comparison.second.vintage == EARLIER:
+        return {task: of_task[-1] - of_task[-2] for task, of_task in first.items() if len(of_task) > 1}
+    second = values.get(comparison.second.model, {})
+    return {task: first[task][-1] - second[task][-1] for task in first.keys() & second.keys()}
+
+
+def _simulated(
+    comparisons: Sequence[Comparison], history: Sequence[dict[str, float]]
+) -> tuple[dict[str, Floats], list[ExpectedComparison]]:
+    """Model -> the share of its tasks that is needed, in each random order; and what each comparison takes."""
+    generator = np.random.default_rng(_SEED)
+    pool = sorted({task for of_pair in history for task in of_pair})
+    longest = max((each.rule.n_planned for each in comparisons), default=0)
+    drawn = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
+    needed: dict[str, Floats] = {}
+    found = []
+    for comparison, differences in zip(comparisons, history, strict=True):
+        n_planned = comparison.rule.n_planned
+        tasks, settled = np.full(ORDERS, float(n_planned)), None
+        if len(differences) >= FEWEST_TASKS:
+            of_pool = np.array([differences.get(task, np.nan) for task in pool])
+            tasks, is_settled = _until_settled(comparison, of_pool[drawn[:n_planned]])
+            settled = float(is_settled.mean())
+        for label in comparison.labels:
+            needed[label] = np.maximum(needed.get(label, 0.0), tasks / n_planned)
+        other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
+        n_history = len(differences) if settled is not None else 0
+        found.append(ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), settled))
+    return needed, found
+
+
+def _until_settled(comparison: Comparison, differences: Floats) -> tuple[Floats, np.ndarray]:
+    """After how many tasks each order is settled, and whether it is at all."""
+    rule = comparison.rule
+    tasks = np.full(differences.shape[1], float(rule.n_planned))
+    is_open = np.ones(len(tasks), dtype=np.bool_)
+    for end in rule.ends:
+        now = is_open & rule.are_settled(differences[:end])
+        tasks[now] = end
+        is_open &= ~now
+    return tasks, ~is_open
+
+
+def _calls(planned: Planned, needed: dict[str, Floats], job: Job) -> ExpectedCalls:
+    """The calls of a row of the plan; a judge's are in proportion to what its models need."""
+    whole = np.ones(ORDERS)
+    if planned.role == "sample":
+        share = needed.get(planned.label, whole)
+    elif planned.role == "judge":
+        share = np.mean([needed.get(model.label, whole) for model in job.settings.models], axis=0)
+    else:
+        share = whole
+    calls = _expected(np.round(share * planned.calls))
+    cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
+    return ExpectedCalls(planned.role, planned.label, planned.calls, calls, planned.cost_usd, cost)
+
+
+def _expected(values: Floats) -> Expected:
+    low, median, high = (float(value) for value in np.quantile(values, _SPAN))
+    return Expected(median, low, high)

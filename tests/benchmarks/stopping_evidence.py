@@ -1,0 +1,259 @@
+"""How often stopping decides wrongly, how much it saves, and whether what it reports is biased.
+
+Differences of tasks are made up in several shapes, or real (`--real`: a folder with real verdicts). Each family of
+comparisons is looked at after every block until the last task, and counts as wrong if any look at any of its
+comparisons decides wrongly; what is decided first does not hide what would be decided later.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tasks.rules.stopping.decisions import Rule, alpha_of_each
+from tasks.rules.stopping.task_order import block_ends
+from tasks.rules.stopping.unbiased import unbiased_means
+
+Floats = np.ndarray
+Dice = np.random.Generator
+BLOCK, LEAST, ALPHA = 20, 0.02, 0.05
+_AT_ONCE = 4_000
+
+
+def _steps(dice: Dice, shape: tuple[int, ...]) -> Floats:
+    return dice.choice([-0.2, -0.1, 0.0, 0.1, 0.2], size=shape, p=[0.1, 0.2, 0.4, 0.2, 0.1])
+
+
+def _sparse(share: float, values: Callable[[Dice, tuple[int, ...]], Floats]) -> Callable[..., Floats]:
+    return lambda dice, shape: (dice.random(shape) < share) * values(dice, shape)
+
+
+def _bounded(dice: Dice, shape: tuple[int, ...]) -> Floats:
+    """Scores of two models between 0 and 1 whose answers meet most criteria."""
+    return dice.beta(2.0, 0.7, shape) - dice.beta(2.0, 0.7, shape)
+
+
+WORLDS: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+    "normal": lambda dice, shape: dice.normal(0.0, 0.15, shape),
+    "bounded": _bounded,
+    "in steps of 0.1": _steps,
+    "3 % differ, normal": _sparse(0.03, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
+    "10 % differ, normal": _sparse(0.10, lambda dice, shape: dice.normal(0.0, 0.3, shape)),
+    "10 % differ, t with 2 degrees": _sparse(0.10, lambda dice, shape: 0.2 * dice.standard_t(2, shape)),
+    "t with 3 degrees": lambda dice, shape: 0.1 * dice.standard_t(3, shape),
+    "exponential": lambda dice, shape: 0.15 * (dice.exponential(1.0, shape) - 1.0),
+    "few near 1": lambda dice, shape: dice.beta(0.15, 0.85, shape) - 0.15,
+    "10 % differ, exponential": _sparse(0.10, lambda dice, shape: 0.3 * (dice.exponential(1.0, shape) - 1.0)),
+    "lognormal": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.0, shape) - np.exp(0.5)),
+}
+"""World -> differences of tasks with mean 0; the last four are skewed, as no model beside itself is."""
+
+NEARLY: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+    "normal": lambda dice, shape: dice.normal(0.03, 0.15, shape),
+    "in steps of 0.1": lambda dice, shape: 0.03 + 0.5 * _steps(dice, shape),
+    "5 % differ by 0.6 on average": _sparse(0.05, lambda dice, shape: dice.normal(0.6, 0.1, shape)),
+    "10 % differ, exponential": _sparse(0.10, lambda dice, shape: dice.exponential(0.3, shape)),
+    "skewed": lambda dice, shape: 0.03 * dice.exponential(1.0, shape),
+}
+"""World -> differences with mean 0.03, which are not within 0.02."""
+
+
+def rule(n_tasks: int, n_comparisons: int = 1) -> Rule:
+    """The rule of one of so many comparisons."""
+    return Rule("different", alpha_of_each(ALPHA, n_comparisons), LEAST, block_ends(n_tasks, BLOCK))
+
+
+def false_share(
+    draw: Callable[[Dice, tuple[int, ...]], Floats], n_tasks: int, n_comparisons: int, families: int, seed: int
+) -> tuple[float, float]:
+    """The share of families with any false `different`, and with any false `equal`, at any look."""
+    dice, of_each = np.random.default_rng(seed), rule(n_tasks, n_comparisons)
+    differs, equals = (np.zeros(families * n_comparisons, dtype=np.bool_) for _ in range(2))
+    for start in range(0, len(differs), _AT_ONCE):
+        part = slice(start, min(start + _AT_ONCE, len(differs)))
+        drawn = draw(dice, (n_tasks, part.stop - part.start))
+        differs[part], equals[part] = _ever(drawn, of_each)
+    return tuple(float(each.reshape(families, -1).any(axis=1).mean()) for each in (differs, equals))  # type: ignore[return-value]
+
+
+def _ever(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats]:
+    """Which comparisons any look calls different, and which equal."""
+    differs, equals = (np.zeros(drawn.shape[1], dtype=np.bool_) for _ in range(2))
+    for end in of_each.ends:
+        low, high = of_each.ends_at(drawn[:end]).T
+        differs |= (low > 0.0) | (high < 0.0)
+        equals |= (low > -LEAST) & (high < LEAST)
+    return differs, equals
+
+
+def models_beside_each_other(n_models: int, n_tasks: int, families: int, seed: int) -> float:
+    """The share of families with any false `different` among all pairs of equally good models."""
+    dice = np.random.default_rng(seed)
+    first, second = np.triu_indices(n_models, 1)
+    of_each, wrong = rule(n_tasks, len(first)), 0
+    for _ in range(families):
+        scores = dice.beta(2.0, 0.7, (n_tasks, 1)) + dice.normal(0.0, 0.12, (n_tasks, n_models))
+        wrong += bool(_ever(scores[:, first] - scores[:, second], of_each)[0].any())
+    return wrong / families
+
+
+def until_settled(drawn: Floats, of_each: Rule) -> tuple[Floats, Floats, Floats]:
+    """After how many tasks each comparison is settled, whether as different, and whether as equal."""
+    tasks = np.full(drawn.shape[1], of_each.ends[-1])
+    decided = np.zeros(drawn.shape[1], dtype=np.int64)
+    for end in of_each.ends:
+        low, high = of_each.ends_at(drawn[:end]).T
+        now = np.where((low > 0.0) | (high < 0.0), 1, np.where((low > -LEAST) & (high < LEAST), 2, 0))
+        new = (decided == 0) & (now > 0)
+        tasks[new], decided[new] = end, now[new]
+    return tasks, decided == 1, decided == 2
+
+
+def bias(true: float, n_tasks: int, replications: int, seed: int) -> dict[str, tuple[float, float]]:
+    """Mean error of what is reported of two models after stopping, each with its standard error."""
+    dice, of_each = np.random.default_rng(seed), rule(n_tasks)
+    found: dict[str, list[float]] = {"difference": [], "unbiased difference": [], "score": [], "unbiased score": []}
+    for _ in range(replications):
+        scores = dice.normal([0.5 + true, 0.5], 0.11, (n_tasks, 2)) + dice.normal(0.0, 0.15, (n_tasks, 1))
+        differences = scores[:, 0] - scores[:, 1]
+        end = int(until_settled(differences[:, None], of_each)[0][0])
+        figures = np.column_stack([differences, scores[:, 0]])[:end]
+        unbiased = unbiased_means(differences[:end], figures, np.zeros(end), of_each, orders=200)
+        errors = (*(figures.mean(axis=0) - (true, 0.5 + true)), *(unbiased - (true, 0.5 + true)))
+        for name, error in zip(("difference", "score", "unbiased difference", "unbiased score"), errors, strict=True):
+            found[name].append(float(error))
+    return {
+        name: (float(np.nanmean(errors)), float(np.nanstd(errors) / np.sqrt(replications)))
+        for name, errors in found.items()
+    }
+
+
+def bias_of_three(n_tasks: int, replications: int, seed: int) -> tuple[float, float, float, float]:
+    """Mean error of a model's score that is compared with two others, plain and given its last comparison alone."""
+    dice, of_each = np.random.default_rng(seed), rule(n_tasks, 3)
+    true, errors = np.array([0.58, 0.50, 0.52]), []
+    for _ in range(replications):
+        scores = dice.normal(true, 0.11, (n_tasks, 3)) + dice.normal(0.0, 0.15, (n_tasks, 1))
+        others = scores[:, :1] - scores[:, 1:]
+        ends = until_settled(others, of_each)[0]
+        last, end = int(np.argmax(ends)), int(ends.max())
+        unbiased = unbiased_means(others[:end, last], scores[:end, :1], np.zeros(end), of_each, orders=200)[0]
+        errors.append((scores[:end, 0].mean() - true[0], unbiased - true[0]))
+    mean, spread = np.nanmean(errors, axis=0), np.nanstd(errors, axis=0) / np.sqrt(replications)
+    return float(mean[0]), float(spread[0]), float(mean[1]), float(spread[1])
+
+
+def real_scores(folder: Path) -> dict[str, dict[str, float]]:
+    """Model -> task -> its score (equation 1), from real verdicts and rubrics."""
+    import polars as pl
+
+    weights: dict[tuple[str, str], float] = {}
+    positive: dict[str, float] = {}
+    for row in pl.read_parquet(folder / "finance_hard.parquet", columns=["task", "rubric"]).iter_rows(named=True):
+        for criterion in row["rubric"]:
+            notes = criterion["annotations"]
+            weight = float(notes[notes["weight_class"].replace(" ", "_") + "_weight"])
+            weights[row["task"], criterion["id"]] = weight
+            positive[row["task"]] = positive.get(row["task"], 0.0) + max(weight, 0.0)
+    found: dict[str, dict[str, float]] = {}
+    for line in (folder / "verdicts_finance_hard_3models.jsonl").read_text(encoding="utf-8").splitlines():
+        verdict = json.loads(line)
+        key = verdict["task"], verdict["criterion"]
+        of_model = found.setdefault(verdict["model"], {})
+        points = weights[key] * verdict["criteria_met"] / positive[verdict["task"]]
+        of_model[verdict["task"]] = of_model.get(verdict["task"], 0.0) + points
+    return found
+
+
+def savings(
+    scores: dict[str, dict[str, float]], orders: int, seed: int, block: int
+) -> Iterator[tuple[str, float, float, float, float, float]]:
+    """For each pair of models: the difference; tasks until settled (5 %, median, 95 %); shares different and equal."""
+    labels = sorted(scores)
+    tasks = sorted(set.intersection(*(set(scores[label]) for label in labels)))
+    values = np.array([[scores[label][task] for label in labels] for task in tasks])
+    dice = np.random.default_rng(seed)
+    drawn = np.argsort(dice.random((orders, len(tasks))), axis=1).T
+    pairs = [(a, b) for a in range(len(labels)) for b in range(a + 1, len(labels))]
+    of_each = Rule("different", alpha_of_each(ALPHA, len(pairs)), LEAST, block_ends(len(tasks), block))
+    for a, b in pairs:
+        differences = values[:, a] - values[:, b]
+        settled, differs, _ = until_settled(differences[drawn], of_each)
+        low, median, high = np.quantile(settled, (0.05, 0.5, 0.95))
+        name = f"{labels[a]} - {labels[b]}"
+        yield name, float(differences.mean()), float(low), float(median), float(high), float(differs.mean())
+
+
+def _false_tables(replications: int, n_tasks: int) -> None:
+    families = {1: replications * 2, 10: replications, 190: max(1, replications // 4)}
+    print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
+    print("| world | " + " | ".join(f"{n} comparisons ({families[n]:,})" for n in families) + " |")
+    print("|---|" + "---|" * len(families))
+    for kind, worlds in (("different", WORLDS), ("equal", NEARLY)):
+        for name, draw in worlds.items():
+            shares = [false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families]
+            print(f"| `{kind}`: {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |", flush=True)
+    share = models_beside_each_other(20, n_tasks, max(1, replications // 4), 5)
+    print(f"| `different`: 20 equally good models, all pairs | | | {100 * share:.1f} |")
+
+
+def _power_table(replications: int) -> None:
+    print("\nTasks until settled (median), and comparisons called different / equal in %; standard deviation 0.15")
+    print("| true difference | tasks | 1 comparison | 10 comparisons | 190 comparisons |")
+    print("|---|---|---|---|---|")
+    for n_tasks, true in (
+        (1_100, 0.0),
+        (1_100, 0.02),
+        (1_100, 0.03),
+        (300, 0.05),
+        (300, 0.075),
+        (100, 0.075),
+        (100, 0.1),
+    ):
+        cells = []
+        for n_comparisons in (1, 10, 190):
+            drawn = np.random.default_rng(17).normal(true, 0.15, (n_tasks, replications // 2))
+            tasks, differs, equals = until_settled(drawn, rule(n_tasks, n_comparisons))
+            cells.append(f"{np.median(tasks):.0f} ({100 * differs.mean():.0f} / {100 * equals.mean():.0f})")
+        print(f"| {true} | {n_tasks:,} | " + " | ".join(cells) + " |", flush=True)
+
+
+def _bias_table(replications: int) -> None:
+    print("\nMean error after stopping (100 tasks), times 1,000, with its standard error")
+    print("| true difference | difference | unbiased difference | score | unbiased score |")
+    print("|---|---|---|---|---|")
+    for true in (0.0, 0.03, 0.06, 0.1):
+        cells = [f"{1e3 * mean:+.2f} ({1e3 * error:.2f})" for mean, error in bias(true, 100, replications, 23).values()]
+        print(f"| {true} | " + " | ".join(cells) + " |", flush=True)
+    plain, plain_error, unbiased, error = bias_of_three(100, replications, 29)
+    print(f"| one of three models | | | {1e3 * plain:+.2f} ({1e3 * plain_error:.2f}) "
+          f"| {1e3 * unbiased:+.2f} ({1e3 * error:.2f}) |")  # fmt: skip
+
+
+def _savings_table(folder: Path, orders: int) -> None:
+    for block in (20, 5):
+        print(f"\nReal verdicts of 3 models on 100 tasks, {orders:,} random orders, a look after every {block}")
+        print("| pair | difference | tasks until settled: 5 % | median | 95 % | different in % |")
+        print("|---|---|---|---|---|---|")
+        for name, true, low, median, high, differs in savings(real_scores(folder), orders, 31, block):
+            print(f"| {name} | {true:+.3f} | {low:.0f} | {median:.0f} | {high:.0f} | {100 * differs:.1f} |", flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=2_000)
+    parser.add_argument("--tasks", type=int, default=200)
+    parser.add_argument("--real", type=Path, help="a folder with finance_hard.parquet and verdicts of three models")
+    given = parser.parse_args()
+    if given.real:
+        _savings_table(given.real, given.replications)
+    _bias_table(given.replications)
+    _power_table(given.replications)
+    _false_tables(given.replications, given.tasks)
+
+
+if __name__ == "__main__":
+    main()

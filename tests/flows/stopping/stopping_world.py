@@ -1,0 +1,79 @@
+"""Three models on made-up tasks, one of them clearly worse, and a provider that scripts what each criterion meets."""
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.builders import good_row, write_jsonl
+from tests.faults.content import criterion_of, prompt_of
+from tests.faults.server import Answer, Entry, FaultServer, Request, is_judging, well_behaved
+
+N_TASKS, N_CRITERIA, BLOCK = 40, 10, 20
+SHARES = {"good": 8, "twin": 8, "bad": 1}
+"""Model -> how many of ten criteria its answers meet."""
+
+
+@dataclass
+class Script:
+    """Who meets which criterion: decided by the criterion and the model alone; twins differ on a few tasks."""
+
+    shares: dict[str, int] = field(default_factory=lambda: dict(SHARES))
+    delay_s: float = 0.0
+    take: int = 1
+    """Answers of another take have another text, so that they are judged again."""
+
+    def __call__(self, request: Request, number: int) -> Answer:
+        if not is_judging(request):
+            text = f"{well_behaved(request, number).text} Take {self.take}."
+            return Answer(text, delay_s=self.delay_s)
+        model = next(name for name in self.shares if f" by {name}." in prompt_of(request))
+        met = _digit(criterion_of(prompt_of(request)), model) < self.shares[model]
+        return Answer(json.dumps({"explanation": "as scripted", "criteria_met": met}), delay_s=self.delay_s)
+
+
+def mean_score(model: str) -> float:
+    """A model's mean score on all tasks: all criteria have the same weight."""
+    digits = [_digit(_title(place, at), model) for place in range(N_TASKS) for at in range(N_CRITERIA)]
+    return sum(digit < SHARES[model] for digit in digits) / len(digits)
+
+
+def _title(place: int, at: int) -> str:
+    return f"Names point {at} of case {place}"
+
+
+def _digit(criterion: str, model: str) -> int:
+    drawn = hashlib.sha256(criterion.strip().encode()).digest()
+    # A twin decides like the other one on 19 of 20 criteria.
+    return drawn[2] % 10 if model == "twin" and drawn[1] % 20 == 0 else drawn[0] % 10
+
+
+def write_tasks(path: Path, n_tasks: int = N_TASKS) -> Path:
+    """A data set of made-up tasks in both fields."""
+    rows = []
+    for place in range(n_tasks):
+        row = good_row(f"task-{place:03}", prompt_0=f"What about case {place}?")
+        row["field"] = "Finance" if place % 3 else "Legal"
+        for at, criterion in enumerate(row["rubric"]):
+            criterion["title"] = _title(place, at)
+        rows.append(row)
+    return write_jsonl(path, rows)
+
+
+def settings(server: FaultServer, data: Path, labels: Sequence[str] = tuple(SHARES), **changes: Any) -> dict[str, Any]:
+    """A configuration with these models."""
+    return {
+        "dataset": {"source": str(data)},
+        "models": [{"name": f"hosted_vllm/{label}", "label": label, "api_base": server.api_base} for label in labels],
+        "judges": [{"name": "hosted_vllm/judge", "label": "judge", "api_base": server.api_base}],
+        "limits": {"concurrency": 16, "attempts": 2},
+        **changes,
+    }
+
+
+def sampled(entries: Sequence[Entry]) -> Counter[str]:
+    """How many responses were asked for, by model."""
+    return Counter(entry.request["model"] for entry in entries if not is_judging(entry.request))

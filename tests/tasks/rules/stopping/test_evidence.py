@@ -1,0 +1,68 @@
+"""A short version of the evidence: false decisions, savings on real verdicts, and bias."""
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.stopping_evidence import (
+    NEARLY,
+    WORLDS,
+    bias,
+    false_share,
+    models_beside_each_other,
+    real_scores,
+    rule,
+    savings,
+    until_settled,
+)
+from tests.builders import SHARED_DATA
+
+REAL = SHARED_DATA / "prbench"
+MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
+"""5 %, and three standard errors of a share of 1,000 families."""
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: str) -> None:
+    assert false_share(WORLDS[world], 80, 1, 1_000, seed=1)[0] <= MOST
+
+
+@pytest.mark.parametrize("world", NEARLY)
+def test_models_that_differ_by_more_are_called_equal_in_at_most_5_percent_of_runs(world: str) -> None:
+    assert false_share(NEARLY[world], 80, 1, 1_000, seed=2)[1] <= MOST
+
+
+def test_all_pairs_of_models_together_are_wrong_in_at_most_5_percent_of_runs() -> None:
+    assert models_beside_each_other(5, 80, 300, seed=3) <= 0.05 + 3 * (0.05 * 0.95 / 300) ** 0.5
+
+
+def test_a_clear_difference_saves_half_of_the_tasks_and_no_difference_saves_little() -> None:
+    dice = np.random.default_rng(4)
+    tasks, differs, _ = until_settled(dice.normal(0.1, 0.15, (100, 300)), rule(100))
+    assert differs.mean() > 0.97
+    assert np.median(tasks) <= 50
+    tasks, differs, equals = until_settled(dice.normal(0.0, 0.15, (100, 300)), rule(100))
+    assert differs.mean() <= 0.1
+    assert np.median(tasks) == 100
+    assert equals.mean() == 0
+
+
+@pytest.mark.slow
+def test_the_plain_difference_after_stopping_is_too_large_and_the_unbiased_one_is_not() -> None:
+    found = bias(0.06, 100, 500, seed=5)
+    mean, error = found["difference"]
+    assert mean > 4 * error
+    assert mean > 0.005
+    mean, error = found["unbiased difference"]
+    assert abs(mean) < 3 * error
+    mean, error = found["unbiased score"]
+    assert abs(mean) < 3 * error
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="real data are not beside the checkout")
+def test_real_differences_are_settled_early_and_in_no_order_is_what_hardly_differs() -> None:
+    found = {name: each for name, *each in savings(real_scores(REAL), 200, seed=7, block=20)}
+    for _, _, _, median, _, differs in ((name, *each) for name, each in found.items() if abs(each[0]) > 0.05):
+        assert median <= 60
+        assert differs > 0.97
+    (_, _, median, _, differs) = next(each for each in found.values() if abs(each[0]) < 0.01)
+    assert (median, differs) == (100, 0)

@@ -1,0 +1,73 @@
+"""Thresholds against simulated sums, and intervals at every look against the truth."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from tasks.rules.stopping.confidence_sequence import sequence_ends
+from tasks.rules.stopping.decisions import DIFFERENT, DROPPED, EQUAL, NOT_DROPPED, OPEN, Rule, alpha_of_each
+from tasks.rules.stopping.task_order import block_ends
+from tasks.rules.stopping.thresholds import FEWEST_TASKS, crossing_chance, mixture, thresholds
+
+
+def test_one_look_has_the_textbook_threshold() -> None:
+    square = thresholds([100], 0.05)[100]
+    assert square == pytest.approx(NormalDist().inv_cdf(0.975) ** 2, rel=1e-3)
+
+
+def test_two_equal_looks_cross_as_often_as_in_the_literature() -> None:
+    # Pocock's constants for two-sided 5 % (Biometrika 1977, table 1).
+    for n_looks, constant in ((2, 2.178), (5, 2.413), (10, 2.555)):
+        ends = np.arange(1.0, n_looks + 1)
+        assert crossing_chance(ends, np.full(n_looks, constant**2)) == pytest.approx(0.05, abs=2e-4)
+
+
+@pytest.mark.parametrize(("n_tasks", "block", "alpha"), [(100, 20, 0.05), (100, 5, 0.05), (300, 20, 0.01)])
+def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: int, block: int, alpha: float) -> None:
+    found = thresholds(block_ends(n_tasks, block), alpha)
+    looks = np.array(list(found))
+    sums = np.random.default_rng(1).normal(size=(40_000, n_tasks)).cumsum(axis=1)[:, looks - 1]
+    crossed = (sums**2 / looks >= np.array(list(found.values()))).any(axis=1).mean()
+    assert crossed == pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000))
+
+
+def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
+    assert min(thresholds(block_ends(100, 5), 0.05)) == FEWEST_TASKS
+    found = thresholds(block_ends(400, 2), 0.05)
+    looks = np.array(list(found), dtype=np.float64)
+    assert list(found.values()) == pytest.approx(list(mixture(looks, 0.05, 400)))
+    assert thresholds(block_ends(10, 5), 0.05) == {}
+
+
+def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() -> None:
+    dice = np.random.default_rng(2)
+    values = dice.normal(size=(60, 3))
+    ends = sequence_ends(values, 6.0)
+    assert sequence_ends(values + 5.0, 6.0) == pytest.approx(ends + 5.0)
+    assert sequence_ends(-values, 6.0) == pytest.approx(-ends[:, ::-1])
+    with_gaps = np.concatenate([values, np.full((10, 3), np.nan)])
+    assert sequence_ends(with_gaps, 6.0) == pytest.approx(ends)
+    sparse = np.zeros((60, 2))
+    sparse[:6, 0], sparse[:12, 1] = 0.1, dice.normal(size=12)
+    assert np.isnan(sequence_ends(sparse, 6.0)).all(axis=1).tolist() == [True, False]
+    assert np.isnan(sequence_ends(np.ones((60, 1)), 6.0)).all()
+
+
+def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
+    values = np.random.default_rng(3).exponential(size=(80, 1))
+    (low, high), mean = sequence_ends(values, 6.0)[0], values.mean()
+    assert high - mean > 1.3 * (mean - low)
+
+
+def test_an_interval_decides_what_it_excludes() -> None:
+    differ, drop = (Rule(asked, 0.05, 0.02, (20, 40)) for asked in ("different", "dropped"))  # type: ignore[arg-type]
+    ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
+    assert [differ.decide(*each) for each in ends] == [DIFFERENT, DIFFERENT, EQUAL, OPEN, OPEN]
+    ends = [(-0.2, -0.021), (-0.2, -0.019), (-0.019, 0.3), (0.1, 0.2)]
+    assert [drop.decide(*each) for each in ends] == [DROPPED, OPEN, NOT_DROPPED, NOT_DROPPED]
+
+
+def test_alpha_is_divided_among_all_comparisons() -> None:
+    assert alpha_of_each(0.05, 10) == pytest.approx(0.005)
+    assert alpha_of_each(0.05, 0) == 0.05

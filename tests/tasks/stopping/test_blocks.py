@@ -1,0 +1,50 @@
+"""Which block comes next, and which tasks no comparison needs."""
+
+from tasks.rules.stopping.decisions import DIFFERENT, OPEN, Rule
+from tasks.rules.stopping.task_order import block_ends
+from tasks.run import Comparison, Progress, left_out_of
+from tasks.run.stopped_work import EARLIER, Compared
+from tasks.stopping import next_block
+
+ORDER = tuple(f"t{number:02}" for number in range(50))
+
+
+def comparison(first: str, second: str, vintage: str = "base") -> Comparison:
+    rule = Rule("different", 0.01, 0.02, block_ends(len(ORDER), 20))
+    return Comparison(Compared(first, "hash", "base"), Compared(second, "hash", vintage), rule, ORDER)
+
+
+A_B, A_C, B_C = comparison("a", "b"), comparison("a", "c"), comparison("b", "c")
+
+
+def test_models_of_open_comparisons_get_the_next_block() -> None:
+    block = next_block([Progress(A_B, 1), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, DIFFERENT)], {})
+    assert block is not None
+    assert (block.number, block.comparisons) == (2, (A_B,))
+    assert block.tasks == {"a": frozenset(ORDER[20:40]), "b": frozenset(ORDER[20:40])}
+
+
+def test_the_comparison_that_is_furthest_behind_comes_first() -> None:
+    block = next_block([Progress(A_B, 2), Progress(A_C, 0)], {})
+    assert block is not None
+    assert (block.number, set(block.tasks)) == (1, {"a", "c"})
+
+
+def test_what_could_not_be_looked_at_is_passed_by_in_this_run() -> None:
+    block = next_block([Progress(A_B, 0)], {A_B.key: 2})
+    assert block is not None
+    assert block.number == 3
+    assert block.tasks["a"] == frozenset(ORDER[40:])
+    assert next_block([Progress(A_B, 0)], {A_B.key: 3}) is None
+
+
+def test_nothing_comes_after_all_tasks_or_a_decision() -> None:
+    assert next_block([Progress(A_B, 3, OPEN), Progress(A_C, 1, DIFFERENT)], {}) is None
+
+
+def test_a_task_is_left_out_of_a_model_that_none_of_its_comparisons_needs_any_more() -> None:
+    left_out = left_out_of([Progress(A_B, 2, DIFFERENT), Progress(A_C, 1, DIFFERENT), Progress(B_C, 1, OPEN)])
+    assert left_out == {"a": frozenset(ORDER[40:])}
+    assert left_out_of([Progress(A_B, 3, OPEN)]) == {}
+    left_out = left_out_of([Progress(comparison("a", "a", EARLIER), 1, DIFFERENT)])
+    assert left_out == {"a": frozenset(ORDER[20:])}
