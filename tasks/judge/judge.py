@@ -54,7 +54,7 @@ async def judge_responses(
     wanted, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
     gateway, target = context.gateway("judge", judging.judge.label), judge_target(judging.judge)
-    own_columns = {"source": "judged", "import_batch": None}
+    own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
     with writing_verdicts(job, wanted, judging, context.ledger, report, "verdicts", own_columns) as rows:
         await CriterionJudge(gateway, target, judging, rows).judge(criteria, conversations, place)
     return report

@@ -86,8 +86,8 @@ _TABLES = (
            "response_id", "decided", indexes="response_id"),
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
-           "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
-           f"explanation {_USAGE} {_OUTCOME}",
+           "served_model served_fingerprint template_hash grading judge_trial source import_batch may_hide_failures "
+           f"status value explanation {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("analysts", "A model that an analysis asked, as it was configured when it was last run: its rows count.",
            "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),

@@ -27,6 +27,7 @@ select
     coverage,
     coverage < $bar as is_below_bar,
     is_judged,
+    may_hide_failures,
     n_trials,
     if($vintage::varchar is null, n_tasks_latest_ranked, n_tasks_ranked)
         as n_tasks_ranked,

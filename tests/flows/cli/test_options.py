@@ -51,6 +51,7 @@ DOES = {
     "import responses": ACTS | ANY_PLACE | {"--vintage", "--as", "--pattern", "--skip-other", "--skip-unknown"},
     "import verdicts": ACTS | ANY_PLACE
     | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown"},
+    "import results": ACTS | ANY_PLACE | {"--vintage", "--format", "--as", "--by", "--skip-unknown"},
     "import reviews": ACTS | ANY_PLACE | {"--by", "--skip-unknown"},
     "import warehouse": ACTS | WAREHOUSE,
     "export": set(),
