@@ -32,7 +32,7 @@ def comparison(job: Job, benchmark: Benchmark, made: Made) -> list[str]:
     ours = _our_scores(job, made)
     clipped = {score.score_name for score in benchmark.scores if score.clips_mean}
     named = {score.score_name for score in benchmark.scores}
-    lines = []
+    lines: list[str] = []
     for mean, scored in _compared(made):
         if mean.score_name in named:
             pairs = [_pair(each, mean, ours) for each in scored]
@@ -93,7 +93,7 @@ def _line(mean: Mean, model: str, pairs: Sequence[Pair], *, is_clipped: bool) ->
     ours = max(raw, 0.0) if raw is not None and is_clipped else raw
     differing = [pair for pair in pairs if not _is_near(pair.theirs, pair.ours)]
     if any(_is_near(mean.value, value, near) for value in (ours, raw)) and not differing:
-        outcome = f"equal on {len(by_task)} tasks"
+        outcome = f"equal on {len(by_task)} {'task' if len(by_task) == 1 else 'tasks'}"
     elif differing:
         more = f" and {len(differing) - _NAMED} more" if len(differing) > _NAMED else ""
         outcome = f"differs on {', '.join(map(_said, differing[:_NAMED]))}{more}"

@@ -12,8 +12,8 @@ from tasks.imports.responses import stored_responses
 from tasks.imports.results.comparing import comparison
 from tasks.imports.results.formats import AUTO, format_of
 from tasks.imports.results.labels import Labels
-from tasks.imports.results.matching import Tasks
 from tasks.imports.results.making import Made, made_of
+from tasks.imports.results.matching import Tasks
 from tasks.imports.results.sources import Source
 from tasks.imports.results.storing import notes_on, stored
 from tasks.imports.verdicts import stored_verdicts

@@ -10,7 +10,7 @@ _MODEL, _JUDGE = "{model}", "{judge}"
 
 
 class Labels:
-    """Labels of a log: those in it, or made of the ones that are given, in which `{model}` and `{judge}` stand for it."""
+    """Labels of a log: those in it, or those that are given, in which `{model}` and `{judge}` stand for the log's."""
 
     def __init__(self, path: Path, log: Log, model: str | None, judge: str | None) -> None:
         """Refuse labels that cannot be.

@@ -1,4 +1,4 @@
-"""Result files of m42's code (github.com/m42-health/healthbench's `judge_responses.jsonl`), and its generations.
+"""Result files of m42's code (`judge_responses.jsonl`), and its generations.
 
 Where a judge's reply cannot be read 30 times, it guesses from the words in it and gives `None` as the explanation:
 such a decision is a failure here. The files name neither the model nor the judge.

@@ -125,20 +125,26 @@ class Matched:
 def matched(criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]) -> Iterable[Matched | NotHere]:
     """Decisions with their criteria, or why there is none; equal texts are told apart by their order."""
     seen: Counter[str] = Counter()
-    in_order = criteria.in_order(task_id)
     for decision in decisions:
+        named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
+        seen.update(named)
         try:
-            if decision.criterion is None:
-                if len(in_order) != len(decisions) or decision.position is None:
-                    raise NotHere(f"{where}: the log has {len(decisions)} grades on {len(in_order)} criteria")
-                yield Matched(decision, in_order[decision.position])
-                continue
-            named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
-            seen.update(named)
-            yield Matched(decision, _found(criteria, where, task_id, decision, [(name, seen[name]) for name in named]))
+            if named:
+                found = _found(criteria, where, task_id, decision, [(name, seen[name]) for name in named])
+            else:
+                found = _at(criteria.in_order(task_id), where, decision.position, len(decisions))
         except NotHere as error:
             if not decision.is_guess:
                 yield error
+        else:
+            yield Matched(decision, found)
+
+
+def _at(rubric: Sequence[Wording], where: str, place: int | None, n_decisions: int) -> Wording:
+    """The criterion in a place of the rubric, where the log has as many decisions as that has criteria."""
+    if len(rubric) != n_decisions or place is None:
+        raise NotHere(f"{where}: the log has {n_decisions} grades, and the rubric {len(rubric)} criteria")
+    return rubric[place]
 
 
 def _found(

@@ -2,6 +2,7 @@
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -150,6 +151,6 @@ class Archive:
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:
             content: bytes = opened.read()
-        if zipfile.crc32(content) != member.CRC:
+        if zlib.crc32(content) != member.CRC:
             raise ValueError("its checksum is wrong")
         return content

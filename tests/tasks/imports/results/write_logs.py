@@ -13,9 +13,13 @@ MODELS = ("thorough", "brief")
 JUDGE = "strict"
 
 
+_PARTS: dict[str, dict[str, Any]] = {"prbench": {"subset_list": ["finance"]}, "health_bench": {}}
+
+
 def inspect(api_base: str, rows: Path, benchmark: str, out: Path) -> None:
     """One log a model, with two epochs; the scorer stores each criterion and leaves undecided ones open."""
-    from inspect_ai import Task, eval as evaluate
+    from inspect_ai import Task
+    from inspect_ai import eval as evaluate
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, get_model
     from inspect_ai.scorer import Score, mean, scorer
@@ -59,8 +63,25 @@ def inspect(api_base: str, rows: Path, benchmark: str, out: Path) -> None:
     for model in MODELS:
         evaluate(
             Task(dataset=MemoryDataset(samples, name=benchmark), solver=generate(), scorer=rubric(), epochs=2),
-            model=f"openai-api/workload/{model}", log_dir=str(out), display="none", fail_on_error=False, log_format="eval",
+            model=f"openai-api/workload/{model}", log_dir=str(out), display="none", fail_on_error=False,
+            log_format="eval",
         )  # fmt: skip
+
+
+def shortened(_api_base: str, logs: Path, _benchmark: str, out: Path) -> None:
+    """Logs of Inspect without their events and tracebacks, which name places of a machine, as the tests keep them."""
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    for path in sorted(logs.glob("*.eval")):
+        log = read_eval_log(str(path))
+        for sample in log.samples or []:
+            sample.events, sample.events_data, sample.attachments = [], None, {}
+            if sample.error is not None:
+                sample.error.traceback = sample.error.traceback_ansi = ""
+        name = log.eval.model.rpartition("/")[2]
+        write_eval_log(log, str(out / f"{name}.eval"))
+        if name == "brief":
+            write_eval_log(log, str(out / f"{name}.json"))
 
 
 def evalscope(api_base: str, rows: Path, benchmark: str, out: Path) -> None:
@@ -70,7 +91,7 @@ def evalscope(api_base: str, rows: Path, benchmark: str, out: Path) -> None:
     for model in MODELS:
         run_task(TaskConfig(
             model=model, api_url=api_base, api_key="none", eval_type="openai_api", datasets=[benchmark],
-            dataset_args={benchmark: {"local_path": str(rows.parent)} | json.loads(os.environ.get("DATASET_ARGS", "{}"))},
+            dataset_args={benchmark: {"local_path": str(rows.parent)} | _PARTS[benchmark]},
             judge={"strategy": "llm", "models": [{"model_id": JUDGE, "api_url": api_base, "api_key": "none"}]},
             work_dir=str(out), no_timestamp=True, ignore_errors=True, eval_batch_size=4,
             generation_config={"retries": 0, "stream": False},
@@ -79,4 +100,4 @@ def evalscope(api_base: str, rows: Path, benchmark: str, out: Path) -> None:
 
 if __name__ == "__main__":
     harness, address, file, name, folder = sys.argv[1:]
-    {"inspect": inspect, "evalscope": evalscope}[harness](address, Path(file), name, Path(folder))
+    {"inspect": inspect, "evalscope": evalscope, "shortened": shortened}[harness](address, Path(file), name, Path(folder))
