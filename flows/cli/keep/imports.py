@@ -31,7 +31,7 @@ _SKIP_UNKNOWN = click.option(
 @click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
 @shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
-    """Import responses, verdicts, results of other harnesses, reviews of rubrics or a warehouse.
+    """Import responses, verdicts, logs, reviews or a warehouse.
 
     Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
     back. `prbench import COMMAND --help` describes the formats and lists the options.

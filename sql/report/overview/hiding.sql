@@ -1,5 +1,5 @@
--- The models and judges whose verdicts come from a tool that stores failed judge
--- calls as decisions.
+-- The models and judges whose verdicts come from a tool that stores failed
+-- judge calls as decisions.
 -- begins with: entries, judgings
 select distinct
     entries.entry as model,

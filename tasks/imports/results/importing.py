@@ -10,7 +10,7 @@ from tasks.imports.criteria import Criteria
 from tasks.imports.files import ImportRefused, refuse_stored_nothing
 from tasks.imports.responses import stored_responses
 from tasks.imports.results.comparing import comparison
-from tasks.imports.results.formats import AUTO, format_of
+from tasks.imports.results.formats.known import AUTO, format_of
 from tasks.imports.results.labels import Labels
 from tasks.imports.results.making import Made, made_of
 from tasks.imports.results.matching import Tasks

@@ -27,25 +27,27 @@ def _ingested(folder: Path, **settings: Any) -> Job:
 
 
 @pytest.fixture(scope="session")
-def _finance(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def finance(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return _ingested(tmp_path_factory.mktemp("finance"))
 
 
 @pytest.fixture(scope="session")
-def _health(tmp_path_factory: pytest.TempPathFactory) -> Job:
+def health_data(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return _ingested(tmp_path_factory.mktemp("health"), benchmark="healthbench")
 
 
 @pytest.fixture
-def job(_finance: Job, tmp_path: Path) -> Job:
+def job(finance: Job, tmp_path: Path) -> Job:
     """PRBench's sample in a warehouse of the test's own."""
-    return _finance.model_copy(update={"warehouse": Path(shutil.copytree(_finance.warehouse, tmp_path / "warehouse"))})
+    return finance.model_copy(update={"warehouse": Path(shutil.copytree(finance.warehouse, tmp_path / "warehouse"))})
 
 
 @pytest.fixture
-def health(_health: Job, tmp_path: Path) -> Job:
+def health(health_data: Job, tmp_path: Path) -> Job:
     """HealthBench's sample in a warehouse of the test's own."""
-    return _health.model_copy(update={"warehouse": Path(shutil.copytree(_health.warehouse, tmp_path / "health"))})
+    return health_data.model_copy(
+        update={"warehouse": Path(shutil.copytree(health_data.warehouse, tmp_path / "health"))}
+    )
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,10 @@ class SideBySide:
 
 
 @pytest.fixture(scope="session")
-def side_by_side(_finance: Job, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
+def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
     """The logs of the workload, for tests that only read."""
     folder = tmp_path_factory.mktemp("side-by-side")
-    job = _finance.model_copy(update={"warehouse": Path(shutil.copytree(_finance.warehouse, folder / "warehouse"))})
+    job = finance.model_copy(update={"warehouse": Path(shutil.copytree(finance.warehouse, folder / "warehouse"))})
     given: dict[str, tuple[list[Path], str | None]] = {
         "published": ([published(folder / "p.json")], None),
         "evalscope": ([unpacked("evalscope", folder)], "evalscope {model}"),

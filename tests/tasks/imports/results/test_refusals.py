@@ -79,10 +79,10 @@ MISFITS: dict[str, tuple[Edit, str]] = {
 
 
 @pytest.mark.parametrize("case", MISFITS)
-def test_what_does_not_fit_is_refused_with_its_place(_finance: Job, tmp_path: Path, case: str) -> None:
+def test_what_does_not_fit_is_refused_with_its_place(finance: Job, tmp_path: Path, case: str) -> None:
     edit, reason = MISFITS[case]
 
-    line = refused(_finance, [edited(published(tmp_path / "p.json"), edit)])
+    line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line
     assert "p.json: " in line
 
@@ -109,11 +109,11 @@ NO_LOGS: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("case", NO_LOGS)
-def test_what_is_no_log_is_refused_and_the_formats_are_named(_finance: Job, tmp_path: Path, case: str) -> None:
+def test_what_is_no_log_is_refused_and_the_formats_are_named(finance: Job, tmp_path: Path, case: str) -> None:
     name, content = NO_LOGS[case]
     (tmp_path / name).write_bytes(content)
 
-    line = refused(_finance, [tmp_path / name])
+    line = refused(finance, [tmp_path / name])
     assert f"{name}: is not one of: a result of the published PRBench harness, a log of Inspect AI" in line
 
 
@@ -136,39 +136,41 @@ def test_each_log_is_recognised_by_its_content_and_by_one_format_alone(tmp_path:
     assert tuple(FORMATS) == RESULT_FORMATS
 
 
-def test_a_named_format_that_a_file_is_not_in_is_refused(_finance: Job) -> None:
-    assert "brief.eval: is not a result file of m42's code" in refused(_finance, [LOGS / "brief.eval"], format_name="m42")
+def test_a_named_format_that_a_file_is_not_in_is_refused(finance: Job) -> None:
+    assert "brief.eval: is not a result file of m42's code" in refused(
+        finance, [LOGS / "brief.eval"], format_name="m42"
+    )
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.7, 0.98])
-def test_a_damaged_log_is_refused_in_one_line(_finance: Job, tmp_path: Path, cut: float) -> None:
+def test_a_damaged_log_is_refused_in_one_line(finance: Job, tmp_path: Path, cut: float) -> None:
     content = (LOGS / "brief.eval").read_bytes()
     (tmp_path / "x.eval").write_bytes(content[: int(cut * len(content))])
 
-    assert "x.eval" in refused(_finance, [tmp_path / "x.eval"])
+    assert "x.eval" in refused(finance, [tmp_path / "x.eval"])
 
 
-def test_a_member_with_a_wrong_byte_is_refused(_finance: Job, tmp_path: Path) -> None:
+def test_a_member_with_a_wrong_byte_is_refused(finance: Job, tmp_path: Path) -> None:
     content = bytearray((LOGS / "brief.eval").read_bytes())
     content[3000] ^= 0xFF
     (tmp_path / "x.eval").write_bytes(content)
 
-    assert "cannot be read" in refused(_finance, [tmp_path / "x.eval"])
+    assert "cannot be read" in refused(finance, [tmp_path / "x.eval"])
 
 
-def test_labels_that_cannot_be_are_refused(_finance: Job, _health: Job, tmp_path: Path) -> None:
+def test_labels_that_cannot_be_are_refused(finance: Job, health_data: Job, tmp_path: Path) -> None:
     both = published(tmp_path / "p.json")
-    assert "has brief, thorough; write {model} where its name belongs" in refused(_finance, [both], model="one")
+    assert "has brief, thorough; write {model} where its name belongs" in refused(finance, [both], model="one")
 
     nameless = simple_evals(tmp_path / "s.json", [example("m", row) for row in rows("healthbench")])
-    assert "names no model; give its label with --as" in refused(_health, [nameless])
-    assert "names no judge" in refused(_health, [nameless], model="m", judge="{judge} again")
+    assert "names no model; give its label with --as" in refused(health_data, [nameless])
+    assert "names no judge" in refused(health_data, [nameless], model="m", judge="{judge} again")
 
 
-def test_of_several_logs_one_that_does_not_fit_keeps_all_out(_finance: Job, tmp_path: Path) -> None:
+def test_of_several_logs_one_that_does_not_fit_keeps_all_out(finance: Job, tmp_path: Path) -> None:
     wrong = edited(published(tmp_path / "wrong.json"), _another_turn)
 
-    assert "another conversation" in refused(_finance, [published(tmp_path / "good.json"), wrong], model="m {model}")
+    assert "another conversation" in refused(finance, [published(tmp_path / "good.json"), wrong], model="m {model}")
 
 
 def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_path: Path) -> None:
@@ -183,5 +185,5 @@ def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_p
     assert "a different verdict already exists (model thorough, trial 1, judge strict, import batch " in line
 
 
-def test_logs_of_another_benchmark_are_refused(_health: Job, tmp_path: Path) -> None:
-    assert "is not in revision" in refused(_health, [published(tmp_path / "p.json")])
+def test_logs_of_another_benchmark_are_refused(health_data: Job, tmp_path: Path) -> None:
+    assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])

@@ -100,4 +100,6 @@ def evalscope(api_base: str, rows: Path, benchmark: str, out: Path) -> None:
 
 if __name__ == "__main__":
     harness, address, file, name, folder = sys.argv[1:]
-    {"inspect": inspect, "evalscope": evalscope, "shortened": shortened}[harness](address, Path(file), name, Path(folder))
+    {"inspect": inspect, "evalscope": evalscope, "shortened": shortened}[harness](
+        address, Path(file), name, Path(folder)
+    )

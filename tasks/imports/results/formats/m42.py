@@ -10,9 +10,9 @@ from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
 from tasks.imports.files import ImportRefused
+from tasks.imports.results.formats.values import decided, messages_of
 from tasks.imports.results.records import PRIMARY, Answer, Decision, Grading, Log, numbered
 from tasks.imports.results.sources import Source
-from tasks.imports.results.values import decided, messages_of
 
 _GUESSED = "None"
 

@@ -4,12 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
-from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR
+from tasks.llm import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.conversation import Message
-from tasks.rules.text.characters import one_line
+from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import VALUES, status_of
 
 TRUNCATED, REFUSED = "truncated", "refused"
+FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is here."""
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
@@ -45,9 +46,13 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
     reason = as_text(as_mapping(choices[0]).get("stop_reason")) if choices else None
     if reason in _STOPPED:
         return _STOPPED[reason], f"stopped: {reason}"
-    cause = error or output.get("error")
-    if text is None:
-        return PROVIDER_ERROR, one_line(str(cause)) if cause else "the log has no output"
+    cause = as_text(error or output.get("error"))
+    if text is None or (cause and is_blank(text)):
+        stated = (cause or "").partition(":")[0]
+        return (
+            stated if stated in FAILURES else PROVIDER_ERROR,
+            one_line(cause) if cause else "the log has no output",
+        )
     return None, None
 
 

@@ -1,20 +1,22 @@
 """Logs of Inspect AI, `.eval` or JSON, read without its library (see the README)."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.imports.files import ImportRefused
-from tasks.imports.results.inspect_scores import decisions_of
-from tasks.imports.results.records import PRIMARY, Answer, Grading, Log, Mean
+from tasks.imports.results.formats.inspect_scores import decisions_of
+from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Grading, Log, Mean
 from tasks.imports.results.sources import Archive, Source
-from tasks.imports.results.values import finished, messages_of, text_of, usage_of
 from tasks.rules.text.characters import one_line
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _ATTACHED = "attachment://"
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
+_OURS = (PRIMARY, MIN_NORMALIZED)
 Made = Mapping[str, Any]
 
 
@@ -52,8 +54,7 @@ def _answer(where: str, spec: Made, sample: Made) -> Answer:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(text_of(output), attached)
-    error = as_mapping(sample.get("error")).get("message")
-    status, cause = finished(output, text, error)
+    status, cause = finished(output, text, _cause_of(sample))
     given = sample.get("input")
     asked = [(role, _with_attached(content, attached) or "") for role, content in messages_of(given)]
     return Answer(
@@ -61,6 +62,12 @@ def _answer(where: str, spec: Made, sample: Made) -> Answer:
         trial=as_whole_number(sample.get("epoch")) or 1, messages=asked,
         usage=usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
     )  # fmt: skip
+
+
+def _cause_of(sample: Made) -> str | None:
+    """The cause of a sample's error, which stands behind the request that failed."""
+    message = as_text(as_mapping(sample.get("error")).get("message"))
+    return None if message is None else re.split(r"\n\n|\\n\\n", message.strip())[-1]
 
 
 def _with_attached(text: str | None, attached: Made) -> str | None:
@@ -109,8 +116,11 @@ def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
 
 
 def _means(header: Made, spec: Made) -> Iterator[Mean]:
+    """The means of scores that are named as ours, or of the only one."""
     scores: Sequence[Made] = [as_mapping(s) for s in as_list(as_mapping(header.get("results")).get("scores"))]
-    for score in scores if len(scores) == 1 else []:
+    for score in scores:
+        name = as_text(score.get("name")) or ""
         value = as_number(as_mapping(as_mapping(score.get("metrics")).get("mean")).get("value"))
-        if value is not None:
-            yield Mean(as_text(spec.get("model")), f"mean of {one_line(str(score.get('name')))}", PRIMARY, value)
+        known = name if name in _OURS else PRIMARY if len(scores) == 1 else None
+        if value is not None and known:
+            yield Mean(as_text(spec.get("model")), f"mean of {one_line(name)}", known, value)

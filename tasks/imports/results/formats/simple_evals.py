@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
-from tasks.imports.results.marked import marked
+from tasks.imports.results.formats.marked import marked
+from tasks.imports.results.formats.values import decided, messages_of
 from tasks.imports.results.records import PRIMARY, Answer, Decision, Grading, Log, Mean, numbered
 from tasks.imports.results.sources import Source
-from tasks.imports.results.values import decided, messages_of
 from tasks.llm import PROVIDER_ERROR
 
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}

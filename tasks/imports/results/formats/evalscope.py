@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Mean
 from tasks.imports.results.sources import Source, rows_of
-from tasks.imports.results.values import finished, messages_of, text_of, usage_of
 from tasks.llm import PROVIDER_ERROR
 from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR

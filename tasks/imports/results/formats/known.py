@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tasks.imports.results import evalscope, inspect_log, m42, published, simple_evals
+from tasks.imports.results.formats import evalscope, inspect_log, m42, published, simple_evals
 from tasks.imports.results.records import Log
 from tasks.imports.results.sources import Source
 from tasks.rules.errors import UsageError

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
-from tasks.imports.results.marked import marked
+from tasks.imports.results.formats.marked import marked
+from tasks.imports.results.formats.values import REFUSED, TRUNCATED, decided, first_of
 from tasks.imports.results.records import Decision
-from tasks.imports.results.values import REFUSED, TRUNCATED, decided, first_of
 from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.verdict import PARSE_ERROR
 
@@ -16,6 +16,8 @@ _DECISIONS = ("criteria_met", "met", "is_met", "satisfied", "passed", "value", "
 _EXPLANATIONS = ("explanation", "reason", "rationale")
 _WEIGHTS = ("weight", "points")
 _FAILURES = {PARSE_ERROR, PROVIDER_ERROR, TIMEOUT, CONTEXT_LENGTH, REFUSED, TRUNCATED}
+_OPEN = {"not_judged", "no_response"}
+"""What is no decision yet, in the logs that `prbench export inspect` writes."""
 _MARKS = {"✓": 1.0, "✗": 0.0}
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response")
 Found = tuple[list[Decision], bool | None]
@@ -30,7 +32,7 @@ def decisions_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Found |
     metadata = as_mapping(score.get("metadata"))
     for stated in metadata.values():
         if items := _items(stated):
-            found = [_decision(item) for item in items]
+            found = [_decision(item) for item in items if item.get("status") not in _OPEN]
             return found, False if any(each.value is None for each in found) else None
     if grades := as_list(metadata.get("grades")):
         return _by_place(metadata, grades, sample), True
