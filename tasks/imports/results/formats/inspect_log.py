@@ -93,9 +93,9 @@ def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
         judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
         # Two scorers with one judge are two judges: they may ask in other words.
         label = judge if len(found) == 1 else f"{judge} ({name})" if judge else name
-        yield Grading(
-            label, decisions, may_hide_failures=may_hide, own_scores={} if value is None else {PRIMARY: value}
-        )
+        stated = {PRIMARY: value} | {other: as_number(scores[other].get("value")) for other in _OURS if other in scores}
+        own = {known: number for known, number in stated.items() if number is not None}
+        yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
 
 
 def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tasks.check.check import check
 from tasks.config.job import Job
 from tasks.imports import import_results
 from tasks.ingest.ingest import ingest
-from tests.builders import job_on
+from tests.builders import job_on, row
 from tests.tasks.imports.results.made_files import published
 from warehouse import Warehouse
 
@@ -20,9 +19,14 @@ LOGS = Path(__file__).parent / "logs"
 
 
 def _ingested(folder: Path, **settings: Any) -> Job:
+    """A data set whose tasks are all admitted, as if the checks had run."""
     job = job_on("sample", folder / "warehouse", **settings)
     ingest(job)
-    check(job, ("ingest",))
+    about = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision, "table_name": "rubrics"}
+    passed = row("checks", suite="ingest", check_name="any", expectation="any", n_evaluated=1, **about)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.write("checks", [passed])
+    warehouse.publish()
     return job
 
 
