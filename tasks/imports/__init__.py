@@ -10,20 +10,24 @@ from tasks.imports.files import (
     vintage_in,
 )
 from tasks.imports.responses import import_responses
+from tasks.imports.results import FORMATS, import_results, refuse_no_log
 from tasks.imports.retraction import refuse_retraction, retract
 from tasks.imports.reviews import REVIEW_SHEET_COLUMN, import_reviews
 from tasks.imports.verdicts import SHEET_COLUMN, import_verdicts
 
 __all__ = [
+    "FORMATS",
     "REVIEW_SHEET_COLUMN",
     "SHEET_COLUMN",
     "given_rows",
     "import_responses",
+    "import_results",
     "import_reviews",
     "import_verdicts",
     "in_known_shape",
     "number_of",
     "refuse_early",
+    "refuse_no_log",
     "refuse_retraction",
     "refuse_unreadable",
     "required_text",

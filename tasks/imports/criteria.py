@@ -21,6 +21,7 @@ class Wording:
     criterion_id: str
     content_hash: str
     category: str | None
+    weight: float | None
     rubric: str
 
 
@@ -32,6 +33,7 @@ class Criteria:
         self._revision = key["dataset_revision"]
         self._by_id: dict[tuple[str, str], Wording] = {}
         self._by_title: dict[tuple[str, str], list[Wording]] = defaultdict(list)
+        self._in_order: dict[str, list[Wording]] = defaultdict(list)
         rows = reader.rows(sql.read("questions/imports/criteria_to_judge"), key)
         for row in rows:
             title = row.pop("title")
@@ -39,11 +41,16 @@ class Criteria:
             self._by_id[wording.task_id, wording.criterion_id] = wording
             if wording.rubric == ORIGINAL:
                 self._by_title[wording.task_id, title.strip()].append(wording)
+                self._in_order[wording.task_id].append(wording)
         self._tasks = {task_id for task_id, _ in self._by_id}
 
     def __bool__(self) -> bool:
         """Whether there is any."""
         return bool(self._by_id)
+
+    def in_order(self, task_id: str) -> Sequence[Wording]:
+        """A task's rubric in its own words, in its order."""
+        return self._in_order[task_id]
 
     def of(self, where: str, given: Given) -> Wording:
         """The criterion that a row is about: its `criterion` is an id or, word for word, the text of one.

@@ -42,6 +42,15 @@ def refuse_early(job: Job, source: Path, *, may_be_folder: bool = False) -> None
         OSError: the source cannot be read.
     """
     refuse_unreadable(source, may_be_folder=may_be_folder)
+    refuse_stored_nothing(job)
+
+
+def refuse_stored_nothing(job: Job) -> None:
+    """Refuse a warehouse in which nothing was ever ingested.
+
+    Raises:
+        ImportRefused: it is one.
+    """
     if refuse_newer(job.warehouse) is None:
         raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
 
@@ -205,19 +214,24 @@ def origin_of(row: Mapping[str, Any], batch: str) -> str:
 
 
 def store(
-    job: Job, table_name: str, rows: list[dict[str, Any]], n_given: int, batch: str, *, called: str | None = None
-) -> StageReport:
-    """Write the new rows and report what was done; a retracted batch counts again.
+    job: Job, tables: Mapping[str, list[dict[str, Any]]], n_given: Mapping[str, int], batch: str, *,
+    called: str | None = None,
+) -> StageReport:  # fmt: skip
+    """Write the new rows of each table and report what was done; a retracted batch counts again.
 
-    `called` is what people call the rows, if that is not the name of the table.
+    `n_given` are the rows of each table with those that are stored already. `called` is what people call the rows, if
+    that is not the name of the table.
     """
     warehouse = Warehouse(job.warehouse)
     was_retracted = batch_in(warehouse, batch).is_retracted
-    warehouse.write(table_name, rows)
+    for table_name, rows in tables.items():
+        warehouse.write(table_name, rows)
     if was_retracted:
         warehouse.write("retractions", [retraction_row(job, batch, is_retracted=False)])
     warehouse.publish()
-    note = f"{len(rows)} {called or table_name} imported, {n_given - len(rows)} already present (batch {batch})"
+    n_new = sum(map(len, tables.values()))
+    brought = " and ".join(f"{len(rows)} {called or table_name}" for table_name, rows in tables.items())
+    note = f"{brought} imported, {sum(n_given.values()) - n_new} already present (batch {batch})"
     if was_retracted:
         note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
-    return StageReport("import", rows=len(rows), notes=[note])
+    return StageReport("import", rows=n_new, notes=[note])

@@ -56,7 +56,7 @@ def import_responses(
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     key = {"benchmark": benchmark.name, "dataset_revision": data.revision}
     with Warehouse(job.warehouse).reader() as reader:
-        conversations, stored = _conversations(reader, key), _stored(reader)
+        conversations, stored = _conversations(reader, key), stored_responses(reader)
     if not conversations:
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     offer = offer_of(source, model, pattern, benchmark, skip_other=skip_other, tasks=conversations)
@@ -69,7 +69,8 @@ def import_responses(
     texts = convert(documents, offer.folder, is_quiet=job.is_quiet)
     rows = _rows(cells, texts, stored, offer.batch)
     new = [row for row in rows if row["text"] != stored.get(row["response_id"], _NOT_THERE)["text"]]
-    report = store(job, "responses", new, len({cell["response_id"] for _, cell in given}), offer.batch)
+    n_given = len({cell["response_id"] for _, cell in given})
+    report = store(job, {"responses": new}, {"responses": n_given}, offer.batch)
     report.notes += _notes(texts, offer.n_left_out, len(offer.rows) - len(given))
     return report
 
@@ -103,7 +104,7 @@ def _conversations(reader: Reader, key: Mapping[str, str]) -> dict[str, str]:
     return {row["task_id"]: row["conversation_id"] for row in rows}
 
 
-def _stored(reader: Reader) -> dict[str, Row]:
+def stored_responses(reader: Reader) -> dict[str, Row]:
     """Imported responses by id: text (None where it was empty) and batch."""
     rows = reader.rows("select response_id, text, import_batch from responses where source = 'imported'")
     return {row["response_id"]: row for row in rows}
@@ -118,7 +119,13 @@ def _cell(job: Job, key: Mapping[str, str], offered: Offered, conversations: Map
     if document is None and "response" not in given:
         raise ImportRefused(f"{where}: `response` is missing; add it (an empty one counts as a failed response)")
     trial, vintage = number_of(where, given, "trial"), vintage_in(given) or job.vintage
-    conversation = conversations[task_id]
+    return response_cell(job, key, task_id, conversations[task_id], model, trial, vintage)
+
+
+def response_cell(
+    job: Job, key: Mapping[str, str], task_id: str, conversation: str, model: str, trial: int, vintage: str
+) -> Row:
+    """All of an imported response but the answer and the batch."""
     return {
         **key,
         **NO_CALL,

@@ -112,7 +112,7 @@ def _read(job: Job, known: _Known, file: Path, reviewer: str | None, *, skip_unk
 
 def _stored(job: Job, known: _Known, sheet: _Sheet) -> StageReport:
     new = [row for row in sheet.rows if row["review_id"] not in known.stored]
-    report = store(job, "expert_reviews", new, len(sheet.rows), sheet.batch, called="reviews")
+    report = store(job, {"expert_reviews": new}, {"expert_reviews": len(sheet.rows)}, sheet.batch, called="reviews")
     known.stored |= {row["review_id"]: row for row in new}
     if sheet.n_undecided:
         notes = f", {sheet.n_with_notes} of them with a reason or a wording" if sheet.n_with_notes else ""

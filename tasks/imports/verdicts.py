@@ -28,7 +28,7 @@ from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
 from tasks.run import NO_CALL, StageReport
-from warehouse import Warehouse
+from warehouse import Reader, Warehouse
 
 _NAMED_CHARS = 60
 _STATUS = {value: status for status, value in VALUES.items()}
@@ -68,8 +68,7 @@ def import_verdicts(
     with Warehouse(job.warehouse).reader() as reader:
         criteria = Criteria(reader, key)
         answers = Answers(job, key, reader, (row for _, row in decided))
-        imported = reader.rows("select verdict_id, value, import_batch from verdicts where source = 'imported'")
-        stored = {row["verdict_id"]: row for row in imported}
+        stored = stored_verdicts(reader)
     if not criteria:
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     placed = list(of_what_is_here(decided, lambda each: criteria.of(*each), skip_unknown=skip_unknown))
@@ -85,12 +84,18 @@ def import_verdicts(
     of_people = {identity for identity, (_, given) in made_from.items() if is_random_sample or SHEET_COLUMN in given}
     _store_labels(job, file, batch, [row for identity, row in rows.items() if identity in of_people],
                   is_random_sample=is_random_sample)  # fmt: skip
-    report = store(job, "verdicts", [r for i, r in rows.items() if i not in stored], len(rows), batch)
+    report = store(job, {"verdicts": [r for i, r in rows.items() if i not in stored]}, {"verdicts": len(rows)}, batch)
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")
     if skip_unknown:
         report.notes.append(f"{len(decided) - len(placed)} rows skipped whose task or criterion is not in the data set")
     return report
+
+
+def stored_verdicts(reader: Reader) -> dict[str, dict[str, Any]]:
+    """Imported verdicts by id: value and batch."""
+    rows = reader.rows("select verdict_id, value, import_batch from verdicts where source = 'imported'")
+    return {row["verdict_id"]: row for row in rows}
 
 
 def _store_labels(job: Job, file: Path, batch: str, rows: list[dict[str, Any]], *, is_random_sample: bool) -> None:
@@ -110,11 +115,24 @@ def _store_labels(job: Job, file: Path, batch: str, rows: list[dict[str, Any]], 
 def _verdict_row(
     job: Job, benchmark: Benchmark, batch: str, where: str, given: Given, response: dict[str, Any], wording: Wording
 ) -> dict[str, Any]:
-    judge = _judge(where, given)
     judge_trial = number_of(where, given, "judge_trial")
     grading = _grading(where, given, benchmark)
     criterion = shorten(as_text(given.get("criterion")) or "", _NAMED_CHARS, placeholder=" …")
     value = _value(f"{where}, {response['model']} on {criterion!r}", given, grading)
+    cell = verdict_cell(job, response, wording, _judge(where, given), judge_trial, grading)
+    return cell | {
+        "import_batch": batch,
+        "status": _STATUS[value],
+        "value": value,
+        "explanation": as_text(given.get("explanation")),
+        "confidence": _confidence(where, given),
+    }
+
+
+def verdict_cell(
+    job: Job, response: dict[str, Any], wording: Wording, judge: str, judge_trial: int, grading: str
+) -> dict[str, Any]:
+    """All of an imported verdict but the decision and the batch; `response` has the key of the data set too."""
     # Verdicts on another wording of the rubric count under a judge configuration of their own.
     config_hash = IMPORTED if wording.rubric == ORIGINAL else f"{IMPORTED} {wording.rubric}"
     identity = verdict_id(
@@ -134,13 +152,10 @@ def _verdict_row(
         "grading": grading,
         "judge_trial": judge_trial,
         "source": "imported",
-        "import_batch": batch,
-        "status": _STATUS[value],
-        "value": value,
-        "explanation": as_text(given.get("explanation")),
-        "confidence": _confidence(where, given),
+        "confidence": None,
         "decided_by": None,
         "escalated_because": None,
+        "may_hide_failures": None,
         "run_id": job.run_id,
         "created_at": datetime.now(UTC),
     }

@@ -53,7 +53,7 @@ async def judge_responses(
     wanted, criteria, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
     report = StageReport("judge")
     gateway = context.gateway("judge", judging.judge.label)
-    own_columns = {"source": "judged", "import_batch": None}
+    own_columns = {"source": "judged", "import_batch": None, "may_hide_failures": False}
     with writing_verdicts(job, wanted, judging, context.ledger, report, "verdicts", own_columns) as rows:
         await judge_criteria(gateway, rows, criteria, conversations, place)
     return report

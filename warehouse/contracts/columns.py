@@ -68,6 +68,10 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "vintage": (_TEXT, "Which sampling: base, or a label such as a night's date."),
     "source": (_TEXT, "sampled or judged here, or imported."),
     "import_batch": (_TEXT, "Hash of the file that the row was imported from."),
+    "may_hide_failures": (
+        _FLAG,
+        "Whether the tool that made the verdict stores a failed judge call as a decision; NULL if unknown.",
+    ),
     "is_retracted": (_FLAG, "Whether the import was retracted; its rows stay in the parts and are not published."),
     "reason": (_TEXT, "Why a response was removed, as the user said."),
     "status": (_TEXT, "What came out: ok, met, partial, unmet or sent, or the kind of failure."),

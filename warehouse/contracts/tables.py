@@ -86,8 +86,8 @@ _TABLES = (
            "response_id", "decided", indexes="response_id"),
     _table("verdicts", "One judge's decision on one criterion of one response.",
            f"verdict_id response_id {_TASK} criterion_id criterion_hash model trial vintage judge judge_config_hash "
-           "served_model served_fingerprint template_hash grading judge_trial source import_batch status value "
-           f"explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
+           "served_model served_fingerprint template_hash grading judge_trial source import_batch may_hide_failures "
+           f"status value explanation confidence decided_by escalated_because {_USAGE} {_OUTCOME}",
            "verdict_id", "decided", indexes="verdict_id response_id"),
     _table("cascade_rules", "A rule that sends criteria from a cheap to a strong judge, with its held-out figures.",
            "evaluation_id benchmark dataset_revision cheap_judge strong_judge evaluated_splits position rule "

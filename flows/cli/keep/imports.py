@@ -1,4 +1,4 @@
-"""The command `import`: responses, verdicts, reviews and warehouses from elsewhere, and retracting an import."""
+"""The command `import`: responses, verdicts, results, reviews and warehouses, and retracting an import."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ from flows.cli.common.options import WAREHOUSE, Context, shared_options
 from tasks.rules.verdict import GRADINGS
 
 _FILE = click.Path(path_type=Path)
+RESULT_FORMATS = ("prbench", "inspect", "evalscope", "simple-evals", "m42")
+"""`tasks.imports.FORMATS`, which takes too long to import for a command's help; a test compares them."""
 _AS = click.option("--as", "as_model", metavar="LABEL", help="Model of rows that name none.")
 _TASK = click.option("--task", metavar="ID", help="Task of rows that name none.")
 _SKIP_UNKNOWN = click.option(
@@ -21,6 +23,7 @@ _SKIP_UNKNOWN = click.option(
 @click.group("import", cls=Group, invoke_without_command=True, epilog=examples(
     "prbench import responses answers.jsonl",
     "prbench import verdicts labels.csv",
+    "prbench import results logs/*.eval",
     "prbench import reviews criteria.csv",
     "prbench import warehouse exported/",
     "prbench import --retract 4f1c2a9be0d37788",
@@ -28,7 +31,7 @@ _SKIP_UNKNOWN = click.option(
 @click.option("--retract", metavar="BATCH", help="Retract the import with this batch id (column `import_batch`).")
 @shared_options(place=WAREHOUSE)
 def import_(context: Context, retract: str | None) -> int:
-    """Import responses, verdicts, reviews of rubrics or a warehouse.
+    """Import responses, verdicts, logs, reviews or a warehouse.
 
     Importing the same file again changes nothing. --retract retracts an import; importing the file again brings it
     back. `prbench import COMMAND --help` describes the formats and lists the options.
@@ -146,6 +149,56 @@ def import_verdicts(
         job, file, as_model, task=task, judge=by_judge, grading=grading, skip_empty=skip_empty,
         skip_unknown=skip_unknown, is_random_sample=is_random_sample,
     )]))  # fmt: skip
+
+
+@import_.command("results", epilog=examples(
+    "prbench import results results/finance_off_platform_judge_o4-mini.json",
+    "prbench import results logs/*.eval --by '{judge} in Inspect'",
+    "prbench import results outputs/20261124_101112/",
+    "prbench import results judge_responses.jsonl --as llama --by qwen",
+))  # fmt: skip
+@click.argument("files", type=_FILE, metavar="FILE", nargs=-1, required=True)
+@click.option("--format", "format_name", type=click.Choice(["auto", *RESULT_FORMATS]), default="auto",
+              show_default=True, help="What wrote the files; auto: recognised by their content.")  # fmt: skip
+@click.option(
+    "--as",
+    "as_model",
+    metavar="LABEL",
+    help="Label of the model; {model} in it is the name in the log.  [default: the name in the log]",
+)
+@click.option(
+    "--by",
+    "by_judge",
+    metavar="LABEL",
+    help="Label of the judge; {judge} in it is the name in the log.  [default: the name in the log, else imported]",
+)
+@click.option(
+    "--skip-unknown",
+    is_flag=True,
+    help="Skip answers and grades whose task, conversation or criterion is not in the data set, and list them.",
+)
+@shared_options(selection=("vintage",), texts={"vintage": "Vintage of the responses.  [default: base]"})
+def import_results(
+    context: Context, files: tuple[Path, ...], format_name: str, as_model: str | None, by_judge: str | None,
+    skip_unknown: bool,
+) -> int:  # fmt: skip
+    """Import responses and verdicts from the logs of other harnesses.
+
+    FILE is a result of the published PRBench harness (JSON), a log of Inspect AI (.eval or JSON), an output folder of
+    EvalScope, a result of simple-evals (JSON or HTML) or a result file of m42's code (JSONL).
+
+    Tasks are recognised by their conversation, criteria by id or text. Failed calls stay failures. After the import the
+    means in the log are compared with those of the imported rows, and the tasks that differ are listed.
+    """
+    from flows.execution import execute
+    from tasks.imports import import_results as bring_in
+    from tasks.imports import refuse_no_log
+
+    job = context.job
+    refuse_no_log(job, files)
+    return finish(context, execute(job, lambda: bring_in(
+        job, files, format_name=format_name, model=as_model, judge=by_judge, skip_unknown=skip_unknown,
+    )))  # fmt: skip
 
 
 @import_.command("reviews", epilog=examples(

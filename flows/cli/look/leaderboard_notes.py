@@ -29,6 +29,11 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     lines += _on_random_parts(records, is_one_judge)
     if unjudged:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, is_one_judge)}")
+    if hiding := [r for r in records if r.get("may_hide_failures")]:
+        lines.append(
+            "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong: "
+            f"{_models(hiding, is_one_judge)}"
+        )
     lines += _on_subsets(records)
     lines += _on_annotations(records)
     if any(r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"] for r in records):

@@ -31,6 +31,7 @@ select
     n_tasks_skipped,
     unbiased_mean_score,
     is_judged,
+    may_hide_failures,
     n_trials,
     if($vintage::varchar is null, n_tasks_latest_ranked, n_tasks_ranked)
         as n_tasks_ranked,

@@ -5,8 +5,9 @@
 -- task sets also who has no verdict.
 --
 -- built as: table
--- depends on: staging.mean_scores, staging.model_run_costs, staging.model_runs,
---     staging.random_parts, staging.ranks, staging.unjudged, intervals
+-- depends on: staging.hiding_runs, staging.mean_scores,
+--     staging.model_run_costs, staging.model_runs, staging.random_parts,
+--     staging.ranks, staging.unjudged, intervals
 with whole as (
     -- Length and cost are those of whole answers, on the whole task set.
     select
@@ -75,6 +76,7 @@ judged as (
         whole.mean_completion_tokens,
         whole.cost_usd,
         model_run_costs.is_judged,
+        hiding_runs.model_run_id is not null as may_hide_failures,
         ranks.rank,
         ranks.rank_low,
         ranks.rank_high,
@@ -92,6 +94,7 @@ judged as (
         using (task_set_id, model_run_id, breakdown, label, score_name)
     left join staging.model_run_costs using (task_set_id, model_run_id)
     left join whole using (task_set_id, model_run_id, breakdown)
+    left join staging.hiding_runs using (model_run_id)
     left join intervals
         on
             mean_scores.figure_id = intervals.figure_id

@@ -27,7 +27,7 @@ class Notice:
 
 def notices(edition: Edition) -> list[Notice]:
     """The notices of an edition, the gravest first; if there is nothing to know, that."""
-    parts = (_embedded, _answers, _verdicts, _drifted, _changed, _quality, _coverage, _narrowed)
+    parts = (_embedded, _answers, _verdicts, _hiding, _drifted, _changed, _quality, _coverage, _narrowed)
     found = [notice for part in parts for notice in part(edition)]
     found.sort(key=lambda notice: ("bad", "warn", "good").index(notice.level))
     if all(notice.level == "good" for notice in found):
@@ -78,6 +78,19 @@ def _verdicts(edition: Edition) -> Iterable[Notice]:
             rest = "there are no scores" if n_failed == n else "its scores are based on the rest"
             text = f"{_of(n_failed, n, 'verdict')} of {grader} failed ({causes}): {rest}."
             yield Notice("bad", text, "judges.html#judge_failures")
+
+
+def _hiding(edition: Edition) -> Iterable[Notice]:
+    """Whose verdicts a tool made that stores failed judge calls as decisions."""
+    by_judge: dict[str, list[str]] = defaultdict(list)
+    for row in edition.rows("overview/hiding"):
+        by_judge[row["judge"]].append(row["model"])
+    for judge, models in by_judge.items():
+        text = (
+            f"Verdicts of {judge} on {_some(models)} were imported from a tool that stores failed judge calls as "
+            "decisions, so some scores may be wrong."
+        )
+        yield Notice("warn", text, "judges.html")
 
 
 def _narrowed(edition: Edition) -> Iterable[Notice]:

@@ -14,7 +14,7 @@ SAMPLES = PROJECT / "warehouse" / "samples"
 LEAVES = {name: command for name, command in commands() if not isinstance(command, click.Group)}
 NEEDED = {
     "import responses": ["nosuch.csv"], "import verdicts": ["nosuch.csv"], "import warehouse": ["nosuch"],
-    "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
+    "import results": ["nosuch.json"], "import reviews": ["nosuch.csv"], "export review": ["sheet.csv"],
     "export inspect": ["logs"], "export datasets": ["set"],
     "export tables": ["folder"], "export labelling": ["sheet.csv"], "backup": ["folder"], "restore": ["nosuch"],
     "publish": ["folder"], "certify": ["figures.zip"], "verify": ["nosuch.zip"],

@@ -54,6 +54,7 @@ DOES = {
     "import verdicts": ACTS | ANY_PLACE
     | {"--vintage", "--night", "--as", "--task", "--by", "--grading", "--skip-empty", "--skip-unknown",
        "--random-sample"},
+    "import results": ACTS | ANY_PLACE | {"--vintage", "--format", "--as", "--by", "--skip-unknown"},
     "import reviews": ACTS | ANY_PLACE | {"--by", "--skip-unknown"},
     "import warehouse": ACTS | WAREHOUSE,
     "export": set(),

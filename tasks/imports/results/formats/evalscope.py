@@ -1,0 +1,147 @@
+"""Output folders of EvalScope: `predictions`, `reviews` and `reports` of its adapters that judge each criterion.
+
+A judge call that fails is kept as an attempt with its cause, and the whole sample has no score then. A sample whose
+prediction failed leaves no row.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Mean
+from tasks.imports.results.sources import Source, rows_of
+from tasks.llm import PROVIDER_ERROR
+from tasks.rules.text.json_text import read_json
+from tasks.rules.verdict import PARSE_ERROR
+
+_SCORES = {"clipped_score": PRIMARY, "overall_score": PRIMARY, "normalized_score": MIN_NORMALIZED}
+_DECIMALS = 4
+"""Reports round so."""
+_PLACE = "rubric_"
+_FOLDERS = ("predictions", "reviews")
+Row = Mapping[str, Any]
+
+
+def is_of(source: Source) -> bool:
+    """Whether a folder holds predictions or reviews by model."""
+    return any(_place(name) for name in source.files)
+
+
+def read(source: Source) -> Log:
+    """The answers of all models, with what each judge decided.
+
+    Raises:
+        ImportRefused: a file cannot be read.
+    """
+    predictions: dict[tuple[str, str, int], Row] = {}
+    reviews: dict[tuple[str, str, int], Row] = {}
+    for name, content in source.files.items():
+        if place := _place(name):
+            folder, model, part = place
+            for row in rows_of(f"{source.path / name}", content):
+                kept = predictions if folder == "predictions" else reviews
+                kept[model, part, as_whole_number(row.get("index")) or 0] = row
+    answers = [
+        _answer(f"{source.path}: {model}, {part}, index {index}", model, part, prediction, reviews.get(key, {}))
+        for key in sorted({**predictions, **reviews})
+        for (model, part, index), prediction in [(key, predictions.get(key, {}))]
+    ]
+    means = [mean for name, content in source.files.items() for mean in _means(name, content)]
+    return Log("EvalScope", answers, means, _missing(answers))
+
+
+def _place(name: str) -> tuple[str, str, str] | None:
+    """Folder, model and part (data set and subset) of a file, whatever folders lie above."""
+    *_, folder, model, file = ["", "", *name.split("/")]
+    return (folder, model, file.removesuffix(".jsonl")) if folder in _FOLDERS and file.endswith(".jsonl") else None
+
+
+def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> Answer:
+    scored = as_mapping(review.get("sample_score"))
+    score = as_mapping(scored.get("score"))
+    metadata = {**as_mapping(prediction.get("metadata")), **as_mapping(scored.get("sample_metadata"))}
+    output = as_mapping(prediction.get("model_output"))
+    messages = messages_of(prediction.get("messages") or review.get("messages"))
+    # One adapter has the answer judged without its thinking, the other as it came.
+    judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
+    text = as_text(judged) or text_of(output)
+    status, error = finished(output, text)
+    return Answer(
+        where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
+        text, status=status, error=error, trial=(as_whole_number(scored.get("generation_index")) or 0) + 1,
+        messages=[message for message in messages if message[0] != "tool"][: _asked(messages)], group=part,
+        usage=usage_of(output), gradings=_gradings(score, as_list(metadata.get("rubrics"))),
+    )  # fmt: skip
+
+
+def _asked(messages: Sequence[tuple[str, str]]) -> int:
+    """How many messages were sent: the last user turn is the end of them."""
+    return max((place for place, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
+
+
+def _gradings(score: Row, rubric: Sequence[Any]) -> Sequence[Grading]:
+    by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
+    for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
+        case = as_text(attempt.get("case_id")) or ""
+        if not case.removeprefix(_PLACE).isdecimal():
+            continue
+        place = int(case.removeprefix(_PLACE))
+        judge = (as_text(attempt.get("judge_id")) or "", as_whole_number(attempt.get("repeat_id")) or 0)
+        by_judge[judge][place] = _decision(attempt, place, as_mapping(rubric[place]) if place < len(rubric) else {})
+    # Its scores are of all judges and repetitions together.
+    stated = as_mapping(score.get("value")) if len(by_judge) == 1 else {}
+    own = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
+    return [
+        Grading(judge or None, list(decisions.values()), repeat + 1, may_hide_failures=False, own_scores=own)
+        for (judge, repeat), decisions in by_judge.items()
+    ]
+
+
+def _decision(attempt: Row, place: int, item: Row) -> Decision:
+    parsed = as_mapping(attempt.get("parsed_value"))
+    met = parsed.get("criteria_met")
+    is_decided = attempt.get("status") == "success" and isinstance(met, bool)
+    output = as_mapping(attempt.get("model_output"))
+    return Decision(
+        as_text(item.get("id")) or as_text(item.get("title") or item.get("criterion")),
+        float(met) if is_decided and isinstance(met, bool) else None, place,
+        status=PARSE_ERROR if output else PROVIDER_ERROR,
+        explanation=as_text(parsed.get("explanation")) if is_decided else None,
+        error=None if is_decided else as_text(attempt.get("error")) or as_text(attempt.get("status")),
+        weight=as_number(item.get("weight", item.get("points"))),
+        usage={**usage_of(output), "latency_s": as_number(attempt.get("latency"))},
+        text=as_text(item.get("title") or item.get("criterion")),
+    )  # fmt: skip
+
+
+def _means(name: str, content: bytes) -> Iterator[Mean]:
+    """The means of a report, by subset."""
+    *_, folder, model, file = ["", "", *name.split("/")]
+    if folder != "reports" or not file.endswith(".json"):
+        return
+    try:
+        report = as_mapping(read_json(content))
+    except (ValueError, RecursionError):
+        return
+    for metric in map(as_mapping, as_list(report.get("metrics"))):
+        known = _SCORES.get(as_text(as_mapping(metric.get("identity")).get("name")) or "")
+        for category in map(as_mapping, as_list(metric.get("categories"))):
+            for subset in map(as_mapping, as_list(category.get("subsets"))):
+                value = as_number(subset.get("score"))
+                if known and value is not None and not subset.get("is_aggregate"):
+                    group = f"{file.removesuffix('.json')}_{subset.get('name')}"
+                    stated = str(as_mapping(metric["identity"])["name"])
+                    of = as_text(report.get("model_name")) or model
+                    yield Mean(of, f"{stated} of {subset.get('name')}", known, value, group, _DECIMALS)
+
+
+def _missing(answers: Sequence[Answer]) -> list[str]:
+    """Tasks that one model has here and another has not: their predictions failed and left no row."""
+    tasks: dict[str | None, set[str]] = defaultdict(set)
+    for answer in answers:
+        tasks[answer.model].add(answer.task_id or "")
+    every = set().union(*tasks.values())
+    lacking = {model: sorted(every - found) for model, found in tasks.items() if every - found}
+    return [f"{model} has no prediction on {', '.join(missing)}" for model, missing in lacking.items()]

@@ -1,0 +1,126 @@
+"""Logs of Inspect AI, `.eval` or JSON, read without its library (see the README)."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.imports.files import ImportRefused
+from tasks.imports.results.formats.inspect_scores import decisions_of
+from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
+from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Grading, Log, Mean
+from tasks.imports.results.sources import Archive, Source
+from tasks.rules.text.characters import one_line
+
+_HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
+_ATTACHED = "attachment://"
+_JUDGE_ROLES = ("judge", "grader", "scorer")
+_JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
+_OURS = (PRIMARY, MIN_NORMALIZED)
+Made = Mapping[str, Any]
+
+
+def is_of(source: Source) -> bool:
+    """Whether a file is a log."""
+    if source.is_zip:
+        names = set(Archive(source.path, source.content).names)
+        return bool({_HEADER, _START} & names)
+    return {"version", "eval", "status"} <= source.document.keys() and "model" in as_mapping(source.document["eval"])
+
+
+def read(source: Source) -> Log:
+    """Its samples.
+
+    Raises:
+        ImportRefused: the log is damaged or holds no samples.
+    """
+    if source.is_zip:
+        archive = Archive(source.path, source.content)
+        header = as_mapping(archive.json(_HEADER if _HEADER in archive.names else _START))
+        samples = [as_mapping(archive.json(name)) for name in archive.names if name.startswith(_SAMPLES)]
+    else:
+        header = source.document
+        samples = [as_mapping(sample) for sample in as_list(header.get("samples"))]
+    if not samples:
+        raise ImportRefused(f"{source.path}: the log has no samples; log them (`log_samples`) and evaluate again")
+    spec = as_mapping(header.get("eval"))
+    answers = [_answer(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
+    status = as_text(header.get("status")) or "started"
+    notes = [] if status == "success" else [f"the log's status is {status}, so it may lack samples"]
+    return Log("Inspect AI", answers, list(_means(header, spec)), notes)
+
+
+def _answer(where: str, spec: Made, sample: Made) -> Answer:
+    attached = as_mapping(sample.get("attachments"))
+    output = as_mapping(sample.get("output"))
+    text = _with_attached(text_of(output), attached)
+    status, cause = finished(output, text, _cause_of(sample))
+    given = sample.get("input")
+    asked = [(role, _with_attached(content, attached) or "") for role, content in messages_of(given)]
+    return Answer(
+        where, as_text(spec.get("model")), _task_of(sample), text, status=status, error=cause,
+        trial=as_whole_number(sample.get("epoch")) or 1, messages=asked,
+        usage=usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
+    )  # fmt: skip
+
+
+def _cause_of(sample: Made) -> str | None:
+    """The cause of a sample's error, which stands behind the request that failed."""
+    message = as_text(as_mapping(sample.get("error")).get("message"))
+    return None if message is None else re.split(r"\n\n|\\n\\n", message.strip())[-1]
+
+
+def _with_attached(text: str | None, attached: Made) -> str | None:
+    """A text, from the attachments where it was moved there."""
+    if text is None or not text.startswith(_ATTACHED):
+        return text
+    return as_text(attached.get(text.removeprefix(_ATTACHED))) or text
+
+
+def _task_of(sample: Made) -> str | None:
+    metadata = as_mapping(sample.get("metadata"))
+    named = (metadata.get("task_id"), metadata.get("task"), metadata.get("prompt_id"), sample.get("id"))
+    return next((text for text in map(as_text, named) if text), None)
+
+
+def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
+    """The scores that store criteria, each as the decisions of a judge."""
+    scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
+    by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
+    found = {name: of for name, of in by_scorer.items() if of is not None}
+    for name, (decisions, may_hide) in found.items():
+        value = as_number(scores[name].get("value"))
+        judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
+        # Two scorers with one judge are two judges: they may ask in other words.
+        label = judge if len(found) == 1 else f"{judge} ({name})" if judge else name
+        stated = {PRIMARY: value} | {other: as_number(scores[other].get("value")) for other in _OURS if other in scores}
+        own = {known: number for known, number in stated.items() if number is not None}
+        yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
+
+
+def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
+    """The judge's model: named by the log's metadata, by a role, by an option of the scorer, or the only other one."""
+    if named := as_text(as_mapping(spec.get("metadata")).get("judge")):
+        return named
+    roles = as_mapping(spec.get("model_roles"))
+    for role in _JUDGE_ROLES:
+        if named := as_text(as_mapping(roles.get(role)).get("model")):
+            return named
+    for each in map(as_mapping, as_list(spec.get("scorers"))):
+        options = as_mapping(each.get("options"))
+        named = next((text for name in _JUDGE_OPTIONS if (text := as_text(options.get(name)))), None)
+        if each.get("name") == scorer and named:
+            return named
+    others = set(as_mapping(sample.get("model_usage"))) - {as_text(spec.get("model"))}
+    return others.pop() if len(others) == 1 else None
+
+
+def _means(header: Made, spec: Made) -> Iterator[Mean]:
+    """The means of scores that are named as ours, or of the only one."""
+    scores: Sequence[Made] = [as_mapping(s) for s in as_list(as_mapping(header.get("results")).get("scores"))]
+    for score in scores:
+        name = as_text(score.get("name")) or ""
+        value = as_number(as_mapping(as_mapping(score.get("metrics")).get("mean")).get("value"))
+        known = name if name in _OURS else PRIMARY if len(scores) == 1 else None
+        if value is not None and known:
+            yield Mean(as_text(spec.get("model")), f"mean of {one_line(name)}", known, value)

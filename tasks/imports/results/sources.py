@@ -1,0 +1,156 @@
+"""The files that a log is made of, opened so that their content says what they are."""
+
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tasks.benchmarks.rows import as_mapping
+from tasks.dataset import files_inside, open_inside
+from tasks.imports.files import BATCH_HEX, ImportRefused
+from tasks.rules.text.json_text import read_json
+
+_ZIP = b"PK\x03\x04"
+_ZSTD = 93
+"""The method of a zip file's member (APPNOTE 4.4.5) that Python reads from 3.14 on."""
+_LOCAL_HEADER, _NAME_LENGTH, _EXTRA_LENGTH = 30, slice(26, 28), slice(28, 30)
+
+
+class Source:
+    """A file or a folder that is offered; what it holds is read once, when it is first asked for."""
+
+    def __init__(self, path: Path) -> None:
+        """A path that exists."""
+        self.path = path
+
+    @cached_property
+    def content(self) -> bytes:
+        """The bytes of a file; a folder has none."""
+        return b"" if self.path.is_dir() else self.path.read_bytes()
+
+    @cached_property
+    def files(self) -> Mapping[str, bytes]:
+        """The JSON and JSON Lines files of a folder by their names in it; a file has none."""
+        if not self.path.is_dir():
+            return {}
+        found = {}
+        for file in files_inside(self.path):
+            name = file.relative_to(self.path).as_posix()
+            if name.endswith((".json", ".jsonl")):
+                with open_inside(self.path, name) as opened:
+                    found[name] = opened.read()
+        return found
+
+    @property
+    def is_zip(self) -> bool:
+        """Whether the file is an archive."""
+        return self.content.startswith(_ZIP)
+
+    @cached_property
+    def text(self) -> str:
+        """The text of a file, or an empty one where it holds none."""
+        try:
+            return "" if self.is_zip else self.content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return ""
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """The object that a file of JSON is, or an empty one."""
+        if not self.text.lstrip().startswith("{"):
+            return {}
+        try:
+            return as_mapping(read_json(self.text))
+        except (ValueError, RecursionError):
+            return {}
+
+    @cached_property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """The objects of a file of JSON Lines, or none."""
+        if not self.text.lstrip().startswith("{"):
+            return []
+        try:
+            return rows_of(self.path.name, self.content)
+        except ImportRefused:
+            return []
+
+    def batch_with(self, *options: str | None) -> str:
+        """The hash of all that was offered, and of the options that were given."""
+        found = hashlib.sha256(self.content)
+        for name, content in self.files.items():
+            found.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode(errors="surrogateescape"))
+        if any(option is not None for option in options):
+            found.update(repr(options).encode())
+        return found.hexdigest()[:BATCH_HEX]
+
+
+def rows_of(where: str, content: bytes) -> list[Mapping[str, Any]]:
+    """The objects of JSON Lines.
+
+    Raises:
+        ImportRefused: a line is no JSON object.
+    """
+    found = []
+    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), start=1):
+        if line.strip():
+            try:
+                row = read_json(line)
+            except (ValueError, RecursionError) as error:
+                raise ImportRefused(f"{where}:{number}: not JSON ({error}); correct the line") from error
+            if not isinstance(row, Mapping):
+                raise ImportRefused(f"{where}:{number}: not an object; correct the line")
+            found.append(row)
+    return found
+
+
+class Archive:
+    """A zip file whose members may be compressed with Zstandard."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        """Read the table of contents.
+
+        Raises:
+            ImportRefused: it is damaged.
+        """
+        self._path, self._content = path, content
+        try:
+            with zipfile.ZipFile(pa.BufferReader(content)) as opened:
+                # A member that was written again stands at the end.
+                self._members = {member.filename: member for member in opened.infolist()}
+        except (zipfile.BadZipFile, ValueError) as error:
+            raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the members, in their order."""
+        return list(self._members)
+
+    def json(self, name: str) -> Any:
+        """A member as JSON.
+
+        Raises:
+            ImportRefused: it is damaged, or no JSON.
+        """
+        try:
+            return read_json(self._bytes(self._members[name]))
+        except (KeyError, OSError, pa.ArrowException, zipfile.BadZipFile, ValueError, RecursionError) as error:
+            raise ImportRefused(f"{self._path}: {name} cannot be read ({error}); copy the file again") from error
+
+    def _bytes(self, member: zipfile.ZipInfo) -> bytes:
+        if member.compress_type != _ZSTD:
+            with zipfile.ZipFile(pa.BufferReader(self._content)) as opened:
+                return opened.read(member)
+        start = member.header_offset + _LOCAL_HEADER
+        header = self._content[member.header_offset : start]
+        start += int.from_bytes(header[_NAME_LENGTH], "little") + int.from_bytes(header[_EXTRA_LENGTH], "little")
+        packed = pa.BufferReader(self._content[start : start + member.compress_size])
+        with pa.input_stream(packed, compression="zstd") as opened:
+            content: bytes = opened.read()
+        if zlib.crc32(content) != member.CRC:
+            raise ValueError("its checksum is wrong")
+        return content

@@ -1,0 +1,37 @@
+"""Storing what was made of a log: two tables and one batch, which can be retracted."""
+
+from collections import Counter
+
+from tasks.config import Job
+from tasks.imports.files import store
+from tasks.imports.results.making import Made, unfit_lines
+from tasks.run import StageReport
+
+
+def stored(job: Job, made: Made) -> StageReport:
+    """Write the new rows, and report what was brought in."""
+    tables = {"responses": list(made.responses.values()), "verdicts": list(made.verdicts.values())}
+    n_given = {"responses": made.n_given["response"], "verdicts": made.n_given["verdict"]}
+    report = store(job, tables, n_given, made.batch)
+    report.notes[0] = f"{report.notes[0]}, from {made.log.title}"
+    failed = Counter(row["status"] for row in tables["responses"] if row["text"] is None)
+    report.notes += [f"failed responses: {_counted(failed)}"] if failed else []
+    failed = Counter(row["status"] for row in tables["verdicts"] if row["value"] is None)
+    report.notes += [f"failed verdicts: {_counted(failed)}"] if failed else []
+    return report
+
+
+def notes_on(made: Made) -> list[str]:
+    """What one should know about a log that was brought in."""
+    notes = []
+    if any(grading.may_hide_failures for answer in made.log.answers for grading in answer.gradings):
+        notes.append(f"{made.log.title} may store a failed judge call as a decision, so its verdicts are marked")
+    if n_lost := made.n_given["on no response"]:
+        notes.append(f"{n_lost} grades of failed responses left out")
+    if n_other := made.n_given["other weight"]:
+        notes.append(f"{n_other} weights in the log differ from those of this revision")
+    return [*notes, *made.log.notes, *unfit_lines(made)]
+
+
+def _counted(statuses: Counter[str]) -> str:
+    return ", ".join(f"{n} {status}" for status, n in sorted(statuses.items()))

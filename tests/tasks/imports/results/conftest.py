@@ -1,0 +1,94 @@
+"""The samples, ingested once and copied for each test; the logs that harnesses wrote."""
+
+import shutil
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.imports import import_results
+from tasks.ingest.ingest import ingest
+from tests.builders import job_on, row
+from tests.tasks.imports.results.made_files import published
+from warehouse import Warehouse
+
+LOGS = Path(__file__).parent / "logs"
+
+
+def _ingested(folder: Path, **settings: Any) -> Job:
+    """A data set whose tasks are all admitted, as if the checks had run."""
+    job = job_on("sample", folder / "warehouse", **settings)
+    ingest(job)
+    about = {"benchmark": job.settings.benchmark, "dataset_revision": job.data.revision, "table_name": "rubrics"}
+    passed = row("checks", suite="ingest", check_name="any", expectation="any", n_evaluated=1, **about)
+    warehouse = Warehouse(job.warehouse)
+    warehouse.write("checks", [passed])
+    warehouse.publish()
+    return job
+
+
+@pytest.fixture(scope="session")
+def finance(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return _ingested(tmp_path_factory.mktemp("finance"))
+
+
+@pytest.fixture(scope="session")
+def health_data(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    return _ingested(tmp_path_factory.mktemp("health"), benchmark="healthbench")
+
+
+@pytest.fixture
+def job(finance: Job, tmp_path: Path) -> Job:
+    """PRBench's sample in a warehouse of the test's own."""
+    return finance.model_copy(update={"warehouse": Path(shutil.copytree(finance.warehouse, tmp_path / "warehouse"))})
+
+
+@pytest.fixture
+def health(health_data: Job, tmp_path: Path) -> Job:
+    """HealthBench's sample in a warehouse of the test's own."""
+    return health_data.model_copy(
+        update={"warehouse": Path(shutil.copytree(health_data.warehouse, tmp_path / "health"))}
+    )
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """A warehouse with the logs of three harnesses, and what each import said."""
+
+    job: Job
+    said: dict[str, str]
+
+
+@pytest.fixture(scope="session")
+def side_by_side(finance: Job, tmp_path_factory: pytest.TempPathFactory) -> SideBySide:
+    """The logs of the workload, for tests that only read."""
+    folder = tmp_path_factory.mktemp("side-by-side")
+    job = finance.model_copy(update={"warehouse": Path(shutil.copytree(finance.warehouse, folder / "warehouse"))})
+    given: dict[str, tuple[list[Path], str | None]] = {
+        "published": ([published(folder / "p.json")], None),
+        "evalscope": ([unpacked("evalscope", folder)], "evalscope {model}"),
+        "inspect": ([LOGS / "thorough.eval", LOGS / "brief.eval"], None),
+    }
+    said = {name: notes_of(import_results(job, files, model=label)) for name, (files, label) in given.items()}
+    return SideBySide(job, said)
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    """An output folder of EvalScope."""
+    with zipfile.ZipFile(LOGS / f"{name}.zip") as packed:
+        packed.extractall(folder / name)
+    return folder / name
+
+
+def asked(job: Job, query: str) -> list[dict[str, Any]]:
+    """The rows of a query on what is published."""
+    with Warehouse(job.warehouse).reader() as reader:
+        return reader.rows(query)
+
+
+def notes_of(reports: Any) -> str:
+    """All that an import says."""
+    return "\n".join(note for report in reports for note in report.notes)

@@ -1,0 +1,158 @@
+"""Files of harnesses that are no packages, written here as they write them: same keys, same order, same joins."""
+
+import hashlib
+import html
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.tasks.imports.results.workload import (
+    JUDGE,
+    MODELS,
+    UNANSWERED,
+    UNREADABLE,
+    answer,
+    is_met,
+    rows,
+    task_of,
+    titles_of,
+    weights_of,
+)
+
+Row = dict[str, Any]
+
+
+def asked(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The turns of a row of either benchmark, with reference texts in front of the prompts."""
+    if "prompt" in row:
+        return [(message["role"], message["content"]) for message in row["prompt"]]
+    turns = []
+    for i in range(10):
+        if prompt := row.get(f"prompt_{i}"):
+            texts = enumerate(row.get(f"reference_texts_{i}") or [])
+            turns.append(("user", "".join(f"Reference Text {n}:\n{text}\n\n" for n, text in texts) + prompt))
+        if response := row.get(f"response_{i}"):
+            turns.append(("assistant", response))
+    return turns
+
+
+def published(path: Path, given: Sequence[Row] | None = None, **config: Any) -> Path:
+    """What the published PRBench harness writes on the workload, in which failed calls are `N/A` and `false`."""
+    points: dict[str, dict[str, list[float]]] = {"normalized": {}, "clipped": {}}
+    outputs: dict[str, dict[str, Row]] = {}
+    for model in MODELS:
+        outputs[model] = {task_of(row): _output(model, row) for row in given or rows()}
+        for kind, of in points.items():
+            of[model] = [_score(kind, output) for output in outputs[model].values()]
+    stated = {"judge_model_name": JUDGE, "filename": "finance", "trial_number": 0, "web_search": False} | config
+    document = {
+        **{f"mean_{kind}": {m: sum(v) / len(v) for m, v in of.items()} for kind, of in points.items()},
+        **{f"points_{kind}": of for kind, of in points.items()},
+        "outputs": outputs,
+        "config": stated,
+    }
+    path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    return path
+
+
+def _output(model: str, row: Row) -> Row:
+    task, weights = task_of(row), [int(weight) for weight in weights_of(row)]
+    said = "N/A" if (model, task) == UNANSWERED else answer(model, task)
+    is_lost = said == "N/A"
+    met = [not is_lost and is_met(model, task, i) and (model, task, i) != UNREADABLE for i in range(len(weights))]
+    convo = "".join(f"{role}: {content}\n" for role, content in [*asked(row), ("assistant", said)]).strip()
+    return {
+        "convo": convo, "id": task, "grades": ["true" if each else "false" for each in met],
+        "points": sum(weight for weight, counts in zip(weights, met, strict=True) if counts),
+        "categories": [None] * len(weights), "weights": weights, "rubric_texts": titles_of(row), "field": row["field"],
+    }  # fmt: skip
+
+
+def _score(kind: str, output: Row) -> float:
+    best = sum(weight for weight in output["weights"] if weight > 0)
+    worst = sum(weight for weight in output["weights"] if weight < 0)
+    points = float(output["points"])
+    return points / best if kind == "clipped" else (points - worst) / (best - worst)
+
+
+def example(model: str, row: Row) -> Row:
+    """An example as simple-evals keeps it, with the system prompt that its samplers send."""
+    task, said = task_of(row), answer(model, task_of(row))
+    items = [
+        {**item, "criteria_met": is_met(model, task, i), "explanation": f"Place {i}."}
+        for i, item in enumerate(row["rubrics"])
+    ]
+    best = sum(item["points"] for item in items if item["points"] > 0)
+    return {
+        "score": sum(item["points"] for item in items if item["criteria_met"]) / best,
+        "usage": {"input_tokens": 12, "input_cached_tokens": 0, "output_tokens": 7, "output_reasoning_tokens": 0,
+                  "total_tokens": 19},
+        "rubric_items": items,
+        "prompt": [{"role": "system", "content": "Help."}, *row["prompt"]],
+        "completion": [{"content": said, "role": "assistant"}], "prompt_id": task,
+        "completion_id": hashlib.sha256((task + said).encode()).hexdigest(),
+    }  # fmt: skip
+
+
+def simple_evals(path: Path, examples: Sequence[Row]) -> Path:
+    """The file with all results."""
+    score = min(max(sum(each["score"] for each in examples) / len(examples), 0.0), 1.0)
+    document = {"score": score, "metrics": {"overall_score": score}, "htmls": [], "convos": [],
+                "metadata": {"example_level_metadata": list(examples)}}  # fmt: skip
+    path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    return path
+
+
+def simple_evals_html(path: Path, examples: Sequence[Row]) -> Path:
+    """The HTML report: messages are escaped, the grades are not, and unmet criteria come first."""
+    score = min(max(sum(each["score"] for each in examples) / len(examples), 0.0), 1.0)
+    sections = "\n<hr>\n".join(map(_section, examples))
+    metrics = f"<table>\n<tr><td><b>Score</b></td>\n        <td>{score:.3f}</td></tr></table>"
+    path.write_text(f"<!DOCTYPE html>\n<html><body>{metrics}\n{sections}\n<hr>\n</body></html>", encoding="utf-8")
+    return path
+
+
+def _section(of: Row) -> str:
+    said = of["completion"][0]["content"]
+    graded = [
+        f"[{item['criteria_met']}] [{item['points']}] {item['criterion']}\n\tExplanation: {item['explanation']}"
+        for item in of["rubric_items"]
+    ]
+    graded.sort(key=lambda text: text.startswith("[False]"), reverse=True)
+    grades = "\n\n" + "\n\n".join(graded)
+    return "\n".join([
+        "<h3>Prompt conversation</h3>", *(_message(m["role"], m["content"]) for m in of["prompt"]),
+        "<h3>Sampled message</h3>", _message("assistant", said), "<h3>Results</h3>",
+        f"<p>Extracted Answer: {html.escape(said)}</p>", f"<p>Score: {of['score']}</p>",
+        "<p>Rubrics with grades: " + grades.replace("\n", "<br>") + "</p>",
+    ])  # fmt: skip
+
+
+def _message(role: str, content: str) -> str:
+    return (
+        f'\n<div class="message {role}">\n    <div class="role">\n    {role}\n    \n    </div>\n'
+        f'    <div class="content">\n    <pre>{html.escape(content)}</pre>\n    </div>\n</div>\n'
+    )
+
+
+def m42(path: Path, model: str, given: Sequence[Row], guessed: tuple[str, int] | None = None) -> Path:
+    """The rows that m42's judge writes; the decision in the place `guessed` is the harness's own."""
+    lines = []
+    for row in given:
+        of = example(model, row)
+        graded = [
+            {
+                "response_dict": {"criteria_met": item["criteria_met"], "explanation": item["explanation"]}
+                if (task_of(row), i) != guessed
+                else {"criteria_met": False, "explanation": "None"},
+                "points": item["points"],
+                "tags": item["tags"],
+            }
+            for i, item in enumerate(of["rubric_items"])
+        ]
+        said = [{"role": "assistant", "content": answer(model, task_of(row))}]
+        lines.append(row | {"prompt_response": said, "score": of["score"], "metrics": str({"overall_score": 0}),
+                            "responses": str(graded)})  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path

@@ -1,0 +1,179 @@
+"""Logs of several harnesses on one workload whose true scores are known."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.imports import import_results, retract
+from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
+from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
+from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
+
+SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
+
+
+def test_logs_of_three_harnesses_stand_side_by_side_with_their_true_scores(side_by_side: SideBySide) -> None:
+    found = {(row["model"], row["task_id"], row["trial"]): row["value"] for row in asked(side_by_side.job, SCORES)}
+    wanted = {}
+    for model, row in [(model, row) for model in MODELS for row in rows()]:
+        task, true = row["task"], true_score(model, row)
+        is_answered = (model, task) != UNANSWERED
+        wanted[model, task, 1] = true_score(model, row, hides_failures=True) if is_answered else None
+        wanted |= {(f"openai-api/workload/{model}", task, epoch): true for epoch in (1, 2)}
+        wanted |= {(f"evalscope {model}", task, 1): true} if is_answered else {}
+
+    assert {place: None if value is None else pytest.approx(value) for place, value in wanted.items()} == found
+
+
+def test_failed_calls_are_failures_with_their_cause_and_never_unmet(side_by_side: SideBySide) -> None:
+    lost = asked(side_by_side.job, "select judge, status, error, may_hide_failures from verdicts where value is null")
+    failed = asked(side_by_side.job, "select model, status, text, error from responses where status <> 'ok' order by 1")
+
+    assert [("openai-api/workload/strict", "parse_error")] * 2 + [("strict", "parse_error")] == sorted(
+        (row["judge"], row["status"]) for row in lost
+    )
+    assert all(row["error"] and row["may_hide_failures"] is False for row in lost)
+    assert [("brief", "provider_error", None)] + [("openai-api/workload/brief", "provider_error", None)] * 2 == [
+        tuple(row.values())[:3] for row in failed
+    ]
+    assert "N/A" in failed[0]["error"]
+    assert failed[1]["error"].startswith("BadRequestError")
+
+
+def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: SideBySide) -> None:
+    assert "may store a failed judge call as a decision" in side_by_side.said["published"]
+    assert "may store" not in side_by_side.said["inspect"]
+    for table in ("leaderboard", "verdict_details"):
+        marked = asked(side_by_side.job, f"select distinct model from {table} where may_hide_failures order by 1")
+        assert ["brief", "thorough"] == [row["model"] for row in marked]
+
+
+def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide) -> None:
+    query = f"select * from verdicts where task_id = '{UNANSWERED[1]}' and model = 'brief'"
+
+    assert "14 grades of failed responses left out" in side_by_side.said["published"]
+    assert [] == asked(side_by_side.job, query)
+
+
+def test_the_means_of_a_log_are_compared_and_differences_are_named_with_their_cause(side_by_side: SideBySide) -> None:
+    said = side_by_side.said
+
+    assert "thorough: mean_clipped 0.6923 in the log, 0.6923 here: equal on 3 tasks" in said["published"]
+    assert f"differs on {UNANSWERED[1]} (0.0000 and no score: the response failed)" in said["published"]
+    assert "clipped_score of finance 0.7551 in the log, 0.7551 here: equal on 2 tasks" in said["evalscope"]
+    assert "brief has no prediction on sample-fin-3" in said["evalscope"]
+    assert "openai-api/workload/brief: mean of rubric 0.0133 in the log, 0.0133 here: equal" in said["inspect"]
+
+
+def test_usage_and_time_of_calls_are_kept(side_by_side: SideBySide) -> None:
+    found = asked(side_by_side.job, """
+        select prompt_tokens, cached_tokens, completion_tokens, served_model, finish_reason, latency_s > 0 as has_time
+        from responses where task_id = 'sample-fin-2' and trial = 1 and model like '%_thorough'
+    """)  # fmt: skip
+    (judged,) = asked(side_by_side.job, """
+        select min(latency_s) > 0 as has_time, min(completion_tokens) > 0 as has_tokens
+        from verdicts where model like 'evalscope %'
+    """)  # fmt: skip
+
+    assert [(176, 88, 17, "thorough-2026-11-01", "stop", True)] * 2 == [tuple(row.values()) for row in found]
+    assert [True, True] == list(judged.values())
+
+
+@pytest.mark.slow
+def test_a_log_in_either_form_of_inspect_is_the_same(job: Job) -> None:
+    (first, *_), (again, *_) = import_results(job, [LOGS / "brief.eval"]), import_results(job, [LOGS / "brief.json"])
+
+    assert (52, 0) == (first.rows, again.rows)
+    assert "52 already present" in again.notes[0]
+
+
+@pytest.mark.slow
+def test_other_weights_and_scores_clipped_one_by_one_are_told_apart(job: Job, tmp_path: Path) -> None:
+    file = published(tmp_path / "p.json")
+    document = json.loads(file.read_text())
+    document["outputs"]["thorough"]["sample-fin-2"]["weights"][0] += 1
+    document["points_clipped"]["thorough"][0] += 0.25
+    document["points_clipped"]["brief"] = [max(value, 0) for value in document["points_clipped"]["brief"]]
+    file.write_text(json.dumps(document))
+    below = [row["task"] for row in rows() if (true_score("brief", row, hides_failures=True) or 0) < 0]
+
+    said = notes_of(import_results(job, [file]))
+    assert "1 weights in the log differ from those of this revision" in said
+    assert "1 other weights)" in said
+    assert below
+    assert all(f"{task} (0.0000 and -" in said for task in below)
+    assert "clipped for each response there" in said
+
+
+@pytest.mark.slow
+def test_the_same_log_again_changes_nothing_and_a_batch_is_retracted_and_restored(job: Job, tmp_path: Path) -> None:
+    file = published(tmp_path / "p.json")
+    (first, *_) = import_results(job, [file])
+    (again, *_) = import_results(job, [file])
+    assert (66, 0) == (first.rows, again.rows)
+
+    batch = asked(job, "select distinct import_batch from verdicts")[0]["import_batch"]
+    retract(job, batch)
+    assert [] == asked(job, "select * from responses union all by name select * from verdicts")
+
+    (restored, *_) = import_results(job, [file])
+    assert "6 responses and 60 verdicts restored" in restored.notes[0]
+    assert 60 == len(asked(job, "select * from verdicts"))
+
+
+@pytest.mark.slow
+def test_the_other_adapter_of_evalscope_comes_in_with_its_scores(health: Job, tmp_path: Path) -> None:
+    said = notes_of(import_results(health, [unpacked("evalhealth", tmp_path)]))
+
+    assert 6 == said.count("equal on 1 task")
+    found = {(row["model"], row["task_id"]): row["value"] for row in asked(health, SCORES)}
+    wanted = {(m, r["prompt_id"]): pytest.approx(true_score(m, r)) for m in MODELS for r in rows("healthbench")}
+    assert wanted == found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["json", "jsonl", "html"])
+def test_every_form_of_simple_evals_is_the_same(health: Job, tmp_path: Path, form: str) -> None:
+    examples = [example("thorough", row) for row in rows("healthbench")]
+    file = tmp_path / f"result.{form}"
+    if form == "json":
+        simple_evals(file, examples)
+    elif form == "html":
+        simple_evals_html(file, examples)
+    else:
+        file.write_text("".join(json.dumps(each) + "\n" for each in examples))
+    said = notes_of(import_results(health, [file], model="thorough", judge="grader"))
+
+    assert "equal on 3 tasks" in said
+    found = {row["task_id"]: row["value"] for row in asked(health, SCORES)}
+    assert {row["prompt_id"]: pytest.approx(true_score("thorough", row)) for row in rows("healthbench")} == found
+    texts = asked(health, "select text from responses where text like '%<b>text</b> & nothing else.'")
+    assert 3 == len(texts)
+    assert {"grader"} == {row["judge"] for row in asked(health, "select judge from verdicts")}
+
+
+@pytest.mark.slow
+def test_repeats_of_simple_evals_are_trials_and_a_refused_question_is_a_failure(health: Job, tmp_path: Path) -> None:
+    first = example("thorough", rows("healthbench")[0])
+    refused = {**first, "completion": [{"content": "No response (bad request).", "role": "assistant"}]}
+    import_results(health, [simple_evals(tmp_path / "r.json", [first, refused])], model="m")
+
+    found = asked(health, "select trial, status from responses order by trial")
+    assert [(1, "ok"), (2, "provider_error")] == [tuple(row.values()) for row in found]
+
+
+@pytest.mark.slow
+def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None:
+    given = rows("healthbench")
+    task = given[0]["prompt_id"]
+    file = m42(tmp_path / "judge_responses.jsonl", "thorough", given, guessed=(task, 0))
+    said = notes_of(import_results(health, [file], model="thorough", judge="llama"))
+
+    (lost,) = asked(health, "select task_id, status, error from verdicts where value is null")
+    assert (task, "parse_error") == (lost["task_id"], lost["status"])
+    assert "guessed" in lost["error"]
+    assert f"{task} (" in said
+    n_criteria = sum(len(weights_of(row)) for row in given)
+    assert n_criteria == len(asked(health, "select * from verdicts"))
