@@ -75,3 +75,36 @@ def test_a_label_that_no_sheet_drew_is_beside_and_not_in_the_figure(reader: Read
     )
     assert figure(reader, other)["n_unsampled_labels"] == 0
     assert figure(reader, other)["unsampled_mean_error"] is None
+
+
+@pytest.mark.slow
+def test_labels_in_two_steps_correct_a_judge_of_three_steps_only_where_it_is_read_in_two(
+    made: LabelledWorld, tmp_path: Path
+) -> None:
+    tables = dict(made.tables())
+    tables["verdicts"] = [
+        each | ({} if each["source"] == "imported" else {"grading": "ternary"}) for each in tables["verdicts"]
+    ]
+    expected = made.expected("ada")
+    with measured(tables, tmp_path) as reader:
+        found = reader.rows(
+            "select grading, debiased from debiased_scores where model = 'ada' and score_name = 'score' and label = ''"
+        )
+
+    assert ["ternary_as_binary"] == [row["grading"] for row in found]
+    assert found[0]["debiased"] == pytest.approx(expected.debiased)
+
+
+@pytest.mark.slow
+def test_a_sheet_that_left_tasks_out_gives_no_figure_and_the_reason(made: LabelledWorld, tmp_path: Path) -> None:
+    tables = dict(made.tables())
+    tables["label_sheets"] = [
+        each | {"covered_responses": [name for name in each["covered_responses"] if not name.startswith("t1/")]}
+        for each in tables["label_sheets"]
+    ]
+    with measured(tables, tmp_path) as reader:
+        found = figure(reader, "ada")
+
+    assert found["no_figure"] == "no sheet covers 1 of its 60 tasks"
+    assert found["debiased"] is None
+    assert found["judge_score"] == pytest.approx(made.expected("ada").judge_score)
