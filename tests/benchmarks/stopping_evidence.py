@@ -58,7 +58,7 @@ BORDER: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
     "skewed to the right": lambda dice, shape: LEAST * dice.exponential(1.0, shape),
     "skewed to the left": lambda dice, shape: LEAST + 0.05 * (1.0 - dice.exponential(1.0, shape)),
 }
-"""World -> differences with mean 0.02, the smallest that are not within 0.02: there a false `equal` is most frequent."""
+"""World -> differences with mean 0.02, the smallest that are not within 0.02: there `equal` is wrong most often."""
 
 
 def rule(n_tasks: int, n_comparisons: int = 1) -> Rule:
