@@ -33,7 +33,8 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     """Run the full pipeline.
 
     Load the data set, sample responses, judge them, compute scores, select hard tasks and write the report. Only
-    missing work is done. A repeated run makes no model call, except to retry temporary failures.
+    missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
+    configuration, tasks are evaluated in random order until the comparisons of models are settled.
     """
     execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
     if execution.was_interrupted:
