@@ -189,7 +189,7 @@ class Settings(Strict):
     def called_judges(self) -> tuple[Judge, ...]:
         """The judges that are called: in the place of a cascade both of its judges; each once."""
         found = [each for judge in self.judges for each in (judge.cascade.members if judge.cascade else (judge,))]
-        return tuple({judge.label: judge for judge in found}.values())
+        return tuple(judge for place, judge in enumerate(found) if judge not in found[:place])
 
     @property
     def capability_model(self) -> tuple[Analyst, ...]:

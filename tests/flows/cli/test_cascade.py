@@ -13,6 +13,8 @@ from flows.run.validation import sound_settings
 from tests.builders import write_jsonl
 from warehouse import Warehouse
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
