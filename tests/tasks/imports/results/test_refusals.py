@@ -10,7 +10,9 @@ import pytest
 from flows.cli.keep.imports import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.imports import FORMATS, import_results
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError
+from tests.builders import job_on, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import rows
@@ -95,6 +97,15 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path
     assert "4 responses" in said
     assert "2 rows skipped: " in said
     assert "task 'elsewhere' is not in revision" in said
+
+
+def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "finance.jsonl", rows())
+    job = job_on(source, tmp_path / "warehouse")
+    ingest(job)
+
+    said = notes_of(import_results(job, [published(tmp_path / "p.json")]))
+    assert "sample-fin-2 (0.6000 and no score: the checks have not admitted the task here)" in said
 
 
 NO_LOGS: dict[str, tuple[str, bytes]] = {
