@@ -7,9 +7,12 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.imports import import_results, retract
+from tasks.report.content.edition import open_edition
+from tasks.report.pages.notices import notices
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
+from warehouse import Warehouse
 
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
 
@@ -48,6 +51,20 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     for table in ("leaderboard", "verdict_details"):
         marked = asked(side_by_side.job, f"select distinct model from {table} where may_hide_failures order by 1")
         assert ["brief", "thorough"] == [row["model"] for row in marked]
+
+
+def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(side_by_side: SideBySide) -> None:
+    from flows.cli.look.leaderboard_notes import notes_on
+
+    job = side_by_side.job
+    with Warehouse(job.warehouse).reader() as reader:
+        notes = [each.text for each in notices(open_edition(job, reader))]
+    board = asked(job, "select * from leaderboard where is_primary and judge = 'strict'")
+
+    said = "Verdicts of strict on brief, thorough were imported from a tool that stores failed judge calls as decisions"
+    assert [said in text for text in notes].count(True) == 1
+    assert any("failed judge calls as decisions" in line and line.endswith(": brief, thorough")
+               for line in notes_on(job, board))  # fmt: skip
 
 
 def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide) -> None:
