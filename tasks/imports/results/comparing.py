@@ -44,6 +44,7 @@ def _our_scores(job: Job, made: Made) -> Mapping[tuple[str, str, int, str], floa
     parameters = {
         "responses": sorted({each.response["response_id"] for each in made.scored}),
         "judges": sorted({each.judge for each in made.scored}),
+        "grading": made.grading,
     }
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.rows(sql.read("questions/imports/scores_of"), parameters)
