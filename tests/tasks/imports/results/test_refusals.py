@@ -1,6 +1,7 @@
 """What is no log, or does not fit the data set: refused in one line, with nothing stored."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,15 @@ def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_p
 
 def test_logs_of_another_benchmark_are_refused(health_data: Job, tmp_path: Path) -> None:
     assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])
+
+
+def test_two_runs_in_a_folder_that_contradict_each_other_are_refused(finance: Job, tmp_path: Path) -> None:
+    folder = unpacked("evalscope", tmp_path)
+    for run in ("first", "second"):
+        shutil.copytree(folder, tmp_path / "outputs" / run)
+    file = tmp_path / "outputs" / "second" / "reviews" / "brief" / "prbench_finance.jsonl"
+    text = file.read_text(encoding="utf-8")
+    assert '"criteria_met": true' in text
+    file.write_text(text.replace('"criteria_met": true', '"criteria_met": false'), encoding="utf-8")
+
+    assert "a different verdict already exists" in refused(finance, [tmp_path / "outputs"])
