@@ -194,3 +194,23 @@ def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None
     assert f"{task} (" in said
     n_criteria = sum(len(weights_of(row)) for row in given)
     assert n_criteria == len(asked(health, "select * from verdicts"))
+
+
+@pytest.mark.slow
+def test_the_command_says_in_a_few_lines_what_came_in_and_takes_it_back(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    place = ["--warehouse", str(job.warehouse)]
+    assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "brief", "--by", "strict", *place])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("import: 6 responses and 46 verdicts imported, 0 already present (batch ")
+    assert others == ["import: brief: mean of rubric 0.0133 in the log, 0.0133 here: equal on 2 tasks"]
+
+    batch = first.partition("(batch ")[2].partition(")")[0]
+    assert 0 == main(["import", "--retract", batch, *place])
+    assert "6 responses and 46 verdicts retracted" in capsys.readouterr().out
+    assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "m", "--json", *place])
+    assert "6 responses and 46 verdicts" in json.loads(capsys.readouterr().out)["stages"][0]["notes"][0]
