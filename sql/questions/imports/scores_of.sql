@@ -11,4 +11,4 @@ where
     list_contains($responses::varchar[], response_id)
     and list_contains($judges::varchar[], judge)
     and judge_config_hash = 'imported'
-    and grading = 'binary'
+    and grading = $grading

@@ -44,6 +44,7 @@ def _our_scores(job: Job, made: Made) -> Mapping[tuple[str, str, int, str], floa
     parameters = {
         "responses": sorted({each.response["response_id"] for each in made.scored}),
         "judges": sorted({each.judge for each in made.scored}),
+        "grading": made.grading,
     }
     with Warehouse(job.warehouse).reader() as reader:
         rows = reader.rows(sql.read("questions/imports/scores_of"), parameters)
@@ -70,12 +71,14 @@ def _compared(made: Made) -> Iterator[tuple[Mean, Sequence[Scored]]]:
 def _pair(each: Scored, mean: Mean, scores: Mapping[tuple[str, str, int, str], float | None]) -> Pair:
     place = (each.response["response_id"], each.judge, each.grading.judge_trial, mean.score_name)
     theirs, ours = each.grading.own_scores.get(mean.score_name), scores.get(place)
-    return Pair(each.response["task_id"], theirs, ours, _why(each, theirs, ours))
+    return Pair(each.response["task_id"], theirs, ours, _why(each, theirs, ours, is_scored=place in scores))
 
 
-def _why(each: Scored, theirs: float | None, ours: float | None) -> str:
+def _why(each: Scored, theirs: float | None, ours: float | None, *, is_scored: bool) -> str:
     if each.response["text"] is None:
         return "the response failed"
+    if not is_scored:
+        return "the checks have not admitted the task here"
     if ours is None:
         return "not all criteria are decided here"
     if theirs is not None and theirs == 0 > ours:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,12 @@ class Made:
     unfit: list[str] = field(default_factory=list)
     scored: list[Scored] = field(default_factory=list)
     n_given: Counter[str] = field(default_factory=Counter)
+
+    @cached_property
+    def grading(self) -> str:
+        """How the log grades: in three steps if any decision is half."""
+        given = (each for answer in self.log.answers for grading in answer.gradings for each in grading.decisions)
+        return TERNARY if any(each.value == VALUES["partial"] for each in given) else BINARY
 
     def refuse_unfit(self, path: Path, *, skip_unknown: bool) -> None:
         """Refuse a log of which something does not fit, unless that is to be left out.
@@ -141,9 +148,8 @@ def _add_grading(
     if response["text"] is None:
         made.n_given["on no response"] += len(fitting)
         return
-    is_ternary = any(each.decision.value == VALUES["partial"] for each in fitting)
     for each in fitting:
-        cell = verdict_cell(job, response, each.wording, judge, grading.judge_trial, TERNARY if is_ternary else BINARY)
+        cell = verdict_cell(job, response, each.wording, judge, grading.judge_trial, made.grading)
         row = (
             cell | _present(each.decision.usage, cell) | _decided(each.decision, grading) | {"import_batch": made.batch}
         )

@@ -15,6 +15,8 @@ from tasks.dataset import files_inside, open_inside
 from tasks.imports.files import BATCH_HEX, ImportRefused
 from tasks.rules.text.json_text import read_json
 
+_RESULTS = {"predictions", "reviews", "reports"}
+"""The folders in which a harness keeps results."""
 _ZIP = b"PK\x03\x04"
 _ZSTD = 93
 """The method of a zip file's member (APPNOTE 4.4.5) that Python reads from 3.14 on."""
@@ -35,13 +37,13 @@ class Source:
 
     @cached_property
     def files(self) -> Mapping[str, bytes]:
-        """The JSON and JSON Lines files of a folder by their names in it; a file has none."""
+        """The results in a folder, which are JSON and JSON Lines, by their names in it; a file has none."""
         if not self.path.is_dir():
             return {}
         found = {}
         for file in files_inside(self.path):
             name = file.relative_to(self.path).as_posix()
-            if name.endswith((".json", ".jsonl")):
+            if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
                 with open_inside(self.path, name) as opened:
                     found[name] = opened.read()
         return found

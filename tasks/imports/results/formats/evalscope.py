@@ -35,27 +35,27 @@ def read(source: Source) -> Log:
     Raises:
         ImportRefused: a file cannot be read.
     """
-    predictions: dict[tuple[str, str, int], Row] = {}
-    reviews: dict[tuple[str, str, int], Row] = {}
+    rows: dict[tuple[str, str, str, int], dict[str, Row]] = defaultdict(dict)
     for name, content in source.files.items():
         if place := _place(name):
-            folder, model, part = place
+            run, folder, model, part = place
             for row in rows_of(f"{source.path / name}", content):
-                kept = predictions if folder == "predictions" else reviews
-                kept[model, part, as_whole_number(row.get("index")) or 0] = row
+                rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
     answers = [
-        _answer(f"{source.path}: {model}, {part}, index {index}", model, part, prediction, reviews.get(key, {}))
-        for key in sorted({**predictions, **reviews})
-        for (model, part, index), prediction in [(key, predictions.get(key, {}))]
-    ]
+        _answer(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
+                of.get("reviews", {}))
+        for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
+    ]  # fmt: skip
     means = [mean for name, content in source.files.items() for mean in _means(name, content)]
     return Log("EvalScope", answers, means, _missing(answers))
 
 
-def _place(name: str) -> tuple[str, str, str] | None:
-    """Folder, model and part (data set and subset) of a file, whatever folders lie above."""
-    *_, folder, model, file = ["", "", *name.split("/")]
-    return (folder, model, file.removesuffix(".jsonl")) if folder in _FOLDERS and file.endswith(".jsonl") else None
+def _place(name: str) -> tuple[str, str, str, str] | None:
+    """Run, folder, model and part (data set and subset) of a file; the run is the folders above."""
+    *above, folder, model, file = ["", "", *name.split("/")]
+    if folder not in _FOLDERS or not file.endswith(".jsonl"):
+        return None
+    return "/".join(filter(None, above)), folder, model, file.removesuffix(".jsonl")
 
 
 def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> Answer:

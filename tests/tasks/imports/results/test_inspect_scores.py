@@ -1,6 +1,7 @@
 """Where scorers of Inspect store their decisions, and how an answer is cut off a transcript."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from tasks.config.job import Job
 from tasks.imports import import_results
 from tasks.imports.results.formats.inspect_scores import decisions_of
 from tasks.imports.results.matching import _after
+from tasks.imports.results.sources import Archive
 from tests.tasks.imports.results.conftest import LOGS, asked
 from tests.tasks.imports.results.workload import rows, titles_of, true_score, weights_of
 
@@ -89,6 +91,28 @@ def test_a_log_without_criteria_brings_responses_alone(job: Job, tmp_path: Path)
 
     (report, *_) = import_results(job, [tmp_path / "x.json"])
     assert "6 responses and 0 verdicts imported" in report.notes[0]
+
+
+def test_a_log_of_a_run_that_did_not_end_is_read_and_says_so(job: Job, tmp_path: Path) -> None:
+    with zipfile.ZipFile(LOGS / "brief.eval") as whole, zipfile.ZipFile(tmp_path / "x.eval", "w") as cut:
+        archive = Archive(LOGS / "brief.eval", (LOGS / "brief.eval").read_bytes())
+        header = archive.json("header.json")
+        cut.writestr("_journal/start.json", json.dumps({"version": 2, "eval": header["eval"], "plan": {}}))
+        for name in [name for name in whole.namelist() if name.startswith("samples/")][:2]:
+            cut.writestr(name, json.dumps(_moved_to_attachments(archive.json(name))))
+
+    (report, *others) = import_results(job, [tmp_path / "x.eval"])
+    assert "2 responses" in report.notes[0]
+    assert any("the log's status is started" in note for each in others for note in each.notes)
+
+
+def _moved_to_attachments(sample: dict[str, Any]) -> dict[str, Any]:
+    """A sample whose long texts stand among its attachments, as in logs of agents."""
+    attachments = {}
+    for place, message in enumerate(sample["input"]):
+        attachments[str(place)] = message["content"]
+        message["content"] = f"attachment://{place}"
+    return {**sample, "attachments": attachments}
 
 
 PIECES = st.sampled_from(["a", "b", "\n", " ", ":", "user: ", "assistant: "])

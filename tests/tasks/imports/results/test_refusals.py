@@ -1,6 +1,7 @@
 """What is no log, or does not fit the data set: refused in one line, with nothing stored."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import pytest
 from flows.cli.keep.imports import RESULT_FORMATS
 from tasks.config.job import Job
 from tasks.imports import FORMATS, import_results
+from tasks.ingest.ingest import ingest
 from tasks.rules.errors import PipelineError
+from tests.builders import job_on, write_jsonl
 from tests.tasks.imports.results.conftest import LOGS, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import rows
@@ -95,6 +98,15 @@ def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path
     assert "4 responses" in said
     assert "2 rows skipped: " in said
     assert "task 'elsewhere' is not in revision" in said
+
+
+def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "finance.jsonl", rows())
+    job = job_on(source, tmp_path / "warehouse")
+    ingest(job)
+
+    said = notes_of(import_results(job, [published(tmp_path / "p.json")]))
+    assert "sample-fin-2 (0.6000 and no score: the checks have not admitted the task here)" in said
 
 
 NO_LOGS: dict[str, tuple[str, bytes]] = {
@@ -187,3 +199,15 @@ def test_another_verdict_in_the_place_of_a_stored_one_is_refused(job: Job, tmp_p
 
 def test_logs_of_another_benchmark_are_refused(health_data: Job, tmp_path: Path) -> None:
     assert "is not in revision" in refused(health_data, [published(tmp_path / "p.json")])
+
+
+def test_two_runs_in_a_folder_that_contradict_each_other_are_refused(finance: Job, tmp_path: Path) -> None:
+    folder = unpacked("evalscope", tmp_path)
+    for run in ("first", "second"):
+        shutil.copytree(folder, tmp_path / "outputs" / run)
+    file = tmp_path / "outputs" / "second" / "reviews" / "brief" / "prbench_finance.jsonl"
+    text = file.read_text(encoding="utf-8")
+    assert '"criteria_met": true' in text
+    file.write_text(text.replace('"criteria_met": true', '"criteria_met": false'), encoding="utf-8")
+
+    assert "a different verdict already exists" in refused(finance, [tmp_path / "outputs"])

@@ -7,9 +7,12 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.imports import import_results, retract
+from tasks.report.content.edition import open_edition
+from tasks.report.pages.notices import notices
 from tests.tasks.imports.results.conftest import LOGS, SideBySide, asked, notes_of, unpacked
 from tests.tasks.imports.results.made_files import example, m42, published, simple_evals, simple_evals_html
 from tests.tasks.imports.results.workload import MODELS, UNANSWERED, rows, true_score, weights_of
+from warehouse import Warehouse
 
 SCORES = "select model, task_id, trial, value from scores where score_name = 'score' order by all"
 
@@ -48,6 +51,20 @@ def test_what_hides_failures_is_marked_on_verdicts_and_boards(side_by_side: Side
     for table in ("leaderboard", "verdict_details"):
         marked = asked(side_by_side.job, f"select distinct model from {table} where may_hide_failures order by 1")
         assert ["brief", "thorough"] == [row["model"] for row in marked]
+
+
+def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(side_by_side: SideBySide) -> None:
+    from flows.cli.look.leaderboard_notes import notes_on
+
+    job = side_by_side.job
+    with Warehouse(job.warehouse).reader() as reader:
+        notes = [each.text for each in notices(open_edition(job, reader))]
+    board = asked(job, "select * from leaderboard where is_primary and judge = 'strict'")
+
+    said = "Verdicts of strict on brief, thorough were imported from a tool that stores failed judge calls as decisions"
+    assert [said in text for text in notes].count(True) == 1
+    assert any("failed judge calls as decisions" in line and line.endswith(": brief, thorough")
+               for line in notes_on(job, board))  # fmt: skip
 
 
 def test_grades_of_a_response_that_failed_are_left_out(side_by_side: SideBySide) -> None:
@@ -177,3 +194,23 @@ def test_a_guess_of_m42_is_a_failed_verdict(health: Job, tmp_path: Path) -> None
     assert f"{task} (" in said
     n_criteria = sum(len(weights_of(row)) for row in given)
     assert n_criteria == len(asked(health, "select * from verdicts"))
+
+
+@pytest.mark.slow
+def test_the_command_says_in_a_few_lines_what_came_in_and_takes_it_back(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flows.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    place = ["--warehouse", str(job.warehouse)]
+    assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "brief", "--by", "strict", *place])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith("import: 6 responses and 46 verdicts imported, 0 already present (batch ")
+    assert others == ["import: brief: mean of rubric 0.0133 in the log, 0.0133 here: equal on 2 tasks"]
+
+    batch = first.partition("(batch ")[2].partition(")")[0]
+    assert 0 == main(["import", "--retract", batch, *place])
+    assert "6 responses and 46 verdicts retracted" in capsys.readouterr().out
+    assert 0 == main(["import", "results", str(LOGS / "brief.eval"), "--as", "m", "--json", *place])
+    assert "6 responses and 46 verdicts" in json.loads(capsys.readouterr().out)["stages"][0]["notes"][0]
