@@ -24,7 +24,7 @@ def test_a_certificate_is_written_with_its_digest_and_verified(
 
     assert 0 == main(["verify", file, "--digest", digest])
     said = capsys.readouterr().out
-    assert f"4790 figures in 124 rows of 3 leaderboards recomputed; all equal\ndigest: {digest}\n" in said
+    assert f"5156 figures in 124 rows of 3 leaderboards recomputed; all equal\ndigest: {digest}\n" in said
     assert 2 == main(["certify", file, "--warehouse", str(sample_job.warehouse)])
     assert f"prbench: {file}: is there already; name a new file\n" == capsys.readouterr().err
 
@@ -38,7 +38,7 @@ def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
     table, line = capsys.readouterr().out.split("verify: ")
     assert "│ leaderboard │" in table
     assert "│ mean_score │ 0.5" in table
-    assert line.startswith("4790 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
+    assert line.startswith("5156 figures in 124 rows of 3 leaderboards recomputed; 1 differ\n")
 
     assert 1 == main(["verify", str(other), "--json"])
     found = json.loads(capsys.readouterr().out)
