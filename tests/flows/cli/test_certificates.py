@@ -43,7 +43,7 @@ def test_a_figure_that_differs_is_shown_with_both_values_and_the_exit_code_is_1(
     assert 1 == main(["verify", str(other), "--json"])
     found = json.loads(capsys.readouterr().out)
     assert (False, 1, None) == (found["is_confirmed"], len(found["differences"]), found["texts"])
-    assert {"rows": 4, "figures": 152, "differing": 1} == found["leaderboards"]["leaderboard"]
+    assert {"rows": 4, "figures": 164, "differing": 1} == found["leaderboards"]["leaderboard"]
 
 
 def test_a_damaged_certificate_is_one_line(
