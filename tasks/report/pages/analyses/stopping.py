@@ -36,7 +36,7 @@ STOPPING = Page(
             "tasks did not settle. A difference that ended its own evaluation is too large on average; the one "
             "without the bias of stopping is not.",
             (
-                Column("model", "Model"), Column("compared_with", "Compared with"), Column("judge", "Judge"),
+                Column("model", "Model"), Column("compared_with", "Compared with"), Column("judge", "Judged by"),
                 Column("decision", "Decision"), *columns("difference"),
                 Column("ci_low", "from", "signed", "Interval at every look"),
                 Column("ci_high", "to", "signed", "Interval at every look"),
