@@ -1,18 +1,31 @@
 """Rows as data frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tasks.rules.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tasks.compare import Answer, Difference
     from warehouse import Reader
 
 _OF_MODEL_RUN = ("model", "vintage", "judge", "judge_trial", "grading")
 """What a side of a comparison is, beside its name."""
 _KINDS = ("polars", "arrow", "pandas")
+_LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard")
+_DIFFERENCE = (
+    ("text", "first second split score"),
+    ("number", "first_mean second_mean difference ci_low ci_high p_value p_adjusted smallest_detectable"),
+    ("flag", "is_significant is_small"),
+    ("count", "n_tasks n_tasks_wanted n_differing"),
+    ("text", "sentence first_model first_vintage first_judge first_grading"),
+    ("count", "first_judge_trial"),
+    ("text", "second_model second_vintage second_judge second_grading"),
+    ("count", "second_judge_trial"),
+)
 
 
 def frame(reader: "Reader", query: str, parameters: Any, kind: str) -> Any:
@@ -38,12 +51,31 @@ def refuse_writing(query: str) -> None:
         raise UsageError("sql: give one query that reads, such as `select * from leaderboard`")
 
 
-def frame_of(rows: Sequence[Mapping[str, Any]], kind: str) -> Any:
-    """Rows in memory as a data frame of a kind."""
+def frame_of(rows: Sequence[Sequence[Any]], schema: "pa.Schema", kind: str) -> Any:
+    """Rows in memory as a data frame of a kind; columns have their types even where no value is known, or no row."""
     import pyarrow as pa
 
     _refuse_unknown(kind)
-    return _as(pa.Table.from_pylist(list(rows)), kind)
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(values, kind_of) for values, kind_of in zip(columns, schema.types, strict=True)]
+    return _as(pa.Table.from_arrays(arrays, schema=schema), kind)
+
+
+def leaderboard_schema(reader: "Reader", columns: Sequence[str]) -> "pa.Schema":
+    """The types of a leaderboard's columns: those of the published tables; the label of a breakdown is a text."""
+    import pyarrow as pa
+
+    of_tables = [reader.arrow(f"from {name} limit 0").schema for name in _LEADERBOARDS]
+    known = {"is_below_bar": pa.bool_()} | {field.name: field.type for schema in of_tables for field in schema}
+    return pa.schema([(name, known.get(name, pa.string())) for name in columns])
+
+
+def difference_schema() -> "pa.Schema":
+    """The columns of a difference, with their types."""
+    import pyarrow as pa
+
+    types = {"text": pa.string(), "number": pa.float64(), "count": pa.int64(), "flag": pa.bool_()}
+    return pa.schema([(name, types[kind]) for kind, names in _DIFFERENCE for name in names.split()])
 
 
 def _as(table: Any, kind: str) -> Any:
@@ -61,8 +93,13 @@ def _refuse_unknown(kind: str) -> None:
         raise UsageError(f"format {kind!r}: must be {', '.join(_KINDS[:-1])} or {_KINDS[-1]}")
 
 
-def difference_record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
-    """A difference as one row."""
+def difference_row(answer: "Answer", difference: "Difference") -> list[Any]:
+    """A difference as one row, in the order of `difference_schema`."""
+    record = _record(answer, difference)
+    return [record[name] for _, names in _DIFFERENCE for name in names.split()]
+
+
+def _record(answer: "Answer", difference: "Difference") -> dict[str, Any]:
     from tasks.compare import sentence
 
     pair = difference.pair

@@ -102,13 +102,16 @@ class Results:
             judges: only these, by label.
 
         Raises:
-            UsageError: there is no such score, breakdown, model or judge.
+            UsageError: there is no such score, breakdown, model, judge or vintage.
         """
-        from tasks.compare import Choice, leaderboard
-        from tasks.results.frames import frame_of
+        from tasks.compare import EVERY, Choice, leaderboard
+        from tasks.results.frames import frame_of, leaderboard_schema
 
+        vintages = () if vintage in {None, EVERY} else (vintage,)
         choice = Choice(vintage=vintage, score=score, by=by, is_hard=is_hard)
-        return frame_of(leaderboard(self._narrowed(models, judges), choice).records, format)
+        table = leaderboard(self._narrowed(models, judges, vintages), choice)
+        with self._reader() as reader:
+            return frame_of(table.rows, leaderboard_schema(reader, table.columns), format)
 
     def diff(
         self,
@@ -139,7 +142,7 @@ class Results:
             UsageError: fewer than two names, or nothing has them.
         """
         from tasks.compare import compare, question_of
-        from tasks.results.frames import difference_record, frame_of
+        from tasks.results.frames import difference_row, difference_schema, frame_of
         from tasks.rules.errors import UsageError
 
         if len(names) < 2:
@@ -148,7 +151,7 @@ class Results:
         question = question_of(job, names, of, score=score, is_hard=is_hard, vintage=vintage)
         with self._reader() as reader:
             answer = compare(reader, question)
-        return frame_of([difference_record(answer, each) for each in answer.differences], format)
+        return frame_of([difference_row(answer, each) for each in answer.differences], difference_schema(), format)
 
     def close(self) -> None:
         """Close the database, and delete what was copied from a store."""
@@ -167,8 +170,8 @@ class Results:
 
         return Warehouse(self._job.warehouse).reader()
 
-    def _narrowed(self, models: Sequence[str], judges: Sequence[str]) -> "Job":
-        """The job of these models and judges.
+    def _narrowed(self, models: Sequence[str], judges: Sequence[str], vintages: Sequence[str | None] = ()) -> "Job":
+        """The job of these models and judges; the vintages must be stored too.
 
         Raises:
             UsageError: one of them is not stored.
@@ -178,7 +181,7 @@ class Results:
         job = self._job.model_copy(
             update={"named_models": tuple(models) or None, "named_judges": tuple(judges) or None}
         )
-        return on_stored_data(job, {"model": models, "judge": judges})
+        return on_stored_data(job, {"model": models, "judge": judges, "vintage": [each for each in vintages if each]})
 
 
 def open_results(place: str | PathLike[str], *, benchmark: str | None = None, revision: str | None = None) -> Results:

@@ -108,6 +108,7 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_pa
         (lambda: results.table("leaderbord"), "no table or view leaderbord (did you mean `leaderboard`?)"),
         (lambda: results.leaderboard(models=["nobody"]), "nobody: not found; known: alder-large"),
         (lambda: results.leaderboard(by="colour"), "no such breakdown"),
+        (lambda: results.leaderboard(vintage="never"), "never: not found; known: "),
         (lambda: results.diff("alder-large"), "at least two names"),
         (lambda: results.table("tasks", format="xml"), "must be polars, arrow or pandas"),  # type: ignore[arg-type]
         (lambda: open_results(tmp_path / "nowhere"), "run `prbench run` first"),
@@ -117,6 +118,22 @@ def test_a_mistake_is_one_line_that_names_what_there_is(results: Results, tmp_pa
             wrong()
         assert said in str(refused.value)
         assert "\n" not in str(refused.value)
+
+
+def test_columns_have_their_types_where_no_value_is_known_and_where_there_is_no_row(results: Results) -> None:
+    lawyers = results.leaderboard(judges=["lawyers"])
+    assert lawyers["ci_low"].null_count() == len(lawyers)
+    nobody = results.leaderboard(vintage="2026-10-05", models=["birch-2"])
+    assert len(nobody) == 0
+    for board in (lawyers, nobody):
+        types = dict(board.schema)
+        assert types["ci_low"] == types["mean_score"] == types["cost_usd"] == pl.Float64
+        assert (types["rank"], types["is_below_bar"], types["model"]) == (pl.Int64, pl.Boolean, pl.String)
+    assert results.leaderboard(by="topic").schema["topic"] == pl.String
+    few = results.diff("alder-large", "birch-2", judges=["lawyers"])
+    assert few["ci_low"].null_count() == len(few)
+    assert few.schema["ci_low"] == few.schema["p_adjusted"] == pl.Float64
+    assert few.schema["is_significant"] == pl.Boolean
 
 
 def test_a_folder_where_nothing_is_published_is_refused(tmp_path: Path) -> None:
