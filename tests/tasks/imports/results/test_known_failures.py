@@ -116,7 +116,7 @@ def test_a_board_does_not_know_what_its_verdicts_do_not_say(side_by_side: SideBy
 
 
 @pytest.mark.slow
-def test_the_mark_goes_out_in_a_log_of_inspect_and_comes_back(job: Job, health: Job, tmp_path: Path) -> None:
+def test_the_mark_goes_out_in_a_log_of_inspect_and_comes_back(job: Job, tmp_path: Path) -> None:
     import_results(job, [published(tmp_path / "p.json")])
     assemble(job)
     export_inspect(job.model_copy(update={"named_models": ("thorough",)}), tmp_path / "logs")
