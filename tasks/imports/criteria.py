@@ -52,6 +52,10 @@ class Criteria:
         """A task's rubric in its own words, in its order."""
         return self._in_order[task_id]
 
+    def alike(self, task_id: str, text: str) -> Sequence[Wording]:
+        """Those of a task's criteria that say exactly this, in their order."""
+        return self._by_title.get((task_id, text.strip()), ())
+
     def of(self, where: str, given: Given) -> Wording:
         """The criterion that a row is about: its `criterion` is an id or, word for word, the text of one.
 

@@ -11,6 +11,7 @@ select
     judged.value,
     verdicts.explanation,
     verdicts.error,
+    verdicts.may_hide_failures,
     verdicts.prompt_tokens,
     verdicts.cached_tokens,
     verdicts.completion_tokens,

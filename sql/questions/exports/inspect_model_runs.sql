@@ -22,10 +22,12 @@ select
     model_runs.n_trials,
     model_runs.first_answered_at,
     judgings.rubric,
-    judgings.is_imported
+    judgings.is_imported,
+    hiding_runs.may_hide_failures
 from staging.model_runs
 inner join answered using (model_run_id)
 inner join staging.judgings using (judging_id)
+left join staging.hiding_runs using (model_run_id)
 where
     model_runs.benchmark = $benchmark
     and model_runs.dataset_revision = $revision

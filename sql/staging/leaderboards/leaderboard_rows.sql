@@ -76,7 +76,7 @@ judged as (
         whole.mean_completion_tokens,
         whole.cost_usd,
         model_run_costs.is_judged,
-        hiding_runs.model_run_id is not null as may_hide_failures,
+        hiding_runs.may_hide_failures,
         ranks.rank,
         ranks.rank_low,
         ranks.rank_high,

@@ -42,7 +42,11 @@ def spec_of(model_run: Row, title: str, task_ids: Sequence[str]) -> Document:
         "model_roles": {GRADER: {"model": model_run["judge"]}},
         "config": {"epochs": model_run["n_trials"], "epochs_reducer": ["mean"]},
         "packages": {_PACKAGE: importlib.metadata.version(_PACKAGE)},
-        "metadata": {**{name: model_run[name] for name in _SAID}, "notice": NOTICE},
+        "metadata": {
+            **{name: model_run[name] for name in _SAID},
+            "may_hide_failures": model_run["may_hide_failures"],
+            "notice": NOTICE,
+        },
     }
 
 

@@ -22,6 +22,7 @@ _OF_TASK = ("field", "topic", "expert", "splits", "decision_types", "economic_pa
 _OF_RESPONSE = ("response_id", "source", "degraded", "finish_reason", "served_model", "cost_usd")
 _OF_CRITERION = (
     "criterion_id", "title", "category", "severity", "weight", "status", "value", "explanation", "error", "cost_usd",
+    "may_hide_failures",
 )  # fmt: skip
 
 

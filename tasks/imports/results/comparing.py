@@ -13,6 +13,8 @@ from tasks.imports.results.making import Made, Scored
 from tasks.imports.results.records import PRIMARY, Mean
 from warehouse import Warehouse
 
+Unit = Sequence[Scored]
+"""Gradings that the harness made one score of."""
 _EXACT = 1e-9
 _NAMED = 5
 
@@ -22,6 +24,7 @@ class Pair:
     """A score of a response there and here; None where it is not scored."""
 
     task_id: str
+    trial: int
     theirs: float | None
     ours: float | None
     why: str
@@ -33,10 +36,10 @@ def comparison(job: Job, benchmark: Benchmark, made: Made) -> list[str]:
     clipped = {score.score_name for score in benchmark.scores if score.clips_mean}
     named = {score.score_name for score in benchmark.scores}
     lines: list[str] = []
-    for mean, scored in _compared(made):
+    for mean, whose, units in _compared(made):
         if mean.score_name in named:
-            pairs = [_pair(each, mean, ours) for each in scored]
-            lines += _line(mean, scored[0].response["model"], pairs, is_clipped=mean.score_name in clipped)
+            pairs = [_pair(unit, mean, ours) for unit in units]
+            lines += _line(mean, whose, pairs, is_clipped=mean.score_name in clipped)
     return lines
 
 
@@ -51,31 +54,62 @@ def _our_scores(job: Job, made: Made) -> Mapping[tuple[str, str, int, str], floa
     return {(r["response_id"], r["judge"], r["judge_trial"], r["score_name"]): r["value"] for r in rows}
 
 
-def _compared(made: Made) -> Iterator[tuple[Mean, Sequence[Scored]]]:
-    """The log's means with what they are of; where it has none, the mean of its scores for each model."""
-    by_place: dict[tuple[str | None, str], list[Scored]] = defaultdict(list)
-    for each in made.scored:
-        for group in {each.answer.group, ""}:
-            by_place[each.answer.model, group].append(each)
+def _compared(made: Made) -> Iterator[tuple[Mean, str, Sequence[Unit]]]:
+    """The log's means with whose they are and what they are of.
+
+    Where a log has no means, the mean of its scores for each model stands for them.
+    """
+    by_place = _by_place(made)
     for mean in made.log.means:
-        if scored := by_place.get((mean.model, mean.group)):
-            yield mean, scored
+        for whose, units in by_place.get((mean.model, mean.group), {}).items():
+            yield mean, whose, units
     if made.log.means:
         return
-    for (model, group), scored in by_place.items():
-        own = [each.grading.own_scores[PRIMARY] for each in scored if PRIMARY in each.grading.own_scores]
-        if own and not group:
-            yield Mean(model, "mean of the log's scores", PRIMARY, fmean(own)), scored
+    for (model, group), by_judge in by_place.items():
+        for whose, units in by_judge.items():
+            own = [score for unit in units if (score := _theirs(unit, PRIMARY)) is not None]
+            if own and not group:
+                yield Mean(model, "mean of the log's scores", PRIMARY, fmean(own)), whose, units
 
 
-def _pair(each: Scored, mean: Mean, scores: Mapping[tuple[str, str, int, str], float | None]) -> Pair:
-    place = (each.response["response_id"], each.judge, each.grading.judge_trial, mean.score_name)
-    theirs, ours = each.grading.own_scores.get(mean.score_name), scores.get(place)
-    return Pair(each.response["task_id"], theirs, ours, _why(each, theirs, ours, is_scored=place in scores))
+def _by_place(made: Made) -> Mapping[tuple[str | None, str], Mapping[str, list[Unit]]]:
+    """What has one score there, by the model and the part that a mean is of, and then by whose it is."""
+    found: dict[tuple[str | None, str], dict[str, list[Unit]]] = defaultdict(lambda: defaultdict(list))
+    for judge, unit in _units(made):
+        answer = unit[0].answer
+        for group in {answer.group, ""}:
+            found[answer.model, group][f"{unit[0].response['model']}{judge}"].append(unit)
+    return found
 
 
-def _why(each: Scored, theirs: float | None, ours: float | None, *, is_scored: bool) -> str:
-    if each.response["text"] is None:
+def _units(made: Made) -> Iterator[tuple[str, Unit]]:
+    """What has one score there, and the judge if answers have several: a grading, or all gradings of an answer."""
+    by_answer = [list(of) for _, of in groupby(made.scored, key=lambda each: id(each.answer))]
+    has_several = any(len(of) > 1 for of in by_answer)
+    for gradings in by_answer:
+        if gradings[0].answer.scores_together:
+            yield "", gradings
+            continue
+        for each in gradings:
+            again = f", judged {each.grading.judge_trial}" if each.grading.judge_trial > 1 else ""
+            yield f" by {each.judge}{again}" if has_several else "", [each]
+
+
+def _theirs(unit: Unit, name: str) -> float | None:
+    return (unit[0].answer.scores_together or unit[0].grading.own_scores).get(name)
+
+
+def _pair(unit: Unit, mean: Mean, scores: Mapping[tuple[str, str, int, str], float | None]) -> Pair:
+    response = unit[0].response
+    places = [(response["response_id"], each.judge, each.grading.judge_trial, mean.score_name) for each in unit]
+    found = [value for place in places if (value := scores.get(place)) is not None]
+    theirs, ours = _theirs(unit, mean.score_name), fmean(found) if len(found) == len(unit) else None
+    why = _why(unit, theirs, ours, is_scored=all(place in scores for place in places))
+    return Pair(response["task_id"], response["trial"], theirs, ours, why)
+
+
+def _why(unit: Unit, theirs: float | None, ours: float | None, *, is_scored: bool) -> str:
+    if unit[0].response["text"] is None:
         return "the response failed"
     if not is_scored:
         return "the checks have not admitted the task here"
@@ -83,35 +117,40 @@ def _why(each: Scored, theirs: float | None, ours: float | None, *, is_scored: b
         return "not all criteria are decided here"
     if theirs is not None and theirs == 0 > ours:
         return "clipped for each response there"
-    return f"{each.other_weights} other weights" if each.other_weights else ""
+    n_other = max(each.other_weights for each in unit)
+    return f"{n_other} other weights" if n_other else ""
 
 
-def _line(mean: Mean, model: str, pairs: Sequence[Pair], *, is_clipped: bool) -> Iterator[str]:
+def _line(mean: Mean, whose: str, pairs: Sequence[Pair], *, is_clipped: bool) -> Iterator[str]:
     if all(pair.theirs is None and pair.ours is None for pair in pairs):
         return
     near = _EXACT if mean.decimals is None else 0.5 * 10**-mean.decimals + _EXACT
     values = [(pair.task_id, pair.ours) for pair in pairs if pair.ours is not None]
     by_task = [fmean(v for _, v in of) for _, of in groupby(sorted(values), key=lambda value: value[0])]
     raw = fmean(by_task) if by_task else None
-    ours = max(raw, 0.0) if raw is not None and is_clipped else raw
+    # The paper clips the mean; a log that does not is compared with what it was before.
+    is_below = raw is not None and raw < 0 and _is_near(mean.value, raw, near)
+    ours = max(raw, 0.0) if raw is not None and is_clipped and not is_below else raw
     differing = [pair for pair in pairs if not _is_near(pair.theirs, pair.ours)]
-    if any(_is_near(mean.value, value, near) for value in (ours, raw)) and not differing:
+    if _is_near(mean.value, ours, near) and not differing:
         outcome = f"equal on {len(by_task)} {'task' if len(by_task) == 1 else 'tasks'}"
     elif differing:
         more = f" and {len(differing) - _NAMED} more" if len(differing) > _NAMED else ""
-        outcome = f"differs on {', '.join(map(_said, differing[:_NAMED]))}{more}"
+        outcome = f"differs on {', '.join(_said(pair, pairs) for pair in differing[:_NAMED])}{more}"
     else:
         outcome = "differs, though no response does: it is aggregated in another way"
-    yield f"{model}: {mean.name} {mean.value:.4f} in the log, {_number(ours)} here: {outcome}"
+    yield f"{whose}: {mean.name} {mean.value:.4f} in the log, {_number(ours)} here: {outcome}"
 
 
 def _is_near(theirs: float | None, ours: float | None, near: float = _EXACT) -> bool:
     return theirs is ours if theirs is None or ours is None else abs(theirs - ours) <= near
 
 
-def _said(pair: Pair) -> str:
+def _said(pair: Pair, pairs: Sequence[Pair]) -> str:
+    has_trials = any(other.task_id == pair.task_id and other.trial != pair.trial for other in pairs)
+    trial = f" trial {pair.trial}" if has_trials else ""
     why = f": {pair.why}" if pair.why else ""
-    return f"{pair.task_id} ({_number(pair.theirs)} and {_number(pair.ours)}{why})"
+    return f"{pair.task_id}{trial} ({_number(pair.theirs)} and {_number(pair.ours)}{why})"
 
 
 def _number(value: float | None) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from tasks.imports.results.records import Log
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import IMPORTED
+from tasks.rules.text.characters import is_blank
 
 _MODEL, _JUDGE = "{model}", "{judge}"
 
@@ -16,14 +17,17 @@ class Labels:
         """Refuse labels that cannot be.
 
         Raises:
-            UsageError: the log names no model and none is given, or one label is given for several.
+            UsageError: a label is blank, the log names no model and none is given, or one is given for several.
         """
         self._model, self._judge = model, judge
+        for given, option in ((model, "--as"), (judge, "--by")):
+            if given is not None and is_blank(given):
+                raise UsageError(f"{option} {given!r}: a label says something; write a name")
         models = {answer.model for answer in log.answers}
         judges = {grading.judge for answer in log.answers for grading in answer.gradings}
-        if None in models and (model is None or _MODEL in model):
+        if any(map(is_blank, models)) and (model is None or _MODEL in model):
             raise UsageError(f"{path}: names no model; give its label with --as LABEL")
-        if None in judges and judge is not None and _JUDGE in judge:
+        if any(map(is_blank, judges)) and judge is not None and _JUDGE in judge:
             raise UsageError(f"{path}: names no judge; give a label without {_JUDGE} with --by")
         for given, place, named, option in ((model, _MODEL, models, "--as"), (judge, _JUDGE, judges, "--by")):
             if given is not None and place not in given and len(named) > 1:
@@ -36,4 +40,8 @@ class Labels:
 
     def judge(self, named: str | None) -> str:
         """The label of a judge."""
-        return named or IMPORTED if self._judge is None else self._judge.replace(_JUDGE, named or "")
+        return (
+            (IMPORTED if named is None or is_blank(named) else named)
+            if self._judge is None
+            else self._judge.replace(_JUDGE, named or "")
+        )

@@ -81,6 +81,10 @@ class Made:
                 before = known.get(place)
                 if before is not None:
                     _refuse_other(self.places[place], what, row, before, column, self.batch)
+                    if _is_known_failure(row, before, column):
+                        self.n_given["known failure"] += 1
+                        del kept[place]
+                        continue
                     if before[column] is not None or row[column] is None:
                         del kept[place]
                         continue
@@ -93,6 +97,11 @@ def _refuse_other(where: str, what: str, row: Row, known: Mapping[str, Any], col
         named = f"model {row['model']}, trial {row['trial']}"
         judge = f", judge {row['judge']}" if "judge" in row else ""
         refuse_conflict(where, what, row[column], known[column], f"{named}{judge}, {origin_of(known, batch)}")
+
+
+def _is_known_failure(row: Row, known: Mapping[str, Any], column: str) -> bool:
+    """Whether a call is known to have failed, and a tool that may store a failure as a decision has one here."""
+    return known[column] is None and row[column] is not None and bool(row.get("may_hide_failures"))
 
 
 def made_of(
@@ -151,7 +160,7 @@ def _add_grading(
     for each in fitting:
         cell = verdict_cell(job, response, each.wording, judge, grading.judge_trial, made.grading)
         row = (
-            cell | _present(each.decision.usage, cell) | _decided(each.decision, grading) | {"import_batch": made.batch}
+            cell | _decided(each.decision, grading) | _present(each.decision.usage, cell) | {"import_batch": made.batch}
         )
         _put(made, made.verdicts, "verdict", "value", row["verdict_id"], answer.where, row)
 
@@ -171,6 +180,9 @@ def _put(made: Made, rows: dict[str, Row], what: str, column: str, place: str, w
     """Put a row in its place of the log, in which another one may stand that says the same."""
     if place in rows:
         _refuse_other(where, what, row, rows[place], column, made.batch)
+        if _is_known_failure(row, rows[place], column):
+            made.n_given["known failure"] += 1
+            return
         if row[column] is None:
             return
     made.places[place] = where

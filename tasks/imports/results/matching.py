@@ -1,7 +1,7 @@
 """Which task an answer is to, and which criterion a decision is on: by content, and by id where the text agrees."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -123,13 +123,18 @@ class Matched:
 
 
 def matched(criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]) -> Iterable[Matched | NotHere]:
-    """Decisions with their criteria, or why there is none; equal texts are told apart by their order."""
+    """Decisions with their criteria, or why there is none; equal texts are told apart by their order, or by weight."""
     seen: Counter[str] = Counter()
-    for decision in decisions:
+    weighed = _weighed(criteria, where, task_id, decisions)
+    for place, decision in enumerate(decisions):
         named = list(dict.fromkeys(name for name in (decision.criterion, decision.text) if name))
         seen.update(named)
         try:
-            if named:
+            if place in weighed:
+                found = weighed[place]
+                if isinstance(found, NotHere):
+                    raise found
+            elif named:
                 found = _found(criteria, where, task_id, decision, [(name, seen[name]) for name in named])
             else:
                 found = _at(criteria.in_order(task_id), where, decision.position, len(decisions))
@@ -138,6 +143,36 @@ def matched(criteria: Criteria, where: str, task_id: str, decisions: Sequence[De
                 yield error
         else:
             yield Matched(decision, found)
+
+
+def _weighed(
+    criteria: Criteria, where: str, task_id: str, decisions: Sequence[Decision]
+) -> Mapping[int, Wording | NotHere]:
+    """The criteria of decisions on equal texts that are in another order than the rubric: told apart by their weights.
+
+    Those of one weight and one value are alike. What is left cannot be told apart, and is refused.
+    """
+    by_text: dict[str, list[int]] = defaultdict(list)
+    for place, decision in enumerate(decisions):
+        if decision.is_reordered and decision.criterion:
+            by_text[decision.criterion.strip()].append(place)
+    found: dict[int, Wording | NotHere] = {}
+    for text, places in by_text.items():
+        alike = criteria.alike(task_id, text)
+        if len(alike) < 2:
+            continue
+        weights = {wording.weight for wording in alike} | {decisions[place].weight for place in places}
+        for weight in weights:
+            of_weight = [place for place in places if decisions[place].weight == weight]
+            wordings = [wording for wording in alike if wording.weight == weight]
+            values = {decisions[place].value for place in of_weight}
+            if len(of_weight) == len(wordings) and len(values) == 1:
+                found.update(zip(of_weight, wordings, strict=True))
+            else:
+                said = f"{where}: task {task_id} has the criterion {text[:80]!r} {len(alike)} times"
+                error = NotHere(f"{said}, and the log does not say which decision is on which")
+                found.update(dict.fromkeys(of_weight, error))
+    return found
 
 
 def _at(rubric: Sequence[Wording], where: str, place: int | None, n_decisions: int) -> Wording:

@@ -19,7 +19,7 @@ class Decision:
     `criterion` is an id or a criterion's exact text, `text` its text beside an id that may be the harness's own; where
     a log names none, `position` is the place in the rubric.
     With `is_guess` the name may be something else than a criterion, and then it is no decision. `usage` are columns of
-    a verdict.
+    a verdict. With `is_reordered` decisions do not stand in the order of the rubric.
     """
 
     criterion: str | None
@@ -32,6 +32,7 @@ class Decision:
     usage: Mapping[str, Any] = field(default_factory=dict)
     is_guess: bool = False
     text: str | None = None
+    is_reordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Answer:
 
     The conversation is `messages`, or `transcript`: one text of `role: content` turns that ends with the answer.
     `failure_texts` are texts that the harness stores where a call failed. `usage` are columns of a response; `group`
-    is the part of the data set that the harness reports on.
+    is the part of the data set that the harness reports on; `scores_together` are the scores that the harness made of
+    all gradings together.
     """
 
     where: str
@@ -70,6 +72,7 @@ class Answer:
     failure_texts: Mapping[str, str] = field(default_factory=dict)
     usage: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
+    scores_together: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

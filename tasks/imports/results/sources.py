@@ -13,6 +13,7 @@ import pyarrow as pa
 from tasks.benchmarks.rows import as_mapping
 from tasks.dataset import files_inside, open_inside
 from tasks.imports.files import BATCH_HEX, ImportRefused
+from tasks.rules.text.characters import one_line
 from tasks.rules.text.json_text import read_json
 
 _RESULTS = {"predictions", "reviews", "reports"}
@@ -70,6 +71,17 @@ class Source:
             return as_mapping(read_json(self.text))
         except (ValueError, RecursionError):
             return {}
+
+    @cached_property
+    def damage(self) -> str | None:
+        """Why a file that begins as JSON can be read neither as an object nor as JSON Lines; None for any other."""
+        if not self.text.lstrip().startswith("{"):
+            return None
+        try:
+            read_json(self.text)
+        except (ValueError, RecursionError) as error:
+            return one_line(str(error)) if not self.rows else None
+        return None
 
     @cached_property
     def rows(self) -> Sequence[Mapping[str, Any]]:

@@ -5,6 +5,7 @@ from collections import Counter
 from tasks.config import Job
 from tasks.imports.files import store
 from tasks.imports.results.making import Made, unfit_lines
+from tasks.imports.results.records import Grading
 from tasks.run import StageReport
 
 
@@ -24,13 +25,19 @@ def stored(job: Job, made: Made) -> StageReport:
 def notes_on(made: Made) -> list[str]:
     """What one should know about a log that was brought in."""
     notes = []
-    if any(grading.may_hide_failures for answer in made.log.answers for grading in answer.gradings):
+    if any(_may_hide(grading) for answer in made.log.answers for grading in answer.gradings):
         notes.append(f"{made.log.title} may store a failed judge call as a decision, so its verdicts are marked")
+    if n_known := made.n_given["known failure"]:
+        notes.append(f"{n_known} decisions left out, since the call is known to have failed and they may hide that")
     if n_lost := made.n_given["on no response"]:
         notes.append(f"{n_lost} grades of failed responses left out")
     if n_other := made.n_given["other weight"]:
         notes.append(f"{n_other} weights in the log differ from those of this revision")
     return [*notes, *made.log.notes, *unfit_lines(made)]
+
+
+def _may_hide(grading: Grading) -> bool:
+    return bool(grading.may_hide_failures) or any(each.usage.get("may_hide_failures") for each in grading.decisions)
 
 
 def _counted(statuses: Counter[str]) -> str:

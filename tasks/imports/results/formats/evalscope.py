@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.imports.results.formats.evalscope_parts import told_apart
 from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Mean
 from tasks.imports.results.sources import Source, rows_of
 from tasks.llm import PROVIDER_ERROR
+from tasks.rules.text.characters import one_line
 from tasks.rules.text.json_text import read_json
 from tasks.rules.verdict import PARSE_ERROR
 
@@ -41,13 +43,17 @@ def read(source: Source) -> Log:
             run, folder, model, part = place
             for row in rows_of(f"{source.path / name}", content):
                 rows[run, model, part, as_whole_number(row.get("index")) or 0][folder] = row
-    answers = [
-        _answer(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
-                of.get("reviews", {}))
+    answers = told_apart(
+        (run, _answer(f"{source.path / run}: {model}, {part}, index {index}", model, part, of.get("predictions", {}),
+                      of.get("reviews", {})))
         for (run, model, part, index), of in sorted(rows.items(), key=lambda item: item[0])
-    ]  # fmt: skip
-    means = [mean for name, content in source.files.items() for mean in _means(name, content)]
-    return Log("EvalScope", answers, means, _missing(answers))
+    )  # fmt: skip
+    reports, damaged = _reports(source.files)
+    means = [mean for name, report in reports.items() for mean in _means(name, report)]
+    reviewed = {model for (_, model, _, _), of in rows.items() if "reviews" in of}
+    unreviewed = sorted({model for _, model, _, _ in rows} - reviewed)
+    notes = [f"{model} has predictions and no reviews, so no verdict" for model in unreviewed]
+    return Log("EvalScope", answers, means, [*_missing(answers), *notes, *damaged])
 
 
 def _place(name: str) -> tuple[str, str, str, str] | None:
@@ -68,11 +74,12 @@ def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> 
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged) or text_of(output)
     status, error = finished(output, text)
+    gradings, together = _gradings(score, as_list(metadata.get("rubrics")))
     return Answer(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
         text, status=status, error=error, trial=(as_whole_number(scored.get("generation_index")) or 0) + 1,
         messages=[message for message in messages if message[0] != "tool"][: _asked(messages)], group=part,
-        usage=usage_of(output), gradings=_gradings(score, as_list(metadata.get("rubrics"))),
+        usage=usage_of(output), gradings=gradings, scores_together=together,
     )  # fmt: skip
 
 
@@ -81,7 +88,8 @@ def _asked(messages: Sequence[tuple[str, str]]) -> int:
     return max((place for place, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
 
 
-def _gradings(score: Row, rubric: Sequence[Any]) -> Sequence[Grading]:
+def _gradings(score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
+    """What each judge decided, each time; the scores of all of them together where there are several."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
         case = as_text(attempt.get("case_id")) or ""
@@ -91,12 +99,13 @@ def _gradings(score: Row, rubric: Sequence[Any]) -> Sequence[Grading]:
         judge = (as_text(attempt.get("judge_id")) or "", as_whole_number(attempt.get("repeat_id")) or 0)
         by_judge[judge][place] = _decision(attempt, place, as_mapping(rubric[place]) if place < len(rubric) else {})
     # Its scores are of all judges and repetitions together.
-    stated = as_mapping(score.get("value")) if len(by_judge) == 1 else {}
-    own = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
+    stated = as_mapping(score.get("value"))
+    scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
+    own, together = (scores, {}) if len(by_judge) == 1 else ({}, scores)
     return [
         Grading(judge or None, list(decisions.values()), repeat + 1, may_hide_failures=False, own_scores=own)
         for (judge, repeat), decisions in by_judge.items()
-    ]
+    ], together
 
 
 def _decision(attempt: Row, place: int, item: Row) -> Decision:
@@ -116,15 +125,22 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
     )  # fmt: skip
 
 
-def _means(name: str, content: bytes) -> Iterator[Mean]:
+def _reports(files: Mapping[str, bytes]) -> tuple[Mapping[str, Row], list[str]]:
+    """The reports by their names, and a note on each that is damaged."""
+    found, damaged = {}, []
+    for name, content in files.items():
+        *_, folder, _, file = ["", "", *name.split("/")]
+        if folder == "reports" and file.endswith(".json"):
+            try:
+                found[name] = as_mapping(read_json(content))
+            except (ValueError, RecursionError) as error:
+                damaged.append(f"{name} cannot be read ({one_line(str(error))}), so its means are not compared")
+    return found, damaged
+
+
+def _means(name: str, report: Row) -> Iterator[Mean]:
     """The means of a report, by subset."""
-    *_, folder, model, file = ["", "", *name.split("/")]
-    if folder != "reports" or not file.endswith(".json"):
-        return
-    try:
-        report = as_mapping(read_json(content))
-    except (ValueError, RecursionError):
-        return
+    *_, model, file = ["", *name.split("/")]
     for metric in map(as_mapping, as_list(report.get("metrics"))):
         known = _SCORES.get(as_text(as_mapping(metric.get("identity")).get("name")) or "")
         for category in map(as_mapping, as_list(metric.get("categories"))):

@@ -7,15 +7,17 @@ from typing import Any
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
 from tasks.imports.files import ImportRefused
 from tasks.imports.results.formats.inspect_scores import decisions_of
-from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
+from tasks.imports.results.formats.values import TRUNCATED, finished, messages_of, text_of, usage_of
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Grading, Log, Mean
 from tasks.imports.results.sources import Archive, Source
+from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
 from tasks.rules.text.characters import one_line
 
 _HEADER, _START, _SAMPLES = "header.json", "_journal/start.json", "samples/"
 _ATTACHED = "attachment://"
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
+_LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
 _OURS = (PRIMARY, MIN_NORMALIZED)
 Made = Mapping[str, Any]
 
@@ -47,6 +49,11 @@ def read(source: Source) -> Log:
     answers = [_answer(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
     status = as_text(header.get("status")) or "started"
     notes = [] if status == "success" else [f"the log's status is {status}, so it may lack samples"]
+    if n_bare := sum(
+        a.status is None and not a.gradings and bool(s.get("scores")) for a, s in zip(answers, samples, strict=True)
+    ):
+        said = "answer has a score" if n_bare == 1 else "answers have scores"
+        notes.append(f"{n_bare} {said} but no criteria that can be read")
     return Log("Inspect AI", answers, list(_means(header, spec)), notes)
 
 
@@ -54,7 +61,7 @@ def _answer(where: str, spec: Made, sample: Made) -> Answer:
     attached = as_mapping(sample.get("attachments"))
     output = as_mapping(sample.get("output"))
     text = _with_attached(text_of(output), attached)
-    status, cause = finished(output, text, _cause_of(sample))
+    status, cause = _limited(sample) or finished(output, text, _cause_of(sample))
     given = sample.get("input")
     asked = [(role, _with_attached(content, attached) or "") for role, content in messages_of(given)]
     return Answer(
@@ -68,6 +75,15 @@ def _cause_of(sample: Made) -> str | None:
     """The cause of a sample's error, which stands behind the request that failed."""
     message = as_text(as_mapping(sample.get("error")).get("message"))
     return None if message is None else re.split(r"\n\n|\\n\\n", message.strip())[-1]
+
+
+def _limited(sample: Made) -> tuple[str, str] | None:
+    """The failure of a sample that was stopped at a limit, with the log's words on it."""
+    limit = as_mapping(sample.get("limit"))
+    if (kind := as_text(limit.get("type"))) is None:
+        return None
+    said = as_text(limit.get("reason")) or f"limit of {limit.get('limit')}"
+    return _LIMITS.get(kind, PROVIDER_ERROR), one_line(f"stopped at the {kind} limit: {said}")
 
 
 def _with_attached(text: str | None, attached: Made) -> str | None:

@@ -34,10 +34,12 @@ def format_of(source: Source, name: str = AUTO) -> Format:
     """The format of a source, or the one that is named.
 
     Raises:
-        UsageError: no format recognises it, or the named one does not.
+        UsageError: no format recognises it, or the named one does not, or it is damaged.
     """
     tried = FORMATS if name == AUTO else {name: FORMATS[name]}
     found = next((each for each in tried.values() if each.is_of(source)), None)
+    if found is None and source.damage is not None:
+        raise UsageError(f"{source.path}: is damaged or cut off ({source.damage}); copy it again")
     if found is None:
         known = ", ".join(each.title for each in tried.values())
         advice = "tables are read by `prbench import responses` and `import verdicts`"

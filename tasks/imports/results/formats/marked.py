@@ -9,6 +9,8 @@ from tasks.imports.results.records import Decision
 def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable: Sequence[str] = ()) -> list[Decision]:
     """The decisions in a text. Criteria are separated by a blank line; `before_reason` precedes an explanation.
 
+    Such texts have what is not met first, so the order of criteria with the same words says nothing.
+
     An explanation that begins with one of `unreadable` says that the judge's reply could not be read.
     """
     either = "|".join(map(re.escape, marks))
@@ -21,5 +23,6 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
         found.append(Decision(
             title if title else item, None if is_lost else marks[head[1]], weight=float(head[2]) if head[2] else None,
             explanation=reason.strip() or None if not is_lost else None, error=reason.strip() if is_lost else None,
+            is_reordered=True,
         ))  # fmt: skip
     return found

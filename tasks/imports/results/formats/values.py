@@ -1,5 +1,6 @@
 """Reading what the logs of Inspect AI and EvalScope share: messages, model outputs, usage and decisions."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,10 @@ TRUNCATED, REFUSED = "truncated", "refused"
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is here."""
+_BETWEEN_WORDS = re.compile(r"[ _-]+")
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
-          "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0, **VALUES}  # fmt: skip
+          "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0,
+          "not met": 0.0, "partially met": 0.5, "partly met": 0.5, **VALUES}  # fmt: skip
 
 
 def plain(content: Any) -> str:
@@ -82,7 +85,7 @@ def decided(raw: Any) -> float | None:
         return float(raw)
     if isinstance(raw, str):
         status = status_of(raw)
-        return _WORDS.get(raw.strip().lower()) if status is None else VALUES[status]
+        return _WORDS.get(_BETWEEN_WORDS.sub(" ", raw.strip().lower())) if status is None else VALUES[status]
     value = as_number(raw)
     return value if value in VALUES.values() else None
 

@@ -112,7 +112,6 @@ def test_a_task_that_is_not_admitted_is_named_as_the_cause_of_a_difference(tmp_p
 NO_LOGS: dict[str, tuple[str, bytes]] = {
     "rows": ("x.jsonl", b'{"task": "t", "model": "m", "response": "A."}\n'),
     "an object": ("x.json", b'{"t": "A."}'),
-    "broken JSON": ("x.json", b"{broken"),
     "a text": ("x.html", b"<h1>Hello</h1>"),
     "bytes": ("x.bin", b"\xff\xfe\x00"),
     "nothing": ("x.json", b""),

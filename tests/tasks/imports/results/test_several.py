@@ -1,0 +1,200 @@
+"""Logs with several parts, judges or scorers, and criteria that say the same."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasks.config.job import Job
+from tasks.imports import import_results
+from tasks.imports.criteria import Wording
+from tasks.imports.files import NotHere
+from tasks.imports.results.formats.evalscope import read
+from tasks.imports.results.formats.marked import marked
+from tasks.imports.results.matching import Matched, matched
+from tasks.imports.results.records import Decision
+from tasks.imports.results.sources import Source
+from tasks.rules.errors import UsageError
+from tasks.rules.identity import criterion_hash
+from tests.tasks.imports.results.conftest import LOGS, asked, notes_of, unpacked
+from tests.tasks.imports.results.made_files import published
+
+Row = dict[str, Any]
+
+
+def _lines(file: Path, edit: Callable[[Row], Row | None]) -> None:
+    """Edit the rows of a file; those that become None are left out."""
+    edited = [edit(json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+    file.write_text("".join(json.dumps(row) + "\n" for row in edited if row is not None), encoding="utf-8")
+
+
+def _with_hard_part(folder: Path, text: str | None = None, met: bool | None = None) -> Path:
+    """A log with a second subset that repeats every task; `text` is its answers', `met` all of its decisions."""
+
+    def edit(row: Row) -> Row:
+        if text is not None and "model_output" in row:
+            row["model_output"]["choices"][0]["message"]["content"] = text
+        score = row.get("sample_score", {}).get("score", {})
+        if text is not None and score:
+            score["prediction"] = score["extracted_prediction"] = text
+        for attempt in score.get("metadata", {}).get("judge_attempts", []):
+            if met is not None and attempt["status"] == "success":
+                attempt["parsed_value"]["criteria_met"] = met
+        return row
+
+    log = unpacked("evalscope", folder)
+    for part in log.glob("*/*/prbench_finance.jsonl"):
+        hard = part.with_name("prbench_finance_hard.jsonl")
+        shutil.copy(part, hard)
+        _lines(hard, edit)
+    return log
+
+
+def test_the_same_answer_in_another_part_is_one_response(job: Job, tmp_path: Path) -> None:
+    (report, *_) = import_results(job, [_with_hard_part(tmp_path)])
+    assert "5 responses" in report.notes[0]
+    assert [{"trial": 1}] == asked(job, "select distinct trial from responses")
+
+
+def test_another_answer_to_a_task_in_another_part_is_a_further_trial(job: Job, tmp_path: Path) -> None:
+    import_results(job, [_with_hard_part(tmp_path, text="Another answer.")])
+
+    found = asked(job, "select trial, count(*) as n, count(*) filter (text = 'Another answer.') as n_other "
+                       "from responses group by trial order by trial")  # fmt: skip
+    assert [(1, 5, 0), (2, 5, 5)] == [tuple(row.values()) for row in found]
+
+
+def test_an_answer_that_another_part_judged_otherwise_was_judged_twice(job: Job, tmp_path: Path) -> None:
+    import_results(job, [_with_hard_part(tmp_path, met=True)])
+
+    assert 5 == len(asked(job, "select * from responses"))
+    found = asked(job, "select distinct judge_trial from verdicts order by 1")
+    assert [1, 2] == [row["judge_trial"] for row in found]
+    again = asked(job, "select distinct value from verdicts where judge_trial = 2 and value is not null")
+    assert [{"value": 1.0}] == again
+
+
+def test_the_scores_of_several_judges_together_are_compared_with_the_mean_over_them(job: Job, tmp_path: Path) -> None:
+    """A second judge finds all met, whose score is 1 less what negative criteria take; the log has the mean of both."""
+
+    def edit(row: Row) -> Row:
+        score = row["sample_score"]["score"]
+        attempts = score["metadata"]["judge_attempts"]
+        rubric = row["sample_score"]["sample_metadata"]["rubrics"]
+        if all(attempt["status"] == "success" for attempt in attempts):
+            weights = [item["weight"] for item in rubric]
+            mild = sum(weights) / sum(weight for weight in weights if weight > 0)
+            score["value"] = {"clipped_score": (score["value"]["clipped_score"] + mild) / 2}
+        score["metadata"]["judge_attempts"] += [
+            {**attempt, "judge_id": "mild", "status": "success", "parsed_value": {"criteria_met": True}}
+            for attempt in attempts
+        ]
+        return row
+
+    log = unpacked("evalscope", tmp_path)
+    shutil.rmtree(log / "reports")
+    for file in log.glob("reviews/*/*.jsonl"):
+        _lines(file, edit)
+    said = notes_of(import_results(job, [log]))
+    assert "brief: mean of the log's scores 0.4000 in the log, 0.4000 here: equal on 2 tasks" in said
+    assert "thorough: mean of the log's scores 0.8125 in the log, 0.8125 here: equal on 2 tasks" in said
+    assert 2 == len(asked(job, "select distinct judge from verdicts"))
+
+
+def test_the_scores_of_two_scorers_are_compared_each_with_its_own(job: Job, tmp_path: Path) -> None:
+    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
+    for sample in document["samples"]:
+        for name, score in list(sample["scores"].items()):
+            items = [{**item, "criteria_met": True} for item in score["metadata"]["criteria"]]
+            sample["scores"]["mild"] = {**score, "value": 0.25, "metadata": {**score["metadata"], "criteria": items}}
+            sample["scores"]["strict"] = sample["scores"].pop(name)
+    document["results"]["scores"] = []
+    (tmp_path / "x.json").write_text(json.dumps(document), encoding="utf-8")
+
+    said = notes_of(import_results(job, [tmp_path / "x.json"], model="m")).splitlines()
+    (strict,) = [line for line in said if "(strict)" in line]
+    (mild,) = [line for line in said if "(mild)" in line]
+    assert strict.endswith("equal on 2 tasks")
+    assert "0.2500 in the log" in mild
+    assert "sample-fin-2 trial 1 (0.2500 and" in mild
+    assert "sample-fin-2 trial 2 (0.2500 and" in mild
+
+
+class Alike:
+    """Three criteria that say the same, two of them with one weight."""
+
+    def __init__(self) -> None:
+        self.found = [
+            Wording("t", name, criterion_hash("Same."), None, weight, "original")
+            for name, weight in (("a", 5.0), ("b", 3.0), ("c", 3.0))
+        ]
+
+    def alike(self, _task: str, _text: str) -> Any:
+        return self.found
+
+    def of(self, _where: str, given: Any) -> Any:
+        return self.found[given["occurrence"] - 1]
+
+
+def _met(*given: tuple[float, float], is_reordered: bool = True) -> Any:
+    """The criteria of decisions, each a weight and a value, or the refusal."""
+    decisions = [Decision("Same.", value, weight=weight, is_reordered=is_reordered) for weight, value in given]
+    found = list(matched(Alike(), "x", "t", decisions))  # type: ignore[arg-type]
+    return [each.wording.criterion_id if isinstance(each, Matched) else "refused" for each in found], found
+
+
+def test_a_text_with_what_is_unmet_first_is_in_another_order_than_the_rubric() -> None:
+    found = marked("[False] [3] Same.\n\tExplanation: No.", {"True": 1.0, "False": 0.0}, "\n\tExplanation: ")
+    assert [Decision("Same.", 0.0, weight=3.0, explanation="No.", is_reordered=True)] == found
+
+
+def test_equal_texts_that_were_put_in_another_order_are_told_apart_by_their_weights() -> None:
+    assert ["b", "c", "a"] == _met((3, 0), (3, 0), (5, 1))[0]
+    assert ["a", "b", "c"] == _met((3, 0), (5, 0), (3, 1), is_reordered=False)[0]
+    names, found = _met((3, 0), (5, 0), (3, 1))
+    assert ["refused", "a", "refused"] == names
+    assert isinstance(found[0], NotHere)
+    assert "3 times, and the log does not say which decision is on which" in str(found[0])
+
+
+def test_a_damaged_report_and_a_model_without_reviews_are_named(tmp_path: Path) -> None:
+    log = unpacked("evalscope", tmp_path)
+    (log / "reports" / "brief" / "prbench.json").write_text('{"metrics": [')
+    shutil.rmtree(log / "reviews" / "thorough")
+
+    notes = "\n".join(read(Source(log)).notes)
+    assert "reports/brief/prbench.json cannot be read" in notes
+    assert "thorough has predictions and no reviews, so no verdict" in notes
+
+
+@pytest.mark.parametrize(("option", "label"), [("--as", ""), ("--as", " "), ("--by", ""), ("--by", "\t")])
+def test_blank_labels_are_refused(finance: Job, option: str, label: str) -> None:
+    given = {"model": label} if option == "--as" else {"judge": label}
+    with pytest.raises(UsageError, match=f"{option} .*a label says something"):
+        import_results(finance, [LOGS / "brief.json"], **given)
+
+
+def test_a_json_log_that_was_cut_off_is_called_damaged(finance: Job, tmp_path: Path) -> None:
+    whole = (LOGS / "brief.json").read_text(encoding="utf-8")
+    (tmp_path / "x.json").write_text(whole[: len(whole) // 2], encoding="utf-8")
+    with pytest.raises(UsageError, match="is damaged or cut off") as caught:
+        import_results(finance, [tmp_path / "x.json"])
+    assert 1 == len(str(caught.value).splitlines())
+
+
+def test_a_mean_below_0_that_the_log_did_not_clip_is_compared_with_ours_before_clipping(
+    job: Job, tmp_path: Path
+) -> None:
+    file = published(tmp_path / "p.json")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["outputs"] = {"brief": {"sample-leg-2": document["outputs"]["brief"]["sample-leg-2"]}}
+    output = document["outputs"]["brief"]["sample-leg-2"]
+    value = output["points"] / sum(weight for weight in output["weights"] if weight > 0)
+    document["points_clipped"], document["mean_clipped"] = {"brief": [value]}, {"brief": value}
+    file.write_text(json.dumps(document), encoding="utf-8")
+
+    assert value < 0
+    assert f"mean_clipped {value:.4f} in the log, {value:.4f} here: equal" in notes_of(import_results(job, [file]))
