@@ -1,6 +1,5 @@
 """A cascade in the configuration: what it becomes, what it is known by, and what is refused with the key's path."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
 
 
 def test_a_named_judge_that_judges_only_within_a_cascade_is_refused_with_the_name_of_the_cascade() -> None:
-    job = replace(job_of(CHEAP, STRONG, cascade()), named_judges=("cheap",))
+    job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
     with pytest.raises(UsageError, match=r"^--judge cheap: judges only within a cascade; name careful$"):
         refuse_unknown_judges(job)
 
