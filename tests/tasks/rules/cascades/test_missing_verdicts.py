@@ -51,7 +51,8 @@ def test_what_the_cheap_judge_failed_on_is_escalated_by_each_rule_and_counts() -
     by_weight, by_disagreement = (each.held_out for each in found(paired, WEIGHT, DISAGREEMENT))
     first, weights = paired.facts.first, paired.facts.weights
     goes = [bool(np.isnan(first[i, 0]) or weights[i] > 7) for i in here]
-    assert (len(here), 1_000 * sum(goes) / len(here)) == (by_weight.n, pytest.approx(by_weight.strong_calls))
+    assert len(here) == by_weight.n
+    assert 1_000 * sum(goes) / len(here) == pytest.approx(by_weight.strong_calls)
     kept = [bool(first[i, 0] == first[i, 1]) for i in here]  # not where it failed: NaN equals nothing
     assert 1 - sum(kept) / len(here) == pytest.approx(by_disagreement.share.value)
 
@@ -94,7 +95,8 @@ def test_a_rule_with_disagreement_is_of_the_criteria_with_a_second_verdict_and_i
     goes = [
         bool(paired.facts.first[i, 0] != paired.facts.first[i, 1] or paired.facts.weights[i] > 7) for i in here
     ]  # fmt: skip
-    assert (len(here), pytest.approx(sum(goes) / len(here))) == (both.n, both.share.value)
+    assert len(here) == both.n
+    assert sum(goes) / len(here) == pytest.approx(both.share.value)
     assert (180, False) == (weight.ranking.n_responses, weight.ranking.is_small)
     # Of 15 criteria all have a second verdict in 3.5 % of the responses.
     assert 0 < both.ranking.n_responses < 20
