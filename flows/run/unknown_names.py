@@ -35,6 +35,13 @@ def refuse_unknown_judges(job: Job) -> None:
     """
     unknown = sorted(set(job.named_judges or ()) - {judge.label for judge in job.settings.judges})
     if unknown:
+        cascades = [
+            judge.label
+            for judge in job.settings.judges
+            if judge.cascade and unknown[0] in {member.label for member in judge.cascade.members}
+        ]
+        if cascades:
+            raise UsageError(f"--judge {unknown[0]}: judges only within a cascade; name {' or '.join(cascades)}")
         raise UsageError(f"--judge {unknown[0]}: is not configured")
 
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from tasks.cascade.stored import StoredPair, stored_pair
-from tasks.rules.cascades import Bound, Evaluation, candidates, evaluate, front, is_for_choosing, picked
+from tasks.rules.cascades import Bound, Evaluation, candidates, evaluate, for_choosing, front, picked
 from tasks.rules.errors import UsageError
+from tasks.rules.statistics.intervals import SMALL
 from warehouse import Reader
 
 FEWEST_TASKS = 4
@@ -25,6 +24,14 @@ class CascadeAnswer:
     picked: Evaluation | None
     bound: Bound | None
 
+    @property
+    def few_tasks(self) -> str:
+        """A warning where a half of the tasks is small; empty where none is."""
+        n_tasks = len(self.stored.paired.tasks)
+        if n_tasks // 2 >= SMALL:
+            return ""
+        return f"Warning: rules made from {n_tasks // 2} tasks are unreliable; below {SMALL} so are their intervals."
+
 
 def evaluated(
     reader: Reader, parameters: Mapping[str, Any], bound: Bound | None, resamples: int = 10_000
@@ -34,18 +41,17 @@ def evaluated(
     Rules are made and chosen on one half of the tasks and measured on the other.
 
     Raises:
-        UsageError: there is too little that both have decided.
+        UsageError: there is too little that both have judged.
     """
     stored = stored_pair(reader, parameters)
     paired = stored.paired
-    choosing = np.array([is_for_choosing(task) for task in paired.tasks], dtype=np.bool_)
-    if len(paired.tasks) < FEWEST_TASKS or choosing.all() or not choosing.any():
+    if len(paired.tasks) < FEWEST_TASKS:
         both = f"{parameters['cheap']} and {parameters['strong']}"
         raise UsageError(
-            f"{both} have both decided criteria of {len(paired.tasks)} tasks; "
+            f"{both} have both judged criteria of {len(paired.tasks)} tasks; "
             f"a cascade is evaluated from {FEWEST_TASKS} tasks on, in two halves"
         )
-    tried = candidates(paired.of_tasks(choosing), has_repetitions=stored.has_repetitions)
+    tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=stored.has_repetitions)
     found = evaluate(paired, tried, stored.costs, resamples)
     ordered = sorted(found, key=lambda each: each.expense)
     measure = "agreement" if bound is None else bound.measure

@@ -16,11 +16,11 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class StoredPair:
-    """What two judges have decided, and what is left out of it.
+    """What two judges have said of the criteria that the strong one decided.
 
-    `n_first_failed` and `n_strong_failed` count criteria that both were asked about and one did not decide,
-    `n_without_second` those that the cheap judge was not asked a second time. `notes` say which of several
-    configurations of a judge was taken.
+    `n_first_failed` counts those of them that the cheap judge failed on, `n_without_second` those that it was not asked
+    a second time, which are left out of rules with `disagreement`; `n_strong_failed` criteria that are left out of all
+    rules, since the strong judge failed. `notes` say which of several configurations of a judge was taken.
     """
 
     paired: PairedVerdicts
@@ -94,9 +94,8 @@ def _floats(column: Any) -> Any:
 def _pair(columns: dict[str, Any], costs: Costs, notes: tuple[str, ...]) -> StoredPair:
     first, strong = _floats(columns["first_value"]), _floats(columns["strong_value"])
     has_second = np.asarray(columns["has_second"], dtype=np.bool_)
-    decided = ~np.isnan(first) & ~np.isnan(strong)
-    has_repetitions = is_repeated(int((has_second & decided).sum()), int(decided.sum()))
-    kept = decided & (has_second | (not has_repetitions))
+    kept = ~np.isnan(strong)
+    has_repetitions = is_repeated(int((has_second & kept).sum()), int(kept.sum()))
     values = np.stack([first, _floats(columns["second_value"])], axis=1) if has_repetitions else first[:, None]
     confidence = _floats(columns["confidence"])
     facts = Facts(
@@ -104,8 +103,8 @@ def _pair(columns: dict[str, Any], costs: Costs, notes: tuple[str, ...]) -> Stor
         confidence[kept],
     )  # fmt: skip
     return StoredPair(
-        _paired(columns, kept, facts, strong[kept]), costs, has_repetitions, int(np.isnan(first).sum()),
-        int((np.isnan(strong) & ~np.isnan(first)).sum()), int((decided & ~has_second).sum()) if has_repetitions else 0,
+        _paired(columns, kept, facts, strong[kept]), costs, has_repetitions, int(np.isnan(first[kept]).sum()),
+        int((~kept).sum()), int((kept & ~has_second).sum()) if has_repetitions else 0,
         not np.isnan(confidence[kept]).all(), notes,
     )  # fmt: skip
 
@@ -123,7 +122,7 @@ def _paired(columns: dict[str, Any], kept: Any, facts: Facts, strong: Any) -> Pa
     return PairedVerdicts(
         facts, strong, task, response, tuple(tasks.tolist()), task[response_at], model[response_at],
         tuple(_names_of(names.tolist())), _floats(columns["offset_points"])[kept][response_at],
-        np.where(is_whole, denominator, np.nan),
+        np.where(is_whole, denominator, np.nan), np.asarray(columns["has_second"], dtype=np.bool_)[kept],
     )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ def _figures(evaluation: Evaluation) -> dict[str, Any]:
     flat = {
         "rule": evaluation.candidate.name, "n_paired": figures.n, "n_tasks": figures.n_tasks,
         "strong_calls": figures.strong_calls, "cheap_calls": figures.cheap_calls, "changed_model": ranking.changed,
-        "is_small": figures.is_small,
+        "n_ranked_responses": ranking.n_responses, "is_small": figures.is_small,
     }  # fmt: skip
     for name, (value, low, high) in estimates.items():
         flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}

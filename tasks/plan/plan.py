@@ -73,7 +73,7 @@ def plan(job: Job) -> list[Planned]:
             _verdicts(wanted, reader, asked, missing, conversations, to_come)
             for judging in judgings(job, wanted.benchmark)
             for missing in [missing_verdicts(job, wanted, reader, judging, retry_failed=False)]
-            for asked in asked_for(reader, wanted, judging)
+            for asked in asked_for(reader, wanted, judging, missing)
         ]
         control = [
             _control(job, wanted, reader, judging, asked)
@@ -139,22 +139,20 @@ def _verdicts(
     prices = batch_prices_of(target) if judging.judge.mode == "batch" else prices_of(target)
     per_call = measured_per_call(reader, _JUDGE_CALLS, *_identity(judging))
     fit = context_fit_of(judging, target)
-    calls, prompts = 0, []
+    n_prompts, prompts = {each.response_id: 1 for each in missing}, []
     if fit is not None or per_call.prompt is None:
         answers = _answers(reader, [each.response_id for each in missing])
         for each in missing:
             task_id, text = answers[each.response_id]
             of_answer = _prompts(judging, fit, conversations[task_id], text)
-            calls += each.n_criteria * len(of_answer)
+            n_prompts[each.response_id] = len(of_answer)
             prompts += of_answer
-    else:
-        calls = sum(each.n_criteria for each in missing)
     if per_call.prompt is None and prompts:
         per_call = replace(per_call, prompt=counted_per_prompt(target, prompts), basis=COUNTED)
     elif per_call.prompt is None and to_come:
         around = [_prompt_around(judging, conversations[task_id]) for task_id in to_come]
         per_call = replace(per_call, base_prompt=counted_per_prompt(target, around))
-    n_calls = round((calls + to_come_calls) * asked.times)
+    n_calls = asked.calls({each.response_id: each.n_criteria for each in missing}, n_prompts, to_come_calls)
     planned = planned_calls("judge", judging.judge.label, n_calls, per_call, prices, _most_answer(target))
     unknown = [] if fit is None or not planned.calls else list(_of_long_answers(fit, to_come_calls))
     unworded = 0 if judging.judge.rubric == ORIGINAL else len(unworded_criteria(wanted, reader, judging.judge.rubric))

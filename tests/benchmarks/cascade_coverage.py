@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from tasks.rules.cascades import Bound, candidates, is_for_choosing
+from tasks.rules.cascades import Bound, candidates, for_choosing
 from tests.tasks.rules.cascades.worlds import Outcome, noise, of_picked
 
 _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95)]
@@ -16,8 +16,7 @@ _WORLDS = [(60, 0.12, 0.9), (120, 0.12, 0.9), (300, 0.12, 0.9), (120, 0.05, 0.95
 
 def _outcome(seed: int, n_tasks: int, errs: float, least: float, resamples: int) -> Outcome:
     paired = noise(seed, n_tasks, errs=errs)
-    half = np.array([is_for_choosing(task) for task in paired.tasks])
-    tried = candidates(paired.of_tasks(half), has_repetitions=True)
+    tried = candidates(paired.of_tasks(for_choosing(paired.tasks)), has_repetitions=True)
     return of_picked(paired, tried, Bound("agreement", least), resamples, errs)
 
 

@@ -116,7 +116,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "rule": (_TEXT, "When a criterion is escalated, in words; `cheap alone` never, `strong alone` always."),
     "is_on_front": (_FLAG, "Whether no other rule is cheaper and agrees more, on the tasks where rules are chosen."),
     "is_picked": (_FLAG, "Whether it is the cheapest rule within the bound that was given."),
-    "n_paired": (_INT, "Criteria of responses that both judges decided."),
+    "n_paired": (_INT, "Criteria of responses that the strong judge decided and the rule can be replayed on."),
     "escalated_share": (_REAL, "Share of the criteria that are escalated."),
     "escalated_share_ci_low": (_REAL, "Low end of the share's 95 % interval over tasks."),
     "escalated_share_ci_high": (_REAL, "High end of the share's 95 % interval over tasks."),
@@ -132,6 +132,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "score_change_ci_low": (_REAL, "Low end of that change's 95 % interval over tasks."),
     "score_change_ci_high": (_REAL, "High end of that change's 95 % interval over tasks."),
     "changed_model": (_TEXT, "The model whose mean score changes most."),
+    "n_ranked_responses": (_INT, "Responses with all criteria under the rule, which the ranking rests on."),
     # quality
     "suite": (_TEXT, "Suite of checks, named for the stage that it follows."),
     "expectation": (_TEXT, "What was expected, as the call that makes it in Great Expectations."),

@@ -95,7 +95,7 @@ _TABLES = (
            "strong_calls cheap_calls thousand_usd thousand_usd_ci_low thousand_usd_ci_high agreement agreement_ci_low "
            "agreement_ci_high kappa kappa_ci_low kappa_ci_high macro_f1 macro_f1_ci_low macro_f1_ci_high ranking_tau "
            "ranking_tau_ci_low ranking_tau_ci_high score_change score_change_ci_low score_change_ci_high changed_model "
-           "is_small created_at", "evaluation_id position"),
+           "n_ranked_responses is_small created_at", "evaluation_id position"),
     _table("analysts", "A model that an analysis asked, as it was configured when it was last run: its rows count.",
            "benchmark purpose analyst analyst_config_hash created_at", "benchmark purpose analyst"),
     _table("task_annotations", "The labels of one kind that a model gave a task in one trial.",

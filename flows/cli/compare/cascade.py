@@ -25,6 +25,7 @@ _COLUMNS: dict[str, str | tuple[str, str, str]] = {
     "kappa": ("kappa", "kappa_ci_low", "kappa_ci_high"),
     "tau of ranking": ("tau", "tau_ci_low", "tau_ci_high"),
     "largest change of a score": ("change", "change_ci_low", "change_ci_high"), "of": "changed",
+    "responses ranked": "n_responses",
 }  # fmt: skip
 
 
@@ -108,7 +109,8 @@ def _row(evaluation: "Evaluation", figures: "Figures") -> dict[str, Any]:
     }  # fmt: skip
     for name, (value, low, high) in estimates.items():
         flat |= {name: value, f"{name}_ci_low": low, f"{name}_ci_high": high}
-    return {**flat, "changed": ranking.changed, "is_small": figures.is_small}
+    few = {f"{name}_is_small": ranking.is_small for name in ("tau", "change")}
+    return {**flat, "changed": ranking.changed, "n_responses": ranking.n_responses, "is_small": figures.is_small, **few}
 
 
 def _when(evaluation: "Evaluation") -> dict[str, Any] | None:
@@ -137,7 +139,7 @@ def _as_json(found: "CascadeAnswer", cheap: str, strong: str) -> dict[str, Any]:
         "cheap": cheap, "strong": strong, "n_tasks": len(stored.paired.tasks), "n_criteria": len(stored.paired.strong),
         "n_cheap_failed": stored.n_first_failed, "n_strong_failed": stored.n_strong_failed,
         "n_without_second": stored.n_without_second, "has_repetitions": stored.has_repetitions,
-        "has_confidence": stored.has_confidence, "notes": list(stored.notes),
+        "has_confidence": stored.has_confidence, "notes": [*filter(None, [found.few_tasks]), *stored.notes],
         "bound": None if found.bound is None else {found.bound.measure: found.bound.least},
         "picked": None if found.picked is None else shown(found.picked),
         "configuration": _yaml(found, cheap, strong), "rules": [shown(each) for each in found.evaluations],
@@ -166,7 +168,7 @@ def _show(found: "CascadeAnswer", cheap: str, strong: str, *, is_all: bool) -> N
     click.echo(f"{cheap} first, then {strong}; figures are against {strong} alone.")
     for line in _notes(found, cheap, strong):
         click.echo(line)
-    if any(is_small(row) for row in rows):
+    if any(is_small(row) or row["tau_is_small"] for row in rows):
         click.echo(f"{SMALL_MARK} fewer than 50 tasks, or few that differ: the interval may be too narrow")
     if found.picked is not None and found.bound is not None:
         _show_picked(found, found.picked, found.bound, cheap, strong)
@@ -184,12 +186,15 @@ def _notes(found: "CascadeAnswer", cheap: str, strong: str) -> list[str]:
     halves = found.evaluations[0]
     lines = [
         f"{halves.chosen_on.n_tasks} tasks to choose rules on, {halves.held_out.n_tasks} held out; "
-        f"{len(stored.paired.strong)} criteria that both decided."
+        f"{len(stored.paired.strong)} criteria that {strong} decided."
     ]
+    lines += [found.few_tasks] if found.few_tasks else []
+    if stored.n_first_failed:
+        lines.append(f"{cheap} failed on {stored.n_first_failed} of them: each rule escalates these; for {cheap} alone "
+                     "they count as not agreeing.")  # fmt: skip
     left_out = [
-        (stored.n_first_failed, f"that {cheap} failed on (a cascade escalates these)"),
         (stored.n_strong_failed, f"that {strong} failed on"),
-        (stored.n_without_second, f"without a second verdict of {cheap}"),
+        (stored.n_without_second, f"without a second verdict of {cheap}, from rules with disagreement"),
     ]
     lines += [f"Left out: {n} criteria {why}." for n, why in left_out if n]
     if not stored.has_repetitions:

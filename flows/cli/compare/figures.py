@@ -26,7 +26,7 @@ def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
     value, low, high = (record[name] for name in column)
     if value is None:
         return None
-    small = SMALL_MARK if is_small(record) else ""
+    small = SMALL_MARK if is_small(record) or record.get(f"{column[0]}_is_small") else ""
     return f"{value:.3f}{small}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f}){small}"
 
 

@@ -3,7 +3,7 @@
 from tasks.rules.cascades.candidates import Candidate, candidates, is_repeated
 from tasks.rules.cascades.confidence import confidence_of
 from tasks.rules.cascades.estimate import Estimate
-from tasks.rules.cascades.evaluation import Bound, Evaluation, evaluate, front, is_for_choosing, picked
+from tasks.rules.cascades.evaluation import Bound, Evaluation, evaluate, for_choosing, front, picked
 from tasks.rules.cascades.figures import Costs, Figures
 from tasks.rules.cascades.verdicts import PairedVerdicts
 from tasks.rules.cascades.when import FAILED, Facts, When, escalations, reasons_to_escalate
@@ -23,8 +23,8 @@ __all__ = [
     "confidence_of",
     "escalations",
     "evaluate",
+    "for_choosing",
     "front",
-    "is_for_choosing",
     "is_repeated",
     "picked",
     "reasons_to_escalate",

@@ -80,8 +80,10 @@ def _weights(paired: PairedVerdicts) -> list[float]:
 def _category_sets(paired: PairedVerdicts) -> list[tuple[str, ...]]:
     """Sets of categories: the one in which the cheap judge errs most often, with the next, and so on, but not all."""
     names, places = np.unique(paired.facts.categories, return_inverse=True)
-    errs = paired.facts.first[:, 0] != paired.strong
-    shares = np.bincount(places, errs, minlength=len(names)) / np.maximum(1, np.bincount(places, minlength=len(names)))
+    first = paired.facts.first[:, 0]
+    decided = ~np.isnan(first)  # where it failed, every rule escalates
+    errs = np.bincount(places, decided & (first != paired.strong), minlength=len(names))
+    shares = errs / np.maximum(1, np.bincount(places, decided, minlength=len(names)))
     order = np.argsort(-shares, kind="stable")
     return [tuple(sorted(names[order[:size]].tolist())) for size in range(1, len(names))]
 

@@ -8,6 +8,7 @@ import numpy as np
 from tasks.rules.cascades.candidates import Candidate
 from tasks.rules.cascades.figures import Costs, Figures, figures_of
 from tasks.rules.cascades.verdicts import PairedVerdicts
+from tasks.rules.cascades.when import Flags
 from tasks.rules.identity import digest
 from tasks.rules.statistics.intervals import FEWEST_OTHERS
 
@@ -29,7 +30,8 @@ class Evaluation:
         conditions = 0 if when is None else when.n_conditions
         if figures.cost_usd.value is not None:
             return figures.cost_usd.value, 0.0, conditions
-        return figures.strong_calls or 0.0, figures.cheap_calls, conditions
+        calls = np.inf if figures.strong_calls is None else figures.strong_calls
+        return calls, figures.cheap_calls, conditions
 
     def value(self, measure: str) -> float:
         """The estimate of a measure on the tasks where rules are chosen; below all numbers where it is not known."""
@@ -54,9 +56,16 @@ class Bound:
         return is_known and low is not None and low >= self.least
 
 
-def is_for_choosing(task_id: str) -> bool:
-    """Whether rules are chosen on a task; on the others they are measured. By a hash of the id: about half are."""
-    return int(digest("cascade", _SEED, task_id)[:8], 16) % 2 == 0
+def for_choosing(tasks: Sequence[str]) -> Flags:
+    """On which tasks rules are chosen; on the others they are measured.
+
+    The half whose ids have the lower hashes, so that the order of tasks does not matter; of an odd number the odd task
+    is among the others.
+    """
+    order = sorted(range(len(tasks)), key=lambda place: digest("cascade", _SEED, tasks[place]))
+    chosen = np.zeros(len(tasks), dtype=np.bool_)
+    chosen[order[: len(tasks) // 2]] = True
+    return chosen
 
 
 def evaluate(
@@ -68,7 +77,7 @@ def evaluate(
         paired: the criteria of all tasks.
         resamples: of the tasks, for intervals.
     """
-    choosing = np.array([is_for_choosing(task) for task in paired.tasks], dtype=np.bool_)
+    choosing = for_choosing(paired.tasks)
     halves = [figures_of(paired.of_tasks(half), tried, costs, resamples) for half in (choosing, ~choosing)]
     return [Evaluation(*each) for each in zip(tried, *halves, strict=True)]
 

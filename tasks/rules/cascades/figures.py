@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from tasks.rules.statistics.agreement import agreement_intervals, kappa, macro_f
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL, draws, ratio_intervals
 
 _SEED = 20251114
-_MEASURES = (raw_agreement, kappa, macro_f1)
+_NO_VERDICT = 3
+"""The place, after those of not met, met in part and met, that stands for no verdict."""
 _RANKING_RESAMPLES = 2_000
 
 
@@ -33,9 +35,9 @@ class Figures:
     """The figures of a rule on some tasks.
 
     Attributes:
-        n: criteria.
+        n: criteria that the rule can be replayed on.
         n_tasks: tasks.
-        differing: tasks with a verdict that is not the strong judge's.
+        differing: tasks with a verdict that is not the strong judge's, or with none.
         share: of the criteria, those that are escalated, from 0 to 1.
         strong_calls, cheap_calls: for 1,000 verdicts; None without criteria.
         cost_usd: of 1,000 verdicts.
@@ -74,25 +76,60 @@ def figures_of(paired: PairedVerdicts, tried: Sequence[Candidate], costs: Costs,
     here = np.unique(paired.task)
     if not len(here):
         return [_nothing(each) for each in tried]
-    escalated = [_escalated(each, paired) for each in tried]
-    values = [np.where(which, paired.strong, paired.facts.first[:, 0]) for which in escalated]
+    replays = [_replayed(each, paired) for each in tried]
     place = np.searchsorted(here, paired.task)
     drawn = draws(len(here), resamples, _SEED)
-    counts = np.bincount(place, minlength=len(here)).astype(np.float64)
-    sums = np.stack([np.bincount(place, which, minlength=len(here)) for which in escalated], axis=1)
-    shares = ratio_intervals(sums.astype(np.float64), np.repeat(counts[:, None], len(tried), axis=1), drawn=drawn)
-    tables = np.stack([_tables(place, len(here), value, paired.strong) for value in values], axis=1)
-    differing = (np.trace(tables, axis1=2, axis2=3) < counts[:, None]).sum(axis=0)
+    counts, sums = (
+        np.stack([np.bincount(place, each, minlength=len(here)) for each in which], axis=1).astype(np.float64)
+        for which in ([each.counted for each in replays], [each.counted & each.escalated for each in replays])
+    )
+    shares = ratio_intervals(sums, counts, drawn=drawn)
+    tables = np.stack([_tables(place, len(here), each, paired.strong) for each in replays], axis=1)
+    differing = (np.trace(tables, axis1=2, axis2=3) < counts).sum(axis=0)
     agreed = _agreement(tables, tried, differing, drawn)
+    values = [np.where(each.counted, each.values, np.nan) for each in replays]
     ranked = rankings(paired, values, drawn[: min(resamples, _RANKING_RESAMPLES)], here)
     found = []
     for i, candidate in enumerate(tried):
-        share = estimate(sums[:, i].sum() / counts.sum(), shares[i])
-        n_cheap, cost = _n_cheap(candidate), _cost(candidate, share, costs)
-        sizes = len(paired.strong), len(here), int(differing[i])
-        calls = 1_000 * float(share.value or 0.0), 1_000.0 * n_cheap
-        found.append(Figures(*sizes, share, *calls, cost, *agreed[i], ranked[i]))
+        n, n_tasks = int(counts[:, i].sum()), int((counts[:, i] > 0).sum())
+        if not n:
+            found.append(_nothing(candidate))
+            continue
+        share = estimate(sums[:, i].sum() / n, shares[i])
+        calls = 1_000 * float(share.value or 0.0), 1_000.0 * _n_cheap(candidate)
+        cost = _cost(candidate, share, costs)
+        found.append(Figures(n, n_tasks, int(differing[i]), share, *calls, cost, *agreed[i], ranked[i]))
     return found
+
+
+@dataclass(frozen=True)
+class _Replay:
+    """What a rule does with criteria: which it can be replayed on, which of them it escalates, and what is said then.
+
+    A value is NaN where nothing is said.
+    """
+
+    counted: Flags
+    escalated: Flags
+    values: Floats
+
+
+def _replayed(candidate: Candidate, paired: PairedVerdicts) -> _Replay:
+    """A rule on criteria.
+
+    A rule that compares repetitions is not known for criteria that the cheap judge was not asked a second time; not
+    even where another of its conditions holds, because those alone would make the escalated share too large. The cheap
+    judge alone escalates nothing, so it says nothing where it failed.
+    """
+    when, everything = candidate.when, np.ones(len(paired.strong), dtype=np.bool_)
+    first = paired.facts.first[:, 0]
+    if when is None:
+        return _Replay(everything, everything, paired.strong)
+    if not when.n_conditions:
+        return _Replay(everything, ~everything, first)
+    escalated = np.asarray(np.logical_or.reduce(list(escalations(when, paired.facts).values())))
+    counted = paired.has_second if when.disagreement else everything
+    return _Replay(counted, escalated, np.where(escalated, paired.strong, first))
 
 
 def _agreement(
@@ -101,35 +138,43 @@ def _agreement(
     """Agreement, kappa and macro-F1 of each rule.
 
     Agreement is a pooled share and has the interval of one, which covers the truth more often than that of the others.
+    No verdict agrees with none.
     """
     pooled = tables.sum(axis=0)
     alike = np.trace(tables, axis1=2, axis2=3)
     ends = [ratio_intervals(alike, tables.sum(axis=(2, 3)), drawn=drawn)]
-    ends += agreement_intervals(tables, kappa, macro_f1, drawn=drawn)
-    by_measure = [list(map(estimate, measure(pooled), of)) for measure, of in zip(_MEASURES, ends, strict=True)]
+    ends += agreement_intervals(tables, kappa, _verdicts_f1, drawn=drawn)
+    measures = (raw_agreement, kappa, _verdicts_f1)
+    n_tasks = (tables.sum(axis=(2, 3)) > 0).sum(axis=0)
+    by_measure = [list(map(estimate, measure(pooled), of)) for measure, of in zip(measures, ends, strict=True)]
     found = []
-    for candidate, n_differing, (agreed, *others) in zip(tried, differing, zip(*by_measure, strict=True), strict=True):
+    each_rule = zip(tried, differing, n_tasks, zip(*by_measure, strict=True), strict=True)
+    for candidate, n_differing, n, (agreed, *others) in each_rule:
         if candidate.when is None:
             found.append((Estimate(1.0, 1.0, 1.0), *others))
         elif n_differing < FEWEST_OTHERS:
             # So few tasks say nothing of their spread. The low end is then that of a world in which a task that differs
             # differs in all its criteria.
-            found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), len(tables)), high=1.0), *others))
+            found.append((agreed._replace(low=1.0 - _highest_share(int(n_differing), int(n)), high=1.0), *others))
         else:
             found.append((agreed, *others))
     return found
 
 
-def _escalated(candidate: Candidate, paired: PairedVerdicts) -> Flags:
-    if candidate.when is None:
-        return np.ones(len(paired.strong), dtype=np.bool_)
-    return np.asarray(np.logical_or.reduce(list(escalations(candidate.when, paired.facts).values())))
+def _tables(place: Places, n_tasks: int, replay: _Replay, strong: Floats) -> Floats:
+    """Counts of (cascade, strong) by task, shape (n_tasks, 4, 4): not met, met in part, met, no verdict."""
+    size = _NO_VERDICT + 1
+    said = np.where(np.isnan(replay.values), _NO_VERDICT, 2 * np.nan_to_num(replay.values)).astype(np.int64)
+    cell = ((place * size + said) * size + (strong * 2).astype(np.int64))[replay.counted]
+    return np.bincount(cell, minlength=n_tasks * size**2).reshape(n_tasks, size, size).astype(np.float64)
 
 
-def _tables(place: Places, n_tasks: int, values: Floats, strong: Floats) -> Floats:
-    """Counts of (cascade, strong) by task, shape (n_tasks, 3, 3): not met, met in part, met."""
-    cell = (place * 3 + (values * 2).astype(np.int64)) * 3 + (strong * 2).astype(np.int64)
-    return np.bincount(cell, minlength=n_tasks * 9).reshape(n_tasks, 3, 3).astype(np.float64)
+def _verdicts_f1(tables: NDArray[Any]) -> Floats:
+    """Macro-F1 of the verdicts: no verdict is none of the labels, but it misses the one that the strong judge gave."""
+    by_cascade, by_strong = np.asarray(tables).sum(axis=-1), np.asarray(tables).sum(axis=-2)
+    n_labels = (by_cascade + by_strong > 0).sum(axis=-1)
+    n_verdicts = np.maximum(1, n_labels - (by_cascade[..., _NO_VERDICT] > 0))
+    return np.asarray(macro_f1(tables) * (n_labels / n_verdicts))
 
 
 def _n_cheap(candidate: Candidate) -> int:

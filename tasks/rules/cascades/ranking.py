@@ -8,7 +8,7 @@ import numpy as np
 from tasks.rules.cascades.estimate import UNKNOWN, Estimate, estimate
 from tasks.rules.cascades.verdicts import PairedVerdicts, Places
 from tasks.rules.cascades.when import Floats
-from tasks.rules.statistics.intervals import mean_intervals
+from tasks.rules.statistics.intervals import SMALL, mean_intervals
 from tasks.rules.statistics.studentised import Draws
 
 _SAME = 1e-9
@@ -20,12 +20,20 @@ _TAILS = (0.025, 0.975)
 class Ranking:
     """Kendall's tau-b of the rankings by cascade and strong judge, and the largest change in a model's mean score.
 
-    Not known with fewer than two models, or where no response has all its criteria.
+    Not known with fewer than two models, or where no response has all its criteria. It rests on the responses of some
+    tasks that have a verdict on each criterion under both.
     """
 
     tau: Estimate = UNKNOWN
     change: Estimate = UNKNOWN
     changed: str | None = None
+    n_responses: int = 0
+    n_tasks: int = 0
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it rests on too few tasks for its intervals to be relied on."""
+        return self.n_tasks < SMALL
 
 
 def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, here: Places) -> list[Ranking]:
@@ -33,28 +41,33 @@ def rankings(paired: PairedVerdicts, values: Sequence[Floats], drawn: Draws, her
 
     Args:
         paired: criteria of some tasks.
-        values: of each rule the values of the criteria.
+        values: of each rule the values of the criteria, NaN where it has none.
         drawn: draws of these tasks, shape (n_resamples, n_tasks).
         here: the places of these tasks, in order.
     """
-    strong = _means_by_task(paired, paired.strong, here)
+    weights = drawn.astype(np.float64)
+    return [_ranking(paired, each, weights, drawn, here) for each in values]
+
+
+def _ranking(
+    paired: PairedVerdicts, values: Floats, weights: Floats, drawn: Draws, here: Places
+) -> Ranking:  # fmt: skip
+    """One rule's. Both judges' scores are of the responses that have all criteria under the rule."""
+    strong = _means_by_task(paired, np.where(np.isnan(values), np.nan, paired.strong), here)
     known = ~np.isnan(strong)
     if not known.any():
-        return [Ranking()] * len(values)
-    weights = drawn.astype(np.float64)
+        return Ranking()
+    scores = _means_by_task(paired, values, here)
     counts = weights @ known
-    strong_drawn = _ratio(weights @ np.where(known, strong, 0.0), counts)
-    found = []
-    for each in values:
-        scores = _means_by_task(paired, each, here)
-        drawn_scores = _ratio(weights @ np.where(known, scores, 0.0), counts)
-        tau = kendall_tau(_mean(scores), _mean(strong))
-        taus = kendall_tau(drawn_scores, strong_drawn)
-        taus = taus[~np.isnan(taus)]
-        has_ends = len(taus) > 0 and not np.isnan(tau)
-        ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
-        found.append(Ranking(estimate(tau, ends), *_change(paired, scores - strong, drawn)))
-    return found
+    drawn_scores, strong_drawn = (_ratio(weights @ np.where(known, each, 0.0), counts) for each in (scores, strong))
+    tau = kendall_tau(_mean(scores), _mean(strong))
+    taus = kendall_tau(drawn_scores, strong_drawn)
+    taus = taus[~np.isnan(taus)]
+    has_ends = len(taus) > 0 and not np.isnan(tau)
+    ends = np.quantile(taus, _TAILS, method="nearest") if has_ends else (np.nan, np.nan)
+    n_responses = int((~np.isnan(paired.scores(values))).sum())
+    change = _change(paired, scores - strong, drawn)
+    return Ranking(estimate(tau, ends), *change, n_responses, int(known.any(axis=1).sum()))
 
 
 def kendall_tau(one: Floats, other: Floats) -> Floats:

@@ -13,7 +13,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PairedVerdicts:
-    """Criteria of responses that a cheap and a strong judge have both decided.
+    """Criteria of responses that a strong judge has decided and a cheap one was asked about.
 
     Attributes:
         facts: what the cheap judge said, and what a rule to escalate looks at.
@@ -25,6 +25,7 @@ class PairedVerdicts:
         models: names of the models.
         offset, denominator: of the response's primary score, (points + offset) / denominator; NaN where the response
             has criteria that are not here.
+        has_second: whether the cheap judge was asked a second time, shape (n_criteria,).
     """
 
     facts: Facts
@@ -37,6 +38,7 @@ class PairedVerdicts:
     models: tuple[str, ...]
     offset: Floats
     denominator: Floats
+    has_second: Flags
 
     def of_tasks(self, chosen: Flags) -> "PairedVerdicts":
         """Only the criteria of some tasks; places stay as they are.
@@ -51,7 +53,7 @@ class PairedVerdicts:
         denominator = np.where(chosen[self.task_of_response], self.denominator, np.nan)
         return replace(
             self, facts=facts, strong=self.strong[here], task=self.task[here], response=self.response[here],
-            denominator=denominator,
+            denominator=denominator, has_second=self.has_second[here],
         )  # fmt: skip
 
     def scores(self, values: NDArray[Any]) -> Floats:

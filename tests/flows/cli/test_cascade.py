@@ -71,6 +71,7 @@ def test_rules_and_what_was_left_out_are_shown_and_stored_once(data: Path, capsy
     shown = [asked(data, capsys, "cheap", "strong", "--all")[1] for _ in range(2)]
     assert "cheap first, then strong; figures are against strong alone." in shown[0]
     assert "cheap has no stored confidence" in shown[0]
+    assert "Warning: rules made from 4 tasks are unreliable; below 50 so are their intervals." in shown[0]
     assert "The cost of the judges is not known" in shown[0]
     assert shown[0] == shown[1]
     query = "select count(*) from cascade_rules where evaluation_id = (select arg_max(evaluation_id, created_at) from "

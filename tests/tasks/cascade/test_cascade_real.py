@@ -15,7 +15,7 @@ from tasks.cascade import CascadeAnswer, evaluated
 from tasks.check.check import check
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
-from tasks.rules.cascades import Bound, Evaluation, is_for_choosing
+from tasks.rules.cascades import Bound, Evaluation, for_choosing
 from tests.builders import SHARED_DATA, job_on, write_jsonl
 from warehouse import Warehouse
 
@@ -99,11 +99,13 @@ def expected(
     repetitions: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in cheap:
         repetitions[row["task"], row["model"], row["criterion"]].append(row)
+    tasks = sorted({row["task"] for row in strong})
+    choosing = {task for task, is_chosen in zip(tasks, for_choosing(tasks), strict=True) if is_chosen}
     table: Counter[tuple[bool, bool]] = Counter()
     n_escalated = 0
     points: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
     for row in strong:
-        if is_for_choosing(row["task"]):
+        if row["task"] in choosing:
             continue
         first, second = repetitions[row["task"], row["model"], row["criterion"]]
         weight, category = rubrics[row["task"], row["criterion"]]

@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from tasks.cascade.stored import stored_pair
 from tasks.config.job import Job
 from tasks.llm.ledger.paths import ledger_path
+from tasks.plan import plan
+from tasks.rules.cascades import Candidate, When, evaluate
 from tests.faults.answers import slowed
 from tests.faults.server import Answer, FaultServer, Request, is_judging
 from tests.tasks.judge.cascaded import CHEAP, CONCURRENCY, STRONG, cascade, job_at, two_judges, two_sound_judges
@@ -39,12 +42,17 @@ def provider() -> Iterator[FaultServer]:
 
 
 @pytest.fixture(scope="module")
-def in_full(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The verdicts of both judges on everything, the cheap one's twice."""
+def full_job(provider: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """Both judges have judged everything, the cheap one twice."""
     job = job_at(provider.api_base, tmp_path_factory.mktemp("full"), CHEAP, STRONG)
     sampled(job)
     judged(job)
-    return verdicts_of(job)
+    return job
+
+
+@pytest.fixture(scope="module")
+def in_full(full_job: Job) -> list[dict[str, Any]]:
+    return verdicts_of(full_job)
 
 
 @pytest.fixture
@@ -119,13 +127,26 @@ def n_foretold(expected: dict[tuple[str, str], tuple[Any, ...]], when: dict[str,
     return {"strong": n_strong, "cheap": len(expected) * (2 if when.get("disagreement") else 1)}
 
 
+def n_evaluated(job: Job, when: When) -> tuple[int, int]:
+    """How many criteria `prbench cascade` says are escalated, and of how many, on both halves."""
+    given = {
+        "benchmark": "prbench", "revision": job.data.revision, "cheap": "cheap", "strong": "strong", "splits": [],
+    }  # fmt: skip
+    with Warehouse(job.warehouse).reader() as reader:
+        stored = stored_pair(reader, given)
+    (found,) = evaluate(stored.paired, [Candidate("", when)], stored.costs, 50)
+    halves = (found.chosen_on, found.held_out)
+    assert stored.n_first_failed > 0
+    return round(sum((half.share.value or 0.0) * half.n for half in halves)), sum(half.n for half in halves)
+
+
 def by_model(calls: Counter[tuple[str, str]]) -> dict[str, int]:
     return {model: sum(n for (named, _), n in calls.items() if named == model) for model in ("strong", "cheap")}
 
 
 @pytest.mark.parametrize("name", WHENS)
 def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judges_foretells(
-    name: str, in_full: list[dict[str, Any]], provider: FaultServer, server: FaultServer, tmp_path: Path
+    name: str, full_job: Job, in_full: list[dict[str, Any]], provider: FaultServer, server: FaultServer, tmp_path: Path
 ) -> None:
     when = WHENS[name]
     expected, all_calls = foretold(in_full, when), calls_of(provider)
@@ -138,6 +159,8 @@ def test_a_live_cascade_makes_the_calls_and_verdicts_that_a_replay_of_both_judge
     assert len(expected) == report.rows
     calls = calls_of(server)
     assert n_foretold(expected, when) == by_model(calls)
+    rule = When(**{**when, "categories": tuple(when.get("categories", ()))})
+    assert n_evaluated(full_job, rule) == (by_model(calls)["strong"], len(expected))
     assert all(all_calls[call] >= n for call, n in calls.items())
     again = judged(live)
     assert (0, calls) == (again.rows, calls_of(server))
@@ -209,6 +232,8 @@ def test_a_failure_of_the_second_judge_is_the_verdicts_failure_and_is_tried_agai
     assert {("strong", "parse_error", None)} == {(r["decided_by"], r["status"], r["value"]) for r in failed}
     n_cheap = by_model(calls_of(server))["cheap"]
 
+    planned = {each.label: each.calls for each in plan(job) if each.role == "judge"}
+    assert {"cheap": 0, "strong": len(failed)} == planned
     server.behaviour = two_judges
     assert len(failed) == judged(job).rows
     assert n_cheap == by_model(calls_of(server))["cheap"]

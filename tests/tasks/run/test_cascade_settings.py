@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from flows.run.unknown_names import refuse_unknown_judges
 from flows.run.validation import sound_settings
 from tasks.benchmarks import load_benchmark
 from tasks.config import Job, Settings
@@ -38,6 +39,12 @@ def test_judges_that_a_cascade_names_are_asked_by_it_alone() -> None:
     assert ["cheap", "strong", "other"] == [judge.label for judge in job.settings.called_judges]
     assert ["cheap", "strong", "other"] == [each.label for each in callees(job)]
     assert ["careful", "careful", None] == [each.asked_for for each in callees(job)]
+
+
+def test_a_named_judge_that_judges_only_within_a_cascade_is_refused_with_the_name_of_the_cascade() -> None:
+    job = job_of(CHEAP, STRONG, cascade()).model_copy(update={"named_judges": ("cheap",)})
+    with pytest.raises(UsageError, match=r"^--judge cheap: judges only within a cascade; name careful$"):
+        refuse_unknown_judges(job)
 
 
 def test_settings_survive_being_written_down_and_read_again() -> None:

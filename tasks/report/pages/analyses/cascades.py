@@ -91,6 +91,7 @@ CASCADES = Page(
                 *_interval("ranking_tau", "Tau of the ranking"),
                 *_interval("score_change", "Largest change of a mean score", "signed"),
                 Column("changed_model", "of", "text", "Largest change of a mean score"),
+                Column("n_ranked_responses", "Responses", "count", "Ranking rests on"),
                 Column("is_on_front", "No rule beats it", "yes"),
                 *columns("is_small"),
                 Column("n_paired", "Criteria", "count"),

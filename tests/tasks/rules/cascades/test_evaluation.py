@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.rules.cascades import Bound, Costs, When, candidates, evaluate, front, is_for_choosing, picked
+from tasks.rules.cascades import Bound, Costs, When, candidates, evaluate, for_choosing, front, picked
 from tasks.rules.cascades.candidates import Candidate
 from tasks.rules.cascades.ranking import kendall_tau
 from tests.tasks.rules.cascades.worlds import CATEGORIES, noise, of_picked
@@ -50,7 +50,7 @@ def test_comparing_repetitions_costs_two_calls_and_the_escalated_share() -> None
 
 def test_the_cheapest_rule_within_the_bound_is_picked_and_the_strong_judge_where_there_is_none() -> None:
     paired = noise(3, 120)
-    half = np.array([is_for_choosing(task) for task in paired.tasks])
+    half = for_choosing(paired.tasks)
     found = evaluate(paired, candidates(paired.of_tasks(half), has_repetitions=True), PRICED, 500)
 
     bound = Bound("agreement", 0.9)
@@ -76,6 +76,14 @@ def test_few_tasks_that_differ_do_not_pass_for_certainty() -> None:
     # Exact: 0 of 20 tasks leave up to 17 % possible.
     assert cheap.chosen_on.agreement.low < 0.9
     assert not Bound("kappa", 0.5).is_kept(cheap)
+
+
+@pytest.mark.parametrize("n", [4, 8, 95, 96])
+def test_halves_are_halves_whatever_the_order_of_the_tasks(n: int) -> None:
+    tasks = [f"task-{place}" for place in range(n)]
+    chosen = for_choosing(tasks)
+    assert chosen.sum() == n // 2
+    assert for_choosing(tasks[::-1]).tolist() == chosen[::-1].tolist()
 
 
 @pytest.mark.slow
