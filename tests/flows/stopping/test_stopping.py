@@ -43,6 +43,7 @@ class Stopped:
     board: Rows
     status: Rows
     notes: str
+    diff: str
     half_board: Rows
     filled: list[Entry]
     filled_board: Rows
@@ -61,13 +62,16 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
         looks, board = command.sql(_LOOKS), command.sql(_BOARD)
         status = command.json("status", "--warehouse", "data")
         notes = command("leaderboard", "--warehouse", "data").stdout
+        diff = command("diff", "good", "bad", "--warehouse", "data").stdout
         command.configure(**settings(server, data))
         command("run", "--warehouse", "data", "--limit", str(N_TASKS * 3 // 4))
         command("aggregate", "--warehouse", "data")
         half_board = command.sql(_BOARD)
         command("run", "--warehouse", "data")
         filled = server.entries[len(first) + len(again) :]
-        yield Stopped(command, said, first, again, looks, board, status, notes, half_board, filled, command.sql(_BOARD))
+        yield Stopped(
+            command, said, first, again, looks, board, status, notes, diff, half_board, filled, command.sql(_BOARD)
+        )
 
 
 def test_a_model_that_is_clearly_worse_is_not_evaluated_further_and_the_others_are(stopped: Stopped) -> None:
@@ -109,6 +113,10 @@ def test_a_board_marks_what_rests_on_a_random_part_with_an_interval_that_allows_
     assert abs(bad["unbiased_mean_score"] - full["mean_score"]) < 0.1
     assert "‡ on a random part of the tasks" in stopped.notes
     assert "below the coverage bar" not in stopped.notes
+
+
+def test_a_difference_says_which_side_was_stopped(stopped: Stopped) -> None:
+    assert "Evaluated only until all comparisons were settled: bad." in stopped.diff
 
 
 def test_a_board_has_no_interval_while_a_part_of_the_rest_is_filled_in(stopped: Stopped) -> None:
