@@ -1,5 +1,5 @@
--- One row: a task's score in a vintage of a configured model, or of its imported
--- answers, under each judging, by each score, in each split.
+-- One row: a task's score in a vintage of a configured model, or of its
+-- imported answers, under each judging, by each score, in each split.
 select
     split_members.split,
     task_scores.model,

@@ -69,9 +69,10 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
         half_board = command.sql(_BOARD)
         command("run", "--warehouse", "data")
         filled = server.entries[len(first) + len(again) :]
+        board_of_all = command.sql(_BOARD)
         yield Stopped(
-            command, said, first, again, looks, board, status, notes, diff, half_board, filled, command.sql(_BOARD)
-        )
+            command, said, first, again, looks, board, status, notes, diff, half_board, filled, board_of_all
+        )  # fmt: skip
 
 
 def test_a_model_that_is_clearly_worse_is_not_evaluated_further_and_the_others_are(stopped: Stopped) -> None:
