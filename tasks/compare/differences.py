@@ -98,7 +98,22 @@ def compare(reader: Reader, question: Question) -> Answer:
                 differences.append(difference)
     if not differences:
         raise PipelineError(f"nothing to compare: {empty[0].removesuffix('.')}")
-    return Answer(kind, question.score, tuple(_corrected(differences)), (*notes, *empty))
+    return Answer(
+        kind, question.score, tuple(_corrected(differences)), (*notes, *_on_random_parts(reader, found), *empty)
+    )
+
+
+def _on_random_parts(reader: Reader, found: Iterable[Pair]) -> list[str]:
+    """Which sides rest on a random part of the tasks that was chosen by what it showed."""
+    names = {side.model_run.model_run_id: side.model_run.model for pair in found for side in (pair.first, pair.second)}
+    rows = reader.rows(sql.read("questions/stopping/stopped_model_runs"), {"model_runs": sorted(names)})
+    stopped = sorted({names[row["model_run_id"]] for row in rows})
+    if not stopped:
+        return []
+    return [
+        f"Evaluated only until all comparisons were settled: {', '.join(stopped)}. Intervals and p-values here do not "
+        "allow for that; `stopped_comparisons` does."
+    ]
 
 
 def sides_in_words(kind: Kind, pair: Pair) -> str:

@@ -13,10 +13,12 @@ import sql
 from tasks.config import Job
 from tasks.plan.estimate import Planned
 from tasks.plan.plan import plan
+from tasks.plan.stopping_calls import Cells, Needed, missing_cells
 from tasks.rules.errors import UsageError
 from tasks.rules.statistics.quantiles import Floats
+from tasks.rules.stopping.decisions import OPEN
 from tasks.rules.stopping.thresholds import FEWEST_TASKS
-from tasks.run import EARLIER, Comparison, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
+from tasks.run import EARLIER, Comparison, Progress, StoppingPlan, WantedTasks, stopping_plan, wanted_tasks
 from warehouse import Reader, Warehouse
 
 ORDERS = 200
@@ -72,9 +74,16 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
         found = stopping_plan(job, wanted.benchmark, wanted.dataset_revision, wanted.task_ids, reader)
         if found is None:
             return [], []
-        history = _history(found, wanted, reader)
-    needed, compared = _simulated(found.comparisons, history)
-    return compared, [_calls(each, needed, job) for each in planned]
+        history, progress = _history(found, wanted, reader), found.progress(reader)
+        samples, verdicts = missing_cells(job, wanted, reader)
+    needed, compared = _simulated(progress, history)
+    of_judges = iter(verdicts)
+    return compared, [
+        _calls(each, samples[each.label], needed)
+        if each.role == "sample"
+        else _calls(each, next(of_judges) if each.role == "judge" else (), needed)
+        for each in planned
+    ]
 
 
 def _history(found: StoppingPlan, wanted: WantedTasks, reader: Reader) -> list[dict[str, float]]:
@@ -99,51 +108,50 @@ def _differences(comparison: Comparison, values: dict[str, dict[str, list[float]
 
 
 def _simulated(
-    comparisons: Sequence[Comparison], history: Sequence[dict[str, float]]
-) -> tuple[dict[str, Floats], list[ExpectedComparison]]:
-    """Model -> the share of its tasks that is needed, in each random order; and what each comparison takes."""
+    progress: Sequence[Progress], history: Sequence[dict[str, float]]
+) -> tuple[Needed, list[ExpectedComparison]]:
+    """What each comparison needs in each random order, and what it takes; one that is settled takes no more tasks."""
     generator = np.random.default_rng(_SEED)
     pool = sorted({task for of_pair in history for task in of_pair})
-    longest = max((each.rule.n_planned for each in comparisons), default=0)
+    longest = max((each.comparison.rule.n_planned for each in progress), default=0)
     drawn = generator.integers(max(1, len(pool)), size=(longest, ORDERS))
-    needed: dict[str, Floats] = {}
-    found = []
-    for comparison, differences in zip(comparisons, history, strict=True):
-        n_planned = comparison.rule.n_planned
+    needed, found = Needed(ORDERS), []
+    for each, differences in zip(progress, history, strict=True):
+        comparison, n_planned = each.comparison, each.comparison.rule.n_planned
         tasks, settled = np.full(ORDERS, float(n_planned)), None
-        if len(differences) >= FEWEST_TASKS:
-            of_pool = np.array([differences.get(task, np.nan) for task in pool])
-            tasks, is_settled = _until_settled(comparison, of_pool[drawn[:n_planned]])
+        if each.is_settled:
+            tasks, settled = np.full(ORDERS, float(each.n_tasks)), float(each.decision != OPEN)
+        elif len(differences) >= FEWEST_TASKS:
+            of_pool = np.array([differences.get(task, np.nan) for task in pool])[drawn[:n_planned]]
+            # What is evaluated so far is known.
+            done = comparison.order[: each.n_tasks]
+            of_pool[: len(done)] = np.array([differences.get(task, np.nan) for task in done])[:, None]
+            tasks, is_settled = _until_settled(each, of_pool)
             settled = float(is_settled.mean())
-        for label in comparison.labels:
-            needed[label] = np.maximum(needed.get(label, 0.0), tasks / n_planned)
+        needed.add(comparison, tasks)
         other = comparison.second.model if comparison.second.vintage != EARLIER else EARLIER
         n_history = len(differences) if settled is not None else 0
         found.append(ExpectedComparison(comparison.first.model, other, n_history, n_planned, _expected(tasks), settled))
     return needed, found
 
 
-def _until_settled(comparison: Comparison, differences: Floats) -> tuple[Floats, np.ndarray]:
-    """After how many tasks each order is settled, and whether it is at all."""
-    rule = comparison.rule
+def _until_settled(progress: Progress, differences: Floats) -> tuple[Floats, np.ndarray]:
+    """After how many tasks each order is settled, and whether it is at all; looks that were taken decided nothing."""
+    rule = progress.comparison.rule
     tasks = np.full(differences.shape[1], float(rule.n_planned))
     is_open = np.ones(len(tasks), dtype=np.bool_)
-    for end in rule.ends:
+    for end in rule.ends[progress.block :]:
         now = is_open & rule.are_settled(differences[:end])
         tasks[now] = end
         is_open &= ~now
     return tasks, ~is_open
 
 
-def _calls(planned: Planned, needed: dict[str, Floats], job: Job) -> ExpectedCalls:
-    """The calls of a row of the plan; a judge's are in proportion to what its models need."""
-    whole = np.ones(ORDERS)
-    if planned.role == "sample":
-        share = needed.get(planned.label, whole)
-    elif planned.role == "judge":
-        share = np.mean([needed.get(model.label, whole) for model in job.settings.models], axis=0)
-    else:
-        share = whole
+def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
+    """The calls of a row of the plan that are needed; all, where it is neither a model's nor a judge's."""
+    missing = sum(n_calls for _, _, n_calls in cells)
+    # A judge may be asked more or less than once about a criterion: long answers, cascades.
+    share = needed.calls(cells) / missing if missing else np.ones(ORDERS)
     calls = _expected(np.round(share * planned.calls))
     cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
     return ExpectedCalls(planned.role, planned.label, planned.calls, calls, planned.cost_usd, cost)

@@ -13,6 +13,7 @@ from tasks.config import Job
 from tasks.rules.statistics.quantiles import Floats
 from tasks.rules.stopping.unbiased import unbiased_means
 from tasks.run import Comparison, Progress, StoppingPlan, WantedTasks, left_out_of
+from tasks.run.stopped_work import Compared
 from tasks.stopping.looks import fields_of, in_order, known, strata_of, values_of
 from warehouse import Reader, Warehouse
 
@@ -50,7 +51,7 @@ def _rows_of(
     comparison = last.comparison
     side = comparison.first if comparison.first.model == label else comparison.second
     evaluated, later = comparison.order[: last.n_tasks], comparison.order[last.n_tasks :]
-    found, members = _figures(wanted, side.vintage, label, evaluated, reader)
+    found, members = _figures(wanted, side, evaluated, reader)
     if not found:
         return []
     columns = np.column_stack([in_order(values, evaluated) for values in found.values()])
@@ -74,10 +75,16 @@ def _rows_of(
 
 
 def _figures(
-    wanted: WantedTasks, vintage: str, label: str, evaluated: Sequence[str], reader: Reader
+    wanted: WantedTasks, side: Compared, evaluated: Sequence[str], reader: Reader
 ) -> tuple[dict[tuple[Any, ...], dict[str, float]], Mapping[str, set[str]]]:
-    """A model's scores by task: what is a figure of its own -> its tasks; and the wanted tasks of each split."""
-    given = wanted.key | {"sides": [f"{vintage} {label}"], "tasks": list(evaluated)}
+    """A model's scores by task: what is a figure of its own -> its tasks; and the wanted tasks of each split.
+
+    A figure that has other tasks as well does not rest on the random part.
+    """
+    given = wanted.key | {
+        "model": side.model, "model_config_hash": side.config_hash, "vintage": side.vintage,
+        "tasks": list(wanted.task_ids),
+    }  # fmt: skip
     found: dict[tuple[Any, ...], dict[str, float]] = defaultdict(dict)
     for row in reader.rows(sql.read("questions/stopping/figures"), given):
         found[tuple(row[name] for name in _FIGURE)][row["task_id"]] = row["value"]
@@ -89,7 +96,8 @@ def _figures(
     for row in rows:
         if row["task_id"] in wanted_ids:
             members[row["split"]].add(row["task_id"])
-    return dict(sorted(found.items())), members
+    rests_on_part = {figure: values for figure, values in found.items() if values.keys() <= set(evaluated)}
+    return dict(sorted(rests_on_part.items())), members
 
 
 def _differences(

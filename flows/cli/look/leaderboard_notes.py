@@ -60,6 +60,8 @@ def _on_random_parts(records: Sequence[Record], is_one_judge: bool) -> list[str]
         f"{RANDOM_PART} on a random part of the tasks, since all comparisons of the model are settled; the interval "
         f"allows for that: {_models(parts, is_one_judge)}"
     ]
+    if any(r["ci_low"] is None for r in parts):
+        lines.append(f"{RANDOM_PART} without an interval: none holds until all tasks are evaluated, or too few differ.")
     means = {r["model"]: r["unbiased_mean_score"] for r in parts if r["unbiased_mean_score"] is not None}
     shown = ", ".join(f"{model} {mean:.3f}" for model, mean in list(means.items())[:_MOST_NAMED])
     return [*lines, f"Without the bias of stopping: {shown}"] if shown and is_one_judge else lines

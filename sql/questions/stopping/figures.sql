@@ -1,5 +1,5 @@
--- One row: a task's score in a vintage of a model, under each judging, by each
--- score, in each split.
+-- One row: a task's score in a vintage of a configured model, or of its
+-- imported answers, under each judging, by each score, in each split.
 select
     split_members.split,
     task_scores.model,
@@ -18,6 +18,8 @@ inner join split_members using (benchmark, dataset_revision, task_id)
 where
     benchmark = $benchmark
     and dataset_revision = $dataset_revision
-    and list_contains($sides::varchar[], vintage || ' ' || model)
+    and model = $model
+    and model_config_hash in ($model_config_hash, 'imported')
+    and vintage = $vintage
     and list_contains($tasks::varchar[], task_id)
     and value is not null

@@ -43,6 +43,8 @@ class Stopped:
     board: Rows
     status: Rows
     notes: str
+    diff: str
+    half_board: Rows
     filled: list[Entry]
     filled_board: Rows
 
@@ -60,10 +62,17 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stopped]:
         looks, board = command.sql(_LOOKS), command.sql(_BOARD)
         status = command.json("status", "--warehouse", "data")
         notes = command("leaderboard", "--warehouse", "data").stdout
+        diff = command("diff", "good", "bad", "--warehouse", "data").stdout
         command.configure(**settings(server, data))
+        command("run", "--warehouse", "data", "--limit", str(N_TASKS * 3 // 4))
+        command("aggregate", "--warehouse", "data")
+        half_board = command.sql(_BOARD)
         command("run", "--warehouse", "data")
         filled = server.entries[len(first) + len(again) :]
-        yield Stopped(command, said, first, again, looks, board, status, notes, filled, command.sql(_BOARD))
+        board_of_all = command.sql(_BOARD)
+        yield Stopped(
+            command, said, first, again, looks, board, status, notes, diff, half_board, filled, board_of_all
+        )  # fmt: skip
 
 
 def test_a_model_that_is_clearly_worse_is_not_evaluated_further_and_the_others_are(stopped: Stopped) -> None:
@@ -105,6 +114,39 @@ def test_a_board_marks_what_rests_on_a_random_part_with_an_interval_that_allows_
     assert abs(bad["unbiased_mean_score"] - full["mean_score"]) < 0.1
     assert "‡ on a random part of the tasks" in stopped.notes
     assert "below the coverage bar" not in stopped.notes
+
+
+def test_a_difference_says_which_side_was_stopped(stopped: Stopped) -> None:
+    assert "Evaluated only until all comparisons were settled: bad." in stopped.diff
+
+
+def test_a_board_has_no_interval_while_a_part_of_the_rest_is_filled_in(stopped: Stopped) -> None:
+    half = {row["model"]: row for row in stopped.half_board if row["is_primary"]}["bad"]
+    n_left = N_TASKS - half["n_tasks"]
+    assert BLOCK < half["n_tasks"] < N_TASKS
+    assert (half["n_tasks_skipped"], half["ci_low"], half["ci_high"]) == (n_left, None, None)
+
+
+def test_another_configuration_of_the_same_label_keeps_its_interval_and_is_not_marked(tmp_path: Path) -> None:
+    command = Command(tmp_path)
+    with FaultServer(Script()) as server:
+        given = settings(server, write_tasks(command.folder / "tasks.jsonl"))
+        of_old = [{**model, "max_tokens": 90} for model in given["models"]]
+        command.configure(**{**given, "models": of_old})
+        command("run", "--warehouse", "data", "--limit", str(BLOCK))
+        command("aggregate", "--warehouse", "data")
+        query = _BOARD.replace("order", "where is_primary and model = 'bad' order")
+        (old,) = command.sql(query)
+        command.configure(**given, stopping=STOPPING)
+        command("run", "--warehouse", "data")
+        command("aggregate", "--warehouse", "data")
+        rows = {row["model_config_hash"]: row for row in command.sql(query)}
+        again = rows.pop(old["model_config_hash"])
+        assert old["ci_low"] is not None
+        assert [again[name] for name in ("ci_low", "ci_high", "n_tasks_skipped")] == [
+            old["ci_low"], old["ci_high"], None,
+        ]  # fmt: skip
+        assert [row["n_tasks_skipped"] for row in rows.values()] == [N_TASKS - BLOCK]
 
 
 def test_without_the_key_the_rest_is_filled_in_and_counts_as_if_nothing_had_stopped(stopped: Stopped) -> None:

@@ -32,12 +32,37 @@ def test_sums_of_normal_values_cross_the_thresholds_as_often_as_asked(n_tasks: i
     assert crossed == pytest.approx(alpha, abs=4 * np.sqrt(alpha / 40_000))
 
 
+@pytest.mark.parametrize(
+    ("n_tasks", "block", "alpha"),
+    [(4_951, 50, 0.05 / 190), (10_001, 100, 0.05), (100_001, 1_000, 0.05)],
+)
+def test_a_last_block_that_is_small_against_the_whole_is_no_way_around_the_thresholds(
+    n_tasks: int, block: int, alpha: float
+) -> None:
+    found = thresholds(block_ends(n_tasks, block), alpha)
+    looks = np.array(list(found), dtype=np.float64)
+    assert looks[-1] == n_tasks
+    dice, crossed, n_sums = np.random.default_rng(6), 0, 40_000
+    for _ in range(5):
+        steps = dice.normal(size=(n_sums // 5, len(looks))) * np.sqrt(np.diff(looks, prepend=0.0))
+        crossed += (steps.cumsum(axis=1) ** 2 / looks >= np.array(list(found.values()))).any(axis=1).sum()
+    assert crossed / n_sums <= alpha + 4 * np.sqrt(alpha / n_sums)
+
+
+def test_only_the_last_of_two_looks_next_to_each_other_is_taken() -> None:
+    assert sorted(thresholds(block_ends(1_001, 50), 0.05))[-2:] == [950, 1_001]
+    assert 180 in thresholds(block_ends(190, 20), 0.05)
+
+
 def test_no_look_is_taken_at_few_tasks_and_with_very_many_looks_the_mixture_stands() -> None:
     assert min(thresholds(block_ends(100, 5), 0.05)) == FEWEST_TASKS
     found = thresholds(block_ends(400, 2), 0.05)
     looks = np.array(list(found), dtype=np.float64)
     assert list(found.values()) == pytest.approx(list(mixture(looks, 0.05, 400)))
     assert thresholds(block_ends(10, 5), 0.05) == {}
+    # Where the chance cannot be computed well enough, too.
+    found = thresholds(block_ends(2_000, 20), 1e-300)
+    assert list(found.values()) == pytest.approx(list(mixture(np.array(list(found), dtype=np.float64), 1e-300, 2_000)))
 
 
 def test_an_interval_shifts_with_its_values_and_few_differing_tasks_have_none() -> None:
