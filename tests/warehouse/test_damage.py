@@ -111,7 +111,8 @@ def every_table(number: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             values = {name: of_type.get(COLUMNS[name][0]) for name in table.columns}
             values |= {"created_at": datetime(2026, 1, 1, tzinfo=UTC)} if "created_at" in values else {}
             values |= {name: f"{number}-{i}" for name in table.key if COLUMNS[name][0] == pa.string()}
-            values |= {"import_batch": None} if table.name != "retractions" and "import_batch" in values else {}
+            if table.name != "retractions" and "import_batch" in values:  # of no batch that is retracted
+                values["import_batch"] = f"kept {number}-{i}" if "import_batch" in table.key else None
             values |= {"status": "ok"} if "status" in values else {}
             # Of the responses only the last of each part is removed: the others were made after it was asked for.
             values |= {"created_at": datetime(2025, 1, 1, tzinfo=UTC)} if table.name == "removals" and i < 4 else {}
@@ -131,7 +132,7 @@ def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_publis
             warehouse.write(name, rows)
     warehouse.publish()
     before, chosen = rows_of(warehouse), random.Random(8)
-    assert all(before.values())
+    assert [name for name, rows in before.items() if not rows] == []
 
     for step in range(5):
         for name in TABLES:
