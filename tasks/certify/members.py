@@ -13,7 +13,7 @@ INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.
 MANIFEST = "manifest.json"
 ROWS = (
     "tasks", "labelled_tasks", "split_members", "criteria", "criterion_labels", "criterion_variants", "responses",
-    "verdicts", "hard_subset", "score_definitions", "severities",
+    "verdicts", "hard_subset", "score_definitions", "severities", "stopping_scores",
 )  # fmt: skip
 """The tables that figures are computed from."""
 RUNS = "runs"

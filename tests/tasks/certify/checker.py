@@ -111,8 +111,8 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> [points, decided, met]; and the judgings that are imported."""
-    found, other = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set()
+    """(judging, response) -> label -> [points, decided, met]; judgings that are not imported; what may hide failures."""
+    found, other, hiding = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set(), set()
     originals = {}
     for row in tables["criterion_variants"]:
         originals[row["task_id"], row["criterion_id"], row["content_hash"]] = tuple(row[name] for name in ORIGINAL)
@@ -122,15 +122,16 @@ def verdicts_of(tables, criteria):
         for grading in ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]:
             judging, value = (*(row[name] for name in JUDGING[:3]), grading, row["judge_trial"]), row["value"]
             other |= {judging} if row["source"] != "imported" else set()
+            hiding |= {(judging, row["response_id"])} if row["may_hide_failures"] else set()
             value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
             for label in labels:
                 sums, counts = found[judging, row["response_id"]][label], value is not None and weight is not None
                 sums[:] = sums[0] + (weight * value if counts else 0), sums[1] + counts, sums[2] + (value or 0)
-    return found, other
+    return found, other, hiding
 
 
-def runs_of(tables, tasks, rubrics, found, other):
-    """Run -> (trials, first answer); (run, task, label) -> trial -> [points, decided, met]."""
+def runs_of(tables, tasks, rubrics, found, other, hiding):
+    """Run -> (trials, answer times, what may hide failures); (run, task, label) -> trial -> [points, decided, met]."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
@@ -139,12 +140,13 @@ def runs_of(tables, tasks, rubrics, found, other):
         labels[task].append(label)
     for judging, response in found:
         row = responses[response]
-        trials, first = runs.setdefault((*(row[name] for name in SAMPLING), *judging), (set(), set()))
+        trials, first, _ = runs.setdefault((*(row[name] for name in SAMPLING), *judging), (set(), set(), set()))
         trials.add(row["trial"])
         first.add(row["created_at"])
-    for run, (trials, _) in runs.items():
+    for run, (trials, _, hides) in runs.items():
         trials.update(row["trial"] for row in sampled[run[:3]] if run[3:] in other)
         for row in (row for row in sampled[run[:3]] if row["trial"] in trials):
+            hides.update({(run[3:], row["response_id"])} & hiding)
             decided = found.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
                 sums[run, row["task_id"], label][row["trial"]] = decided.get(label, [0.0, 0, 0.0])
@@ -164,6 +166,10 @@ class Figures:
         self.sets = {key: sorted(each & tasks.keys()) for key, each in sets.items()}
         self.under = tasks_under(tables, tasks, {task for (_, own), each in sets.items() if own for task in each})
         criteria, self.rubrics = labels_of_criteria(tables, tasks)
+        self.stopped = {
+            (tuple(row[name] for name in (*SAMPLING, *JUDGING)), (row["split"], False), ALL, row["score_name"]): row
+            for row in tables["stopping_scores"] if row["n_tasks_skipped"] > 0
+        }  # fmt: skip
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def values(self, run, task, label, score):
@@ -206,6 +212,10 @@ class Figures:
             found["met_share"] = met.sum() / judged.sum()
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
             ends["met_ci"] = interval(met, judged, drawn)
+        part = self.stopped.get((run, place, label, score), {"n_tasks_evaluated": -1})
+        part = part if part["n_tasks_evaluated"] >= len(means) else {}
+        found |= {name: part.get(name) for name in ("n_tasks_skipped", "unbiased_mean_score")}
+        ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if part else ends["raw_ci"]
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
         each = [
             np.mean([v[t] for v in by_task.values() if t in v]) for t in trials if any(t in v for v in by_task.values())
@@ -219,7 +229,7 @@ class Figures:
         own = [other for other in self.runs if other[2:] == run[2:]]
         latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
         found |= self.rank(run, own, "rank", "n_tasks_ranked", place, label, score)
-        found["is_latest"] = self.is_latest(run)
+        found |= {"is_latest": self.is_latest(run), "may_hide_failures": bool(self.runs[run][2])}
         return found | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", place, label, score)
 
     def about(self, row):
