@@ -5,7 +5,7 @@ from pathlib import Path
 import duckdb
 
 import sql
-from tasks.certify.members import MODELS, ROWS, models
+from tasks.certify.members import KEYS, MODELS, ROWS, models
 from warehouse.contracts.tables import TABLES
 from warehouse.database.published import stamp
 from warehouse.database.reader import Reader
@@ -35,6 +35,8 @@ def test_the_models_of_the_figures_read_no_column_that_a_certificate_lacks(tmp_p
             columns = reader.table(query, given)[0]
             certified[name] = [column for column in (*SAME, *columns) if column in types[name]]
 
+    # Where a key's column is missing, all rows would have the same.
+    assert all(set(key) <= set(certified[name]) for name, key in KEYS.items())
     with duckdb.connect() as connection:
         connection.execute(f"create table intervals ({definition(TABLES['intervals'])})")
         connection.execute(sql.read("warehouse/known_cost"))
