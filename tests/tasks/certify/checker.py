@@ -111,10 +111,9 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> [points, decided, met]; judgings that are not imported; what may hide failures."""
+    """(judging, response) -> label -> [points, decided, met]; judgings not imported; what may hide failures."""
     found, other, hiding = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set(), set()
-    variants = tables["criterion_variants"]
-    originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in variants}
+    originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
     for row in tables["verdicts"]:
         key = row["task_id"], row["criterion_id"], row["criterion_hash"]
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
@@ -165,8 +164,7 @@ class Figures:
         self.sets = {key: sorted(each & tasks.keys()) for key, each in sets.items()}
         self.under = tasks_under(tables, tasks, {task for (_, own), each in sets.items() if own for task in each})
         criteria, self.rubrics = labels_of_criteria(tables, tasks)
-        stopped = ({**row, "is_own_hard": False} for row in tables["stopping_scores"] if row["n_tasks_skipped"])
-        self.stopped = {self.about(row): row for row in stopped}
+        self.stopped = {self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]}
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def values(self, run, task, label, score):
@@ -208,7 +206,7 @@ class Figures:
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
             ends["met_ci"] = interval(met, judged, drawn)
         part = self.stopped.get((run, place, label, score), {})
-        part = part if part.get("n_tasks_evaluated", -1) >= len(means) else {}
+        part = part if part.get("n_tasks_skipped") and part["n_tasks_evaluated"] >= len(means) else {}
         found |= {name: part.get(name) for name in ("n_tasks_skipped", "unbiased_mean_score")}
         ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if part else ends["raw_ci"]
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]

@@ -162,8 +162,8 @@ def _twice(name: str) -> Callable[[Members], None]:
 
 @pytest.mark.parametrize(("change", "manifest", "said"), [
     (_without_rows, None, "holds no figures"),
-    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=1), None, 'the status "parse_error" and the value 1.0'),
-    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=0), None, 'the status "parse_error" and the value 0.0'),
+    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=1), None, 'status "parse_error" and the value 1.0'),
+    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=0), None, 'status "parse_error" and the value 0.0'),
     (with_row("rows/verdicts.jsonl", 0, status="met", value=5), None, 'the status "met" and the value 5.0'),
     (with_row("rows/verdicts.jsonl", 0, status="met", value=None), None, 'the status "met" and the value null'),
     (with_row("rows/verdicts.jsonl", 0, status=None, value=1), None, "the status null and the value 1.0"),
@@ -186,7 +186,7 @@ def _twice(name: str) -> Callable[[Members], None]:
     (_with("rows/other.jsonl"), lambda found: found.update(members=None), "cannot be read as a certificate"),
     (_with("rows/other.jsonl"), lambda found: found.update(benchmark=None), "does not say benchmark"),
     (_with("rows/other.jsonl"), lambda found: found.update(version=2), "use the newer program"),
-    (_with("rows/other.jsonl"), lambda found: found.update(format="zip"), "is not a prbench-certificate; check the path"),
+    (_with("rows/other.jsonl"), lambda found: found.update(format=1), "is not a prbench-certificate; check the path"),
     (_with("rows/other.jsonl"), lambda found: found.update(version="1"), "does not say its version; get it again"),
 ])  # fmt: skip
 def test_an_archive_that_somebody_made_by_hand_is_refused_in_one_line(
