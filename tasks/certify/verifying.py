@@ -154,11 +154,11 @@ def _recomputed(folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool)
 
 
 def _refuse_unlike(reader: Reader) -> None:
-    for row in reader.rows(sql.read("questions/certify/unlike_verdict")):
+    for row in reader.rows(sql.read("questions/verify/unlike_verdict")):
         status, value = (json.dumps(row[name]) for name in ("status", "value"))
         raise ValueError(f"a verdict has the status {status} and the value {value}")
     for name, key in KEYS.items():
-        if reader.rows(sql.template("questions/certify/repeated_row", table_name=name, key=", ".join(key))):
+        if reader.rows(sql.template("questions/verify/repeated_row", table_name=name, key=", ".join(key))):
             own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
             raise ValueError(f"two rows of {name} have the same {own}")
 
