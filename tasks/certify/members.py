@@ -5,7 +5,7 @@ from pathlib import Path
 
 import sql
 from tasks.rules.statistics.intervals import METHOD, RESAMPLES, SEED
-from warehouse import Reader, quoted
+from warehouse import TABLES, Reader, quoted
 
 FORMAT, VERSION = "prbench-certificate", 1
 INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.95}
@@ -13,9 +13,11 @@ INTERVALS = {"method": METHOD, "resamples": RESAMPLES, "seed": SEED, "level": 0.
 MANIFEST = "manifest.json"
 ROWS = (
     "tasks", "labelled_tasks", "split_members", "criteria", "criterion_labels", "criterion_variants", "responses",
-    "verdicts", "hard_subset", "score_definitions", "severities",
+    "verdicts", "hard_subset", "score_definitions", "severities", "stopping_scores",
 )  # fmt: skip
 """The tables that figures are computed from."""
+KEYS = {**{name: TABLES[name].key for name in ROWS if name in TABLES}, "tasks": ("task_id",)}
+"""What no two rows have in common, of benchmark and revision; a label of a task may be given twice."""
 RUNS = "runs"
 LEADERBOARDS = ("leaderboard", "hard_leaderboard", "breakdown_leaderboard", "severity_leaderboard")
 """The figures: these marts, whole."""

@@ -1,19 +1,32 @@
 """Verifying: the figures of a certificate computed again, from its rows alone."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import sql
 from tasks.aggregate import stale_intervals
 from tasks.certify.archive import unpack, verified_digest
 from tasks.certify.comparing import Compared, Difference, compare
-from tasks.certify.members import INTERVALS, LEADERBOARDS, MODELS, ROWS, RUNS, SQL, member_of, model_texts, write_rows
+from tasks.certify.members import (
+    INTERVALS,
+    KEYS,
+    LEADERBOARDS,
+    MODELS,
+    ROWS,
+    RUNS,
+    SQL,
+    member_of,
+    model_texts,
+    write_rows,
+)
 from tasks.certify.texts import Texts, check_texts
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
-from warehouse import Derivation, WarehouseError
+from warehouse import Derivation, Reader, WarehouseError
 
 _RECOMPUTED = "recomputed"
 _COUNTS = ("n_rows", "n_figures")
@@ -99,6 +112,8 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
             compared = _recomputed(folder, manifest, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
+        if not any(each.n_figures or each.differences for each in compared.values()):
+            raise Damaged(f"{file}: holds no figures; it was not made by `prbench certify`")
         checked = check_texts(folder, manifest["benchmark"], manifest["dataset_revision"], texts) if texts else None
     about = {name: value for name, value in manifest.items() if name != "members"}
     return Verification(actual, about, compared, other, checked)
@@ -126,13 +141,26 @@ def _recomputed(folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool)
     (made := folder / _RECOMPUTED).mkdir()
     derivation = Derivation(made / "figures.duckdb", MODELS)
     same = {"benchmark": benchmark, "dataset_revision": revision}
-    derivation.compute({name: folder / member_of(name) for name in ROWS}, same)
+    derivation.take_in({name: folder / member_of(name) for name in ROWS}, same)
+    with derivation.reader() as reader:
+        _refuse_unlike(reader)
+    derivation.compute()
     with derivation.reader() as reader:
         intervals = stale_intervals(reader)
     derivation.add("intervals", intervals)
     with derivation.reader() as reader:
         write_rows(reader, LEADERBOARDS, made, benchmark, revision)
     return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in LEADERBOARDS}
+
+
+def _refuse_unlike(reader: Reader) -> None:
+    for row in reader.rows(sql.read("questions/verify/unlike_verdict")):
+        status, value = (json.dumps(row[name]) for name in ("status", "value"))
+        raise ValueError(f"a verdict has the status {status} and the value {value}")
+    for name, key in KEYS.items():
+        if reader.rows(sql.template("questions/verify/repeated_row", table_name=name, key=", ".join(key))):
+            own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
+            raise ValueError(f"two rows of {name} have the same {own}")
 
 
 def _compared(folder: Path, name: str, *, is_same_sql: bool) -> Compared:

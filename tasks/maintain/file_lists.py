@@ -23,14 +23,16 @@ def read_file_list(text: bytes, path: Path | str, kind: str, version: int) -> di
     """A file list of a kind, from its text; `path` is where that was found.
 
     Raises:
-        Damaged: it is of another kind or a newer version, or cannot be read.
+        Damaged: it is of another kind, a newer version or none, or cannot be read.
     """
     try:
         document = read_json(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{path}: cannot be read ({type(error).__name__}: {error}); use another copy") from error
-    if not isinstance(document, dict) or document.get("format") != kind or type(document.get("version")) is not int:
-        raise Damaged(f"{path}: is not a {kind}; check the folder")
+    if not isinstance(document, dict) or document.get("format") != kind:
+        raise Damaged(f"{path}: is not a {kind}; check the path")
+    if type(document.get("version")) is not int:
+        raise Damaged(f"{path}: does not say its version; get it again")
     if document["version"] > version:
         raise Damaged(
             f"{path}: is of version {document['version']}, and this program knows at most {version}; "

@@ -26,9 +26,11 @@ class Derivation:
 
     def __init__(self, database: Path, wanted: Collection[str]) -> None:
         self._database, self._wanted = database, set(wanted)
+        self._given: set[str] = set()
+        self._n_bytes = 0
 
-    def compute(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
-        """Take in the rows of JSON Lines files, one a table, and compute the models.
+    def take_in(self, files: Mapping[str, Path], same: Mapping[str, str]) -> None:
+        """Take in the rows of JSON Lines files, one a table.
 
         A file may also stand for a model that is built as a table, which then is not computed. A column that a file
         lacks is NULL. `same` are the values of columns that are the same in all rows and stand in no file.
@@ -37,14 +39,21 @@ class Derivation:
             WarehouseError: a file holds something else than rows of its table.
         """
         put_empty(self._database, stamp())
-        n_bytes = sum(path.stat().st_size for path in files.values())
-        with self._opened(n_bytes) as connection:
+        self._given = set(files)
+        self._n_bytes = sum(path.stat().st_size for path in files.values())
+        with self._opened() as connection:
             for name, path in files.items():
                 _take_in(connection, name, path, same)
-            connection.execute("commit")
-            connection.execute("begin")
+
+    def compute(self) -> None:
+        """Compute the models from the rows that were taken in.
+
+        Raises:
+            WarehouseError: nothing can be computed from them.
+        """
+        with self._opened() as connection:
             try:
-                compute_models(connection, sql.leading_to(self._wanted, files))
+                compute_models(connection, sql.leading_to(self._wanted, self._given))
             except duckdb.Error as error:
                 raise WarehouseError(f"nothing can be computed from the rows ({first_line(error)})") from error
 
@@ -64,10 +73,10 @@ class Derivation:
         return Reader(self._database)
 
     @contextmanager
-    def _opened(self, n_bytes: int = 0) -> Iterator[duckdb.DuckDBPyConnection]:
+    def _opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Work on the file in one transaction."""
         with engine(self._database.with_suffix(".spill")) as connection:
-            connection.execute(f"set memory_limit = {quoted(memory(n_bytes // _LIKE_PARQUET))}")
+            connection.execute(f"set memory_limit = {quoted(memory(self._n_bytes // _LIKE_PARQUET))}")
             attach(connection, self._database)
             connection.execute("begin")
             yield connection

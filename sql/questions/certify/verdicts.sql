@@ -11,6 +11,7 @@ select
     grading,
     judge_trial,
     source,
+    may_hide_failures,
     status,
     value,
     cost_usd

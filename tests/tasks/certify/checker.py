@@ -16,7 +16,7 @@ import numpy as np
 
 JUDGING = ("judge", "judge_config_hash", "template_hash", "grading", "judge_trial")
 SAMPLING = ("model", "model_config_hash", "vintage")
-ORIGINAL = ("task_id", "original_id", "original_hash")
+ORIGINAL, VARIANT = ("task_id", "original_id", "original_hash"), ("task_id", "criterion_id", "content_hash")
 ALL = ("all", "")
 
 
@@ -111,26 +111,25 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> [points, decided, met]; and the judgings that are imported."""
-    found, other = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set()
-    originals = {}
-    for row in tables["criterion_variants"]:
-        originals[row["task_id"], row["criterion_id"], row["content_hash"]] = tuple(row[name] for name in ORIGINAL)
+    """(judging, response) -> label -> [points, decided, met]; judgings not imported; what may hide failures."""
+    found, other, hiding = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set(), set()
+    originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
     for row in tables["verdicts"]:
         key = row["task_id"], row["criterion_id"], row["criterion_hash"]
         weight, labels = criteria.get(originals.get(key, key), (None, ()))
         for grading in ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]:
             judging, value = (*(row[name] for name in JUDGING[:3]), grading, row["judge_trial"]), row["value"]
             other |= {judging} if row["source"] != "imported" else set()
+            hiding |= {(judging, row["response_id"])} if row["may_hide_failures"] else set()
             value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
             for label in labels:
                 sums, counts = found[judging, row["response_id"]][label], value is not None and weight is not None
                 sums[:] = sums[0] + (weight * value if counts else 0), sums[1] + counts, sums[2] + (value or 0)
-    return found, other
+    return found, other, hiding
 
 
-def runs_of(tables, tasks, rubrics, found, other):
-    """Run -> (trials, first answer); (run, task, label) -> trial -> [points, decided, met]."""
+def runs_of(tables, tasks, rubrics, found, other, hiding):
+    """Run -> (trials, answer times, what may hide failures); (run, task, label) -> trial -> [points, decided, met]."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
@@ -139,12 +138,13 @@ def runs_of(tables, tasks, rubrics, found, other):
         labels[task].append(label)
     for judging, response in found:
         row = responses[response]
-        trials, first = runs.setdefault((*(row[name] for name in SAMPLING), *judging), (set(), set()))
+        trials, first, _ = runs.setdefault((*(row[name] for name in SAMPLING), *judging), (set(), set(), set()))
         trials.add(row["trial"])
         first.add(row["created_at"])
-    for run, (trials, _) in runs.items():
+    for run, (trials, _, hides) in runs.items():
         trials.update(row["trial"] for row in sampled[run[:3]] if run[3:] in other)
         for row in (row for row in sampled[run[:3]] if row["trial"] in trials):
+            hides.update({(run[3:], row["response_id"])} & hiding)
             decided = found.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
                 sums[run, row["task_id"], label][row["trial"]] = decided.get(label, [0.0, 0, 0.0])
@@ -164,6 +164,7 @@ class Figures:
         self.sets = {key: sorted(each & tasks.keys()) for key, each in sets.items()}
         self.under = tasks_under(tables, tasks, {task for (_, own), each in sets.items() if own for task in each})
         criteria, self.rubrics = labels_of_criteria(tables, tasks)
+        self.stopped = {self.about({**row, "is_own_hard": False}): row for row in tables["stopping_scores"]}
         self.runs, self.sums = runs_of(tables, tasks, self.rubrics, *verdicts_of(tables, criteria))
 
     def values(self, run, task, label, score):
@@ -173,10 +174,8 @@ class Figures:
         divisor = factors["denominator_positive"] * positive + factors["denominator_negative"] * negative
         if divisor <= 0:
             return None
-        trials = self.sums.get((run, task, label), {})
-        return {
-            t: (p + factors["numerator_negative"] * negative) / divisor for t, (p, d, _) in trials.items() if d == n
-        }
+        trials, least = self.sums.get((run, task, label), {}), factors["numerator_negative"] * negative
+        return {t: (p + least) / divisor for t, (p, d, _) in trials.items() if d == n}
 
     @cache  # noqa: B019 - the world lives as long as its figures
     def of_tasks(self, run, place, label, score):
@@ -206,20 +205,22 @@ class Figures:
             found["met_share"] = met.sum() / judged.sum()
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
             ends["met_ci"] = interval(met, judged, drawn)
+        part = self.stopped.get((run, place, label, score), {})
+        part = part if part.get("n_tasks_skipped") and part["n_tasks_evaluated"] >= len(means) else {}
+        found |= {name: part.get(name) for name in ("n_tasks_skipped", "unbiased_mean_score")}
+        ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if part else ends["raw_ci"]
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
-        each = [
-            np.mean([v[t] for v in by_task.values() if t in v]) for t in trials if any(t in v for v in by_task.values())
-        ]
+        each = [np.mean(of) for t in trials if (of := [v[t] for v in by_task.values() if t in v])]
         if len(each) > 1 and found["n_tasks"] == found["n_tasks_full"]:
             each = np.maximum(each, floor)
             half = student(len(each) - 1) * each.std(ddof=1) / math.sqrt(len(each))
             ends["trials_ci"] = each.mean() - half, each.mean() + half
         for name, (low, high) in ends.items():
             found |= {f"{name}_low": low, f"{name}_high": high}
-        own = [other for other in self.runs if other[2:] == run[2:]]
         latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
+        own = [other for other in self.runs if other[2:] == run[2:]]
         found |= self.rank(run, own, "rank", "n_tasks_ranked", place, label, score)
-        found["is_latest"] = self.is_latest(run)
+        found |= {"is_latest": self.is_latest(run), "may_hide_failures": bool(self.runs[run][2])}
         return found | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", place, label, score)
 
     def about(self, row):
@@ -244,9 +245,8 @@ class Figures:
 
 
 def is_same(stated, found):
-    if stated is None or found is None or isinstance(stated, int):
-        return stated == found
-    return math.isclose(stated, found, rel_tol=1e-6, abs_tol=2e-6)
+    is_near = None not in (stated, found) and math.isclose(stated, found, rel_tol=1e-6, abs_tol=2e-6)
+    return stated == found if isinstance(stated, int) else is_near or stated is found is None
 
 
 def check(path, digest=None, resamples=None):

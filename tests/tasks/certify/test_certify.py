@@ -132,11 +132,25 @@ def in_other_words(rows: dict[str, list[dict[str, Any]]]) -> None:
     rows["criteria"][0]["weight"] = None
 
 
-def test_an_independent_checker_comes_to_the_figures_where_much_failed_and_criteria_have_other_words(
+def stopped_and_hidden(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """One model was stopped, one whose skipped tasks are there again; failures may be hidden for a third one."""
+    stopped = {"ada": (30, 20, -0.9), "bell": (9, 1, 0.1), "curie": (30, 20, None)}
+    rows["stopping_scores"] = [
+        row("stopping_scores", split="finance", judge="judge-a", model=model, score_name=each["score_name"],
+            n_tasks=n_tasks, n_tasks_evaluated=n_tasks, n_tasks_skipped=n_skipped, sequence_low=low,
+            sequence_high=None if low is None else 0.9, unbiased_mean_score=0.25)
+        for each in rows["score_definitions"] for model, (n_tasks, n_skipped, low) in stopped.items()
+    ]  # fmt: skip
+    for each in rows["verdicts"]:
+        each["may_hide_failures"] = (each["model"], each["judge"]) == ("curie", "judge-b") or None
+
+
+def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_and_other_words(
     tmp_path: Path,
 ) -> None:
     rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
     in_other_words(rows)
+    stopped_and_hidden(rows)
     job = job_on("sample", tmp_path / "random")
     for table_name, of_table in rows.items():
         Warehouse(job.warehouse).write(table_name, of_table)
@@ -149,9 +163,12 @@ def test_an_independent_checker_comes_to_the_figures_where_much_failed_and_crite
 
     assert [] == wrong
     assert n_checked > 3_000
+    assert verify(path).is_confirmed
     judged = [json.loads(line) for line in members_of(path)["figures/leaderboard.jsonl"].splitlines()]
     assert {"a-template", "short"} == {each["template_hash"] for each in judged}
     assert any(each["coverage"] < 1 and each["ci_low"] is not None for each in judged)
+    assert {"ada", "curie"} == {each["model"] for each in judged if each["n_tasks_skipped"] and each["rank"]}
+    assert {("curie", "judge-b")} == {(each["model"], each["judge"]) for each in judged if each["may_hide_failures"]}
 
 
 @pytest.mark.slow

@@ -151,7 +151,27 @@ def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
     return lambda members: members.update({name: content})
 
 
+def _without_rows(members: Members) -> None:
+    members.update({name: b"" for name in members if name.endswith(".jsonl")})
+
+
+def _twice(name: str) -> Callable[[Members], None]:
+    """The first row of a member stands in it twice."""
+    return lambda members: members.update({name: members[name] + members[name].splitlines(keepends=True)[0]})
+
+
 @pytest.mark.parametrize(("change", "manifest", "said"), [
+    (_without_rows, None, "holds no figures"),
+    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=1), None, 'status "parse_error" and the value 1.0'),
+    (with_row("rows/verdicts.jsonl", 0, status="parse_error", value=0), None, 'status "parse_error" and the value 0.0'),
+    (with_row("rows/verdicts.jsonl", 0, status="met", value=5), None, 'the status "met" and the value 5.0'),
+    (with_row("rows/verdicts.jsonl", 0, status="met", value=None), None, 'the status "met" and the value null'),
+    (with_row("rows/verdicts.jsonl", 0, status=None, value=1), None, "the status null and the value 1.0"),
+    (_twice("rows/verdicts.jsonl"), None, "two rows of verdicts have the same verdict_id"),
+    (_twice("rows/responses.jsonl"), None, "two rows of responses have the same response_id"),
+    (_twice("rows/criteria.jsonl"), None, "two rows of criteria have the same task_id, position"),
+    (_twice("rows/tasks.jsonl"), None, "two rows of tasks have the same task_id"),
+    (_twice("rows/score_definitions.jsonl"), None, "two rows of score_definitions have the same score_name"),
     (_without_verdicts, None, "lacks rows/verdicts.jsonl"),
     (_with("../escaped.jsonl"), None, "is no name of a member"),
     (_with("/tmp/escaped.jsonl"), None, "is no name of a member"),
@@ -166,7 +186,8 @@ def _with(name: str, content: bytes = b"{}\n") -> Callable[[Members], None]:
     (_with("rows/other.jsonl"), lambda found: found.update(members=None), "cannot be read as a certificate"),
     (_with("rows/other.jsonl"), lambda found: found.update(benchmark=None), "does not say benchmark"),
     (_with("rows/other.jsonl"), lambda found: found.update(version=2), "use the newer program"),
-    (_with("rows/other.jsonl"), lambda found: found.update(format="zip"), "is not a prbench-certificate"),
+    (_with("rows/other.jsonl"), lambda found: found.update(format=1), "is not a prbench-certificate; check the path"),
+    (_with("rows/other.jsonl"), lambda found: found.update(version="1"), "does not say its version; get it again"),
 ])  # fmt: skip
 def test_an_archive_that_somebody_made_by_hand_is_refused_in_one_line(
     change: Callable[[Members], None], manifest: Callable[[dict[str, Any]], None] | None, said: str, certificate: Path,
