@@ -30,10 +30,16 @@ def show_debiased_scores(context: Context, *, score: str | None, by: str | None,
     if context.as_json:
         show_json(records)
     elif not records:
-        show_nothing(job, f"No verdict of a judge has a label yet; {_HOW}.")
+        show_nothing(job, f"{_nobody_labelled(context)}; {_HOW}.")
     else:
         _show_scores(records, by)
     return 0
+
+
+def _nobody_labelled(context: Context) -> str:
+    given = context.arguments
+    is_chosen = given.models or given.judges or given.splits or given.vintage
+    return "No verdict of a judge has a label yet" + (" on what the options choose" if is_chosen else "")
 
 
 def _selection(context: Context) -> dict[str, object]:

@@ -163,10 +163,16 @@ def estimated_difference(
     a, b = places
     spread = second.spread[b] - first.spread[a]
     variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
-    parts = [float(each.spread.var(ddof=1)) for each in (first, second)]
-    # Welch and Satterthwaite: the parts' degrees of freedom, by their shares of the variance.
-    degrees = sum(parts) ** 2 / sum(p**2 / each.degrees for p, each in zip(parts, (first, second), strict=True))
-    return _estimate(second.values[b] - first.values[a], variance, degrees, level)
+    return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second), level)
+
+
+def _degrees(first: Corrected, second: Corrected) -> float:
+    """The parts' degrees of freedom by their shares of the variance (Welch and Satterthwaite)."""
+    both = (first, second)
+    parts = [len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both]
+    if sum(parts) == 0.0:
+        return min(each.degrees for each in both)
+    return 1.0 / sum((part / sum(parts)) ** 2 / each.degrees for part, each in zip(parts, both, strict=True))
 
 
 def _estimate(values: Floats, variance: float, degrees: float, level: float) -> Estimate:

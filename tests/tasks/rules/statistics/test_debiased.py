@@ -1,5 +1,7 @@
 """Debiased means: what labels make of a judge's values, in cases that can be worked out by hand, and simulated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,22 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
     some = np.arange(0, N, 2)
     of_some = estimated_difference(made[0], made[1], (some, some))
     assert of_some.mean == pytest.approx((made[1].values - made[0].values)[some].mean())
+
+
+def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same() -> None:
+    """Every verdict met, every label says so: no task differs from another, so no part has a variance of its own."""
+    all_met = np.ones(N)
+    known, labels = one_verdict_a_task(all_met, all_met, every=4)
+    everywhere = np.arange(N)
+    for uses_judge in (True, False):
+        some = corrected(known, labels, uses_judge=uses_judge)
+        found = estimated_difference(some, some, (everywhere, everywhere))
+        assert found.mean == 0.0
+        assert found.low < 0.0 < found.high
+    # With a label for every verdict nothing is left to be seen.
+    whole = corrected(*one_verdict_a_task(all_met, all_met, every=1))
+    nothing = replace(whole, values=all_met, spread=all_met, extra_variance=0.0)
+    assert estimated_difference(nothing, nothing, (everywhere, everywhere)).error == 0.0
 
 
 def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
