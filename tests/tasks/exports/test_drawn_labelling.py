@@ -150,6 +150,17 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
     assert {True: 150, False: 100} == known
 
 
+def test_labels_that_are_too_few_for_a_figure_count_in_what_more_are_expected_to_give(job: Job, tmp_path: Path) -> None:
+    before = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=40, seed=1)
+    import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "a.csv"))))
+    aggregate(job)
+    after = export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=40, seed=1)
+
+    assert after.expected_widths[0]["width"] is None
+    # About 25 labels of each model are too few, and so are not 45.
+    assert [False, True] == [report.expected_widths[1]["is_enough"] for report in (before, after)]
+
+
 def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job, tmp_path: Path) -> None:
     export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
     rows = filled(sheet(tmp_path / "a.csv"))

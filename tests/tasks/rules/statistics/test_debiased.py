@@ -116,6 +116,17 @@ def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
     assert "3 equal ones" in (too_few(corrected(known, weighed)) or "")
 
 
+def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
+    """Nine tasks of ten are right; with the few others missed by chance the mean would be found too high."""
+    share = np.random.default_rng(7).beta(9.0, 0.3, 40)
+    everything = np.arange(40)
+    known = KnownTasks(np.zeros(40), np.ones(40), np.zeros(40), share)
+    found = estimate(corrected(known, Labels(everything, np.ones(40), share, share, np.ones(40))))
+
+    assert found.mean - found.low > 1.2 * (found.high - found.mean)
+    assert found.high - found.mean > 2.0 * found.error
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["biased by category", "noise"])
 def test_nineteen_of_twenty_intervals_hold_the_true_score_and_none_is_wider_than_of_labels_alone(name: str) -> None:
