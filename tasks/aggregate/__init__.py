@@ -77,8 +77,8 @@ def aggregate(job: Job) -> StageReport:
         report.notes.append(f"{len(conditions)} differences between conditions tested")
     if n_of_reviews := sum(map(len, (shares, pairs, sets, predictions))):
         report.notes.append(f"{n_of_reviews} figures of reviews computed")
-    if debiased:
-        report.notes.append(f"{len(debiased)} figures corrected by labels")
+    if n_corrected := sum(row["debiased"] is not None for row in debiased):
+        report.notes.append(f"{n_corrected} figures corrected by labels")
     report.warnings += unknown
     report.warnings += [
         f"majorities.{name}: {member!r} has no verdict; known graders: {', '.join(sorted(graders)) or 'none'}"

@@ -93,8 +93,8 @@ def _figure(row: Row, tasks: Columns, labels: Columns) -> _Figure:
 
 def _refused(row: Row) -> str | None:
     """Why a figure has no debiased score, if its counts say so."""
-    if not row["n_labels"]:
-        return "no label of known probability"
+    if row["without_labels"]:
+        return str(row["without_labels"])
     if row["n_tasks_uncovered"]:
         return f"no sheet covers {row['n_tasks_uncovered']} of its {row['n_tasks']} tasks"
     if row["n_labels"] < FEWEST_LABELS:

@@ -36,7 +36,7 @@ def expected_widths(
 ) -> list[Width]:
     """The mean width of the chosen intervals now, and as expected after some numbers of labels.
 
-    Labels of earlier sheets count with the width that they give now.
+    Labels of earlier sheets count with the width that they give now, and without a figure by their number.
     """
     query = "difference_width" if purpose.is_difference else "widths"
     now = {row["model"]: row for row in reader.rows(sql.read(f"questions/exports/drawing/{query}"), {
@@ -54,7 +54,10 @@ def expected_widths(
     size = sizes(population.contributions[free], population.errors[free])
     for n in AFTER:
         probabilities = inclusion_probabilities(size, min(n, len(free)))
-        expected = [float(probabilities[models[free] == each].sum()) for each in purpose.models]
+        expected = [
+            float(probabilities[models[free] == each].sum() + population.is_known[models == each].sum())
+            for each in purpose.models
+        ]
         widths = [
             _width(population, free[of_group], probabilities[of_group], group, now.get(" ".join(group)))
             for group in groups
@@ -79,6 +82,7 @@ def _width(
     added = label_variance(population.contributions[places], population.errors[places], probabilities)
     n_new = float(probabilities.sum())
     if now is None:
-        return expected_width(of_tasks, [added], [n_new])
+        n_known = int((population.is_known & np.isin([row["model"] for row in population.rows], group)).sum())
+        return expected_width(of_tasks, [added], [n_new], n_known)
     before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
     return expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

@@ -33,15 +33,31 @@ def refuse_drawn(reader: Reader, file: Path, rows: Sequence[Mapping[str, Any]]) 
     Raises:
         ImportRefused: every row was drawn by one sheet.
     """
-    cells = {(row["response_id"], row["criterion_id"], row["criterion_hash"]) for row in rows}
-    drawn: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
-    for row in reader.rows(sql.read("questions/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
-        drawn[row.pop("sheet_id")].add(tuple(row.values()))
-    if any(cells and cells <= of_sheet for of_sheet in drawn.values()):
+    if rows and _are_of_a_sheet(reader, rows):
         raise ImportRefused(
             f"{file}: `prbench export labelling --for` drew these rows, and their probabilities are stored; leave "
             "--random-sample out"
         )
+
+
+def people_in_drawn_rows(job: Job, reader: Reader, batch: str, rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Who decided only what one sheet drew: people who filled it in, unless known as a judge."""
+    query = sql.read("questions/imports/judges")
+    judges = {row["judge"] for row in reader.rows(query, {"benchmark": job.settings.benchmark, "batch": batch})}
+    judges |= {judge.label for judge in job.settings.judges}
+    of_judge: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        of_judge[row["judge"]].append(row)
+    return {judge for judge, own in of_judge.items() if judge not in judges and _are_of_a_sheet(reader, own)}
+
+
+def _are_of_a_sheet(reader: Reader, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether one sheet drew all of these verdicts."""
+    cells = {(row["response_id"], row["criterion_id"], row["criterion_hash"]) for row in rows}
+    drawn: dict[str, set[tuple[Any, ...]]] = defaultdict(set)
+    for row in reader.rows(sql.read("questions/imports/drawn_verdicts"), {"responses": sorted({c[0] for c in cells})}):
+        drawn[row.pop("sheet_id")].add(tuple(row.values()))
+    return any(cells <= of_sheet for of_sheet in drawn.values())
 
 
 def stated_sample_rows(

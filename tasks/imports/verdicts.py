@@ -23,7 +23,7 @@ from tasks.imports.files import (
     refuse_conflict,
     store,
 )
-from tasks.imports.labels import labeller_rows, refuse_drawn, stated_sample_rows
+from tasks.imports.labels import labeller_rows, people_in_drawn_rows, refuse_drawn, stated_sample_rows
 from tasks.rules.identity import IMPORTED, verdict_id
 from tasks.rules.text.characters import is_blank
 from tasks.rules.verdict import BINARY, GRADINGS, VALUES, WORDS, status_of
@@ -81,9 +81,13 @@ def import_verdicts(
             refuse_conflict(where, "verdict", made["value"], known["value"], about)
         rows[made["verdict_id"]] = made
         made_from[made["verdict_id"]] = (where, row)
-    of_people = {identity for identity, (_, given) in made_from.items() if is_random_sample or SHEET_COLUMN in given}
-    _store_labels(job, file, batch, [row for identity, row in rows.items() if identity in of_people],
-                  is_random_sample=is_random_sample)  # fmt: skip
+    with Warehouse(job.warehouse).reader() as reader:
+        people = people_in_drawn_rows(job, reader, batch, rows.values())
+    of_people = [
+        row for identity, row in rows.items()
+        if is_random_sample or SHEET_COLUMN in made_from[identity][1] or row["judge"] in people
+    ]  # fmt: skip
+    _store_labels(job, file, batch, of_people, is_random_sample=is_random_sample)
     report = store(job, {"verdicts": [r for i, r in rows.items() if i not in stored]}, {"verdicts": len(rows)}, batch)
     if skip_empty:
         report.notes.append(f"{len(given) - len(decided)} rows without a decision skipped")

@@ -10,7 +10,8 @@ from flows.cli.compare.figures import is_small, show_figures
 from flows.cli.compare.questions import Records, answer
 from tasks.rules.text.numbers import SMALL_MARK
 
-_HOW = "`prbench export labelling sheet.csv -n 50 --for leaderboard` writes a sheet of verdicts to label"
+_HOW = "`prbench export labelling sheet.csv -n 50 --for {}` writes a sheet of verdicts to label"
+_LEADERBOARD = _HOW.format("leaderboard")
 _LABELS = ("labels", "n_labels")
 
 
@@ -30,10 +31,16 @@ def show_debiased_scores(context: Context, *, score: str | None, by: str | None,
     if context.as_json:
         show_json(records)
     elif not records:
-        show_nothing(job, f"No verdict of a judge has a label yet; {_HOW}.")
+        show_nothing(job, f"{_nobody_labelled(context)}; {_HOW.format('CATEGORY' if by else 'leaderboard')}.")
     else:
         _show_scores(records, by)
     return 0
+
+
+def _nobody_labelled(context: Context) -> str:
+    given = context.arguments
+    is_chosen = given.models or given.judges or given.splits or given.vintage
+    return "No verdict of a judge has a label yet" + (" on what the options choose" if is_chosen else "")
 
 
 def _selection(context: Context) -> dict[str, object]:
@@ -71,7 +78,9 @@ def _say_missing(records: Records) -> None:
     if any(row[value] is None and row["no_figure"] is None for row in records):
         click.echo("Some figures are missing; `prbench aggregate` computes them.")
     elif any(row["no_figure"] for row in records):
-        click.echo(f"Where there is no figure, more labels give one: {_HOW}.")
+        without = sorted({row.get("label") or "" for row in records if row["no_figure"]})
+        drawn_for = f'"{without[0]}"' if without[0] else "leaderboard"
+        click.echo(f"Where there is no figure, more labels give one: {_HOW.format(drawn_for)}.")
 
 
 def _say_what_intervals_are(records: Records) -> None:
@@ -117,7 +126,7 @@ def show_debiased_differences(context: Context, names: Sequence[str], *, score: 
     if context.as_json:
         show_json(records)
     elif not records:
-        show_nothing(job, f"No two of these models have labels under one judge; {_HOW}.")
+        show_nothing(job, f"No two of these models have labels under one judge; {_LEADERBOARD}.")
     else:
         show_figures(f"Difference from {first}: {records[0]['score_name']}, before clipping", records, {
             "second": "second_model", "split": "split", "judge": "judge", **_told_apart(records),

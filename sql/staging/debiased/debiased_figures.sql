@@ -1,6 +1,9 @@
 -- One row: a figure of a leaderboard with labels, with what they are and a
 -- fingerprint of all that its debiased score rests on.
 --
+-- Where a judging has labels on a task set, its models and categories without
+-- any are here too, so that they are seen to have none.
+--
 -- built as: table
 -- depends on: staging.covered_answers, staging.figure_labels,
 --     staging.mean_scores, staging.model_runs, staging.task_set_members,
@@ -46,23 +49,46 @@ unsampled as (
     group by mean_scores.figure_id
 ),
 
-found as (
+of_rubrics as (
     select
         mean_scores.*,
+        model_runs.ranking_id,
+        model_runs.is_latest
+    from staging.mean_scores
+    inner join staging.model_runs using (model_run_id)
+    where
+        mean_scores.raw_mean_score is not null
+        and mean_scores.breakdown in ('all', 'category')
+),
+
+with_labels as (
+    select distinct
+        of_rubrics.task_set_id,
+        of_rubrics.ranking_id
+    from of_rubrics
+    left join labelled using (figure_id)
+    left join unsampled using (figure_id)
+    where labelled.figure_id is not null or unsampled.figure_id is not null
+),
+
+found as (
+    select
+        of_rubrics.*,
         coalesce(labelled.n_labels, 0) as n_labels,
         coalesce(labelled.n_tasks_labelled, 0) as n_tasks_labelled,
         coalesce(labelled.n_people, 0) as n_people,
         labelled.labels_basis,
         coalesce(unsampled.n_unsampled_labels, 0) as n_unsampled_labels,
-        unsampled.unsampled_mean_error
-    from staging.mean_scores
+        unsampled.unsampled_mean_error,
+        case
+            when labelled.figure_id is not null then null
+            when unsampled.figure_id is null then 'no label'
+            else 'no label of known probability'
+        end as without_labels
+    from of_rubrics
+    semi join with_labels using (task_set_id, ranking_id)
     left join labelled using (figure_id)
     left join unsampled using (figure_id)
-    where
-        mean_scores.raw_mean_score is not null
-        and (
-            labelled.figure_id is not null or unsampled.figure_id is not null
-        )
 ),
 
 answers as (
@@ -118,15 +144,13 @@ select
         met_share, n_judged, is_complete, n_tasks_full, n_tasks_annotated,
         mean_floor
     ),
-    model_runs.ranking_id,
-    model_runs.is_latest,
     coalesce(uncovered.n_tasks_uncovered, 0) as n_tasks_uncovered,
     found.basis as mean_basis,
     md5(
         concat_ws(
-            chr(31), found.basis, labels_basis, n_tasks_uncovered
+            chr(31), found.basis, labels_basis, n_tasks_uncovered,
+            without_labels
         )
     ) as basis
 from found
-inner join staging.model_runs using (model_run_id)
 left join uncovered using (figure_id)

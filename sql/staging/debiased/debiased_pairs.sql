@@ -1,4 +1,4 @@
--- One row: two models' figures that sampled labels allow to compare, ranked
+-- One row: two models' figures of which one at least has sampled labels, ranked
 -- together under one label on a task set.
 --
 -- built as: view
@@ -26,4 +26,4 @@ inner join staging.debiased_figures as b
         and a.label = b.label
         and a.score_name = b.score_name
         and (a.model, a.model_config_hash) < (b.model, b.model_config_hash)
-where a.n_labels > 0 and b.n_labels > 0
+where a.n_labels > 0 or b.n_labels > 0

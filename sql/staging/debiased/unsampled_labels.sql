@@ -1,14 +1,24 @@
 -- One row: how many verdicts of a judge on an answer have a label that no sheet
 -- drew, over the whole rubric and by category, and how far labels are off.
 --
--- They are those of everybody whose verdicts were imported, but for the judge
--- itself. People who label are no judges here.
+-- They are those of people who label, and of others whose verdicts were
+-- imported but for the judge itself and for judges: whoever decided all of an
+-- answer is one, unless known to label. People who label are no judges here.
 --
 -- built as: table
 -- depends on: staging.graded_verdicts, staging.imported_decisions,
---     staging.model_runs, staging.sampled_labels, staging.wanted_responses,
---     criteria, labellers
-with unsampled as (
+--     staging.model_runs, staging.sampled_labels, staging.task_values,
+--     staging.wanted_responses, criteria, labellers
+with judges as (
+    select distinct
+        model_runs.benchmark,
+        model_runs.judge
+    from staging.task_values
+    inner join staging.model_runs using (model_run_id)
+    where task_values.breakdown = 'all' and task_values.value is not null
+),
+
+unsampled as (
     select decisions.*
     from staging.imported_decisions as decisions
     anti join staging.sampled_labels as sampled
@@ -17,6 +27,10 @@ with unsampled as (
             and decisions.criterion_id = sampled.criterion_id
             and decisions.criterion_hash = sampled.criterion_hash
             and decisions.steps = sampled.steps
+    where
+        decisions.is_label
+        or (decisions.benchmark, decisions.judge)
+        not in (select (benchmark, judge) from judges)
 ),
 
 beside as (

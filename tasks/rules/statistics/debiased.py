@@ -18,9 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.statistics.quantiles import Floats, student_quantile
+from tasks.rules.statistics.intervals import FEWEST_OTHERS, draws, n_differing
+from tasks.rules.statistics.quantiles import Floats, sorted_quantile_pairs, student_quantile
+from tasks.rules.statistics.studentised import WIDEST, studentised
 
-METHOD = "debiased-1"
+METHOD = "debiased-2"
 """The name of the method, stored beside figures; the number grows when the method changes."""
 FEWEST_LABELS = 30
 """With fewer labelled verdicts there is no figure."""
@@ -35,6 +37,8 @@ _PSEUDO_ERRORS = 2.0
 _MANY_ERRORS = 6.0
 """With so many errors seen the spread is known without more."""
 _RANK = 1e-9
+_RESAMPLES = 2_000
+"""Fewer than for a judge's own interval: they only tell how skewed the tasks' values are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +148,21 @@ def too_few(found: Corrected) -> str | None:
 
 
 def estimate(found: Corrected, level: float = 0.95) -> Estimate:
-    """The mean of corrected values with its interval for other tasks of the same kind, by Student's t."""
+    """The mean of corrected values with its interval for other tasks of the same kind.
+
+    On each side it is the wider of Student's t and the studentised bootstrap over tasks, as the judge's own interval,
+    since tasks' values may be skewed.
+    """
     variance = len(found.values) * float(found.spread.var(ddof=1)) + found.extra_variance
-    return _estimate(found.values, variance, found.degrees, level)
+    return _estimate(found.values, variance, found.degrees, level, _reach(found.spread, level))
 
 
 def estimated_difference(
     first: Corrected, second: Corrected, places: tuple[NDArray[np.int64], NDArray[np.int64]], level: float = 0.95
 ) -> Estimate:
-    """The mean of second minus first over tasks that both have, with its interval.
+    """The mean of second minus first over tasks that both have, with its interval by Student's t.
+
+    Two models' values are skewed alike, so their difference hardly is.
 
     Args:
         first: one model's tasks.
@@ -163,18 +173,44 @@ def estimated_difference(
     a, b = places
     spread = second.spread[b] - first.spread[a]
     variance = len(spread) * float(spread.var(ddof=1)) + first.extra_variance + second.extra_variance
-    parts = [float(each.spread.var(ddof=1)) for each in (first, second)]
-    # Welch and Satterthwaite: the parts' degrees of freedom, by their shares of the variance.
-    degrees = sum(parts) ** 2 / sum(p**2 / each.degrees for p, each in zip(parts, (first, second), strict=True))
-    return _estimate(second.values[b] - first.values[a], variance, degrees, level)
+    return _estimate(second.values[b] - first.values[a], variance, _degrees(first, second), level)
 
 
-def _estimate(values: Floats, variance: float, degrees: float, level: float) -> Estimate:
-    """An estimate from the variance of the sum of values."""
+def _degrees(first: Corrected, second: Corrected) -> float:
+    """The parts' degrees of freedom by their shares of the variance (Welch and Satterthwaite)."""
+    both = (first, second)
+    parts = [len(each.spread) * float(each.spread.var(ddof=1)) + each.extra_variance for each in both]
+    if sum(parts) == 0.0:
+        return min(each.degrees for each in both)
+    return 1.0 / sum((part / sum(parts)) ** 2 / each.degrees for part, each in zip(parts, both, strict=True))
+
+
+def _estimate(
+    values: Floats, variance: float, degrees: float, level: float, least: tuple[float, float] = (0.0, 0.0)
+) -> Estimate:
+    """An estimate from the variance of the sum of values; the interval reaches at least some standard errors."""
     error = math.sqrt(variance) / len(values)
-    half = error * float(student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
+    student = float(student_quantile((1.0 + level) / 2.0, np.asarray(degrees)))
     mean = math.fsum(values) / len(values)
-    return Estimate(mean, mean - half, mean + half, error)
+    down, up = (error * max(student, each) for each in least)
+    return Estimate(mean, mean - down, mean + up, error)
+
+
+def _reach(spread: Floats, level: float) -> tuple[float, float]:
+    """How many standard errors an interval reaches down and up by the studentised bootstrap over tasks.
+
+    Nothing where too few tasks differ; at most `WIDEST` times as far as by Student's t, as in `studentised.py`.
+    """
+    values, n = spread[:, None], len(spread)
+    differing = n_differing(values)
+    if differing[0] < FEWEST_OTHERS:
+        return 0.0, 0.0
+    made = studentised(values, np.ones_like(values), differing, draws(n, _RESAMPLES))
+    below, above = sorted_quantile_pairs(made.steps, np.array([(1.0 - level) / 2.0]))[0].tolist()
+    widest = WIDEST * float(student_quantile((1.0 + level) / 2.0, np.asarray(n - 1.0)))
+    # Steps are in standard errors with the number of tasks as the divisor, which are a little smaller.
+    down, up = (math.sqrt((n - 1.0) / n) * each for each in (above, -below))
+    return min(down, widest), min(up, widest)
 
 
 def _signs(contribution: Floats) -> Floats:

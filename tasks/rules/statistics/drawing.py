@@ -116,15 +116,20 @@ def label_variance(contributions: Floats, errors: Floats, probabilities: Floats)
     return float((contributions**2 * errors * (1.0 - probabilities) / probabilities).sum())
 
 
-def expected_width(task_variance: float, variances: Sequence[float], n_labels: Sequence[float]) -> float:
+def expected_width(
+    task_variance: float, variances: Sequence[float], n_labels: Sequence[float], n_known: int = 0
+) -> float:
     """The expected width of a 95 % interval.
 
     Args:
         task_variance: the variance of the mean with a label for every verdict.
         variances: what unlabelled verdicts add, for each of several sheets, which count by their number of labels.
         n_labels: labels of each sheet.
+        n_known: labels that stand for themselves, which add degrees of freedom.
     """
     total = sum(n_labels)
     added = sum((n / total) ** 2 * each for n, each in zip(n_labels, variances, strict=True))
-    half = float(student_quantile(0.975, np.asarray(max(1.0, total - 3.0)))) * math.sqrt(task_variance + added)
+    half = float(student_quantile(0.975, np.asarray(max(1.0, total + n_known - 3.0)))) * math.sqrt(
+        task_variance + added
+    )
     return 2.0 * half

@@ -1,6 +1,7 @@
 """`leaderboard --debiased` and `diff --debiased`: what people and machines see of scores that labels correct."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +11,21 @@ import yaml
 from flows.cli.main import main
 from tasks.aggregate import aggregate
 from tests.builders import job_on
-from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld
+from tests.tasks.aggregate.debiased_oracle import CATEGORIES, LabelledWorld, without_labels_on
 from warehouse import Warehouse
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with labels, and a configuration that is about its data set."""
-    folder: Path = tmp_path_factory.mktemp("debiased")
+    return prepared(tmp_path_factory.mktemp("debiased"), LabelledWorld(seed=5).tables())
+
+
+def prepared(folder: Path, tables: Mapping[str, list[dict[str, Any]]]) -> Path:
     (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
     (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
     job = job_on(folder / "finance.jsonl", folder / "data")
-    for table_name, rows in LabelledWorld(seed=5).tables().items():
+    for table_name, rows in tables.items():
         of_revision = {"dataset_revision": job.data.revision}
         known = [row | (of_revision if "dataset_revision" in row else {}) for row in rows]
         Warehouse(job.warehouse).write(table_name, known)
@@ -51,7 +55,7 @@ def test_each_model_has_its_score_by_the_judge_by_labels_alone_and_debiased(
     assert rows[0]["judge_score"] == pytest.approx(expected.judge_score)
     assert asked(folder, "leaderboard", "--debiased") == 0
     said = capsys.readouterr().out
-    assert f"{expected.debiased:.3f} ({expected.debiased - expected.half:.3f} to" in said
+    assert f"{expected.debiased:.3f} ({rows[0]['debiased_ci_low']:.3f} to" in said
     assert "1 more labels without a known probability, not used" in said
 
 
@@ -78,6 +82,23 @@ def test_a_difference_is_that_of_the_debiased_scores_and_turns_with_the_order_of
         assert there[0][f"debiased_ci_{end}"] == -back[0][f"debiased_ci_{other}"]
     assert there[0]["debiased_ci_low"] < there[0]["debiased_difference"] < there[0]["debiased_ci_high"]
     assert (there[0]["n_labels_first"], there[0]["n_labels_second"]) == (ada.n_labels, bob.n_labels)
+
+
+@pytest.mark.slow
+def test_a_model_and_a_category_without_labels_are_said_to_have_none_and_the_advice_names_the_category(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = prepared(tmp_path, without_labels_on(LabelledWorld(seed=5).tables(), {"bob"}, {0, 2, 4}))
+
+    assert asked(folder, "leaderboard", "--debiased", "--model", "bob") == 0
+    said = capsys.readouterr().out
+    assert "bob" in said
+    assert "no label" in said
+    assert "--for leaderboard" in said
+    assert asked(folder, "leaderboard", "--debiased", "--by", "category", "--model", "ada") == 0
+    assert f'--for "{CATEGORIES[0]}"' in capsys.readouterr().out
+    assert asked(folder, "leaderboard", "--debiased", "--vintage", "2020-01-01") in {0, 2}
+    assert "No verdict of a judge has a label yet;" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "said"), [

@@ -21,9 +21,11 @@ class Expected(NamedTuple):
 
     judge_score: float
     debiased: float
-    half: float
+    low: float
+    high: float
     alone: float
-    alone_half: float
+    alone_low: float
+    alone_high: float
     power: float
     effective: float
     n_labels: int
@@ -129,9 +131,18 @@ class LabelledWorld:
         figure = _Figure(self, model, score, category)
         debiased, alone = figure.estimate(uses_judge=True), figure.estimate(uses_judge=False)
         return Expected(
-            figure.mean(figure.judged), *debiased[:2], *alone[:2], *debiased[2:], len(figure.labels),
+            figure.mean(figure.judged), *debiased[:3], *alone[:3], *debiased[3:], len(figure.labels),
             len({cell[0] for cell in figure.labels}),
         )  # fmt: skip
+
+
+def without_labels_on(tables: Mapping[str, list[Row]], models: set[str], places: set[int]) -> dict[str, list[Row]]:
+    """The tables without the labels on these models and on the criteria at these places."""
+    return {**tables, "verdicts": [
+        each for each in tables["verdicts"]
+        if each["source"] != "imported"
+        or (each["model"] not in models and int(each["criterion_id"].rsplit("-c", 1)[1]) not in places)
+    ]}  # fmt: skip
 
 
 class _Figure:
@@ -164,8 +175,8 @@ class _Figure:
     def mean(values: Mapping[str, float]) -> float:
         return math.fsum(values.values()) / len(values)
 
-    def estimate(self, *, uses_judge: bool) -> tuple[float, float, float, float]:
-        """Mean, half of the interval, power and effective labels."""
+    def estimate(self, *, uses_judge: bool) -> tuple[float, float, float, float, float]:
+        """Mean, interval, power and effective labels."""
         cells = list(self.labels)
         weight = [self._importance(cell) for cell in cells]
         n_negative = sum(self.contribution[cell] < 0 for cell in cells)
@@ -207,11 +218,24 @@ class _Figure:
         for cell, w in zip(cells, weight, strict=True):
             of_tasks[cell[0]] += w
         degrees = _kish(list(of_tasks.values())) - len(design[0])
-        return self.mean(values), math.sqrt(variance) * _t_quantile(degrees), power, effective
+        mean, student = self.mean(values), _t_quantile(degrees)
+        down, up = (math.sqrt(variance) * max(student, each) for each in _resampled(list(spread.values())))
+        return mean, mean - down, mean + up, power, effective
 
     def _importance(self, cell: Cell) -> float:
         factor = self.labels[cell][1]
         return self.contribution[cell] ** 2 * factor * max(factor - 1.0, 0.001 * factor)
+
+
+def _resampled(values: Sequence[float], n_resamples: int = 2_000) -> tuple[float, float]:
+    """How many standard errors the bootstrap-t interval reaches down and up (Efron and Tibshirani 1993, 12.5)."""
+    dice, n, mean, steps = random.Random(1), len(values), math.fsum(values) / len(values), []
+    for _ in range(n_resamples):
+        again = dice.choices(values, k=n)
+        centre = sum(again) / n
+        steps.append((centre - mean) / math.sqrt(sum((each - centre) ** 2 for each in again) / (n - 1) / n))
+    steps.sort()
+    return steps[round(0.975 * n_resamples)], -steps[round(0.025 * n_resamples)]
 
 
 def _kish(weight: Sequence[float]) -> float:

@@ -150,6 +150,17 @@ def test_labels_of_a_sheet_correct_the_score_and_the_next_sheet_draws_other_verd
     assert {True: 150, False: 100} == known
 
 
+def test_labels_that_are_too_few_for_a_figure_count_in_what_more_are_expected_to_give(job: Job, tmp_path: Path) -> None:
+    before = export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=40, seed=1)
+    import_verdicts(job, saved(tmp_path / "filled.csv", filled(sheet(tmp_path / "a.csv"))))
+    aggregate(job)
+    after = export_drawn_labelling(job, tmp_path / "b.csv", drawn_for="leaderboard", n_rows=40, seed=1)
+
+    assert after.expected_widths[0]["width"] is None
+    # About 25 labels of each model are too few, and so are not 45.
+    assert [False, True] == [report.expected_widths[1]["is_enough"] for report in (before, after)]
+
+
 def test_where_rows_of_a_sheet_are_left_empty_the_others_stand_for_them(job: Job, tmp_path: Path) -> None:
     export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
     rows = filled(sheet(tmp_path / "a.csv"))
@@ -199,6 +210,30 @@ def test_a_drawn_sheet_is_no_simple_random_sample(job: Job, tmp_path: Path) -> N
     with pytest.raises(PipelineError, match="their probabilities are stored; leave --random-sample out"):
         import_verdicts(job, file, is_random_sample=True)
     assert 20 == import_verdicts(job, file).rows
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_labels_of_a_drawn_sheet_count_without_its_other_columns_unless_a_judge_gave_them(
+    job: Job, tmp_path: Path, ending: str
+) -> None:
+    export_drawn_labelling(job, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
+    kept = ("task", "model", "criterion", "judge", "criteria_met")
+    write = {"jsonl": write_jsonl, "csv": saved}[ending]
+    for judge, labellers in (("a-judge", []), ("eva", ["eva"])):
+        rows = [{name: row[name] for name in kept} for row in filled(sheet(tmp_path / "a.csv"), judge)]
+        if judge == "a-judge":
+            known = {(r["task"], r["model"], r["criterion_id"]): r["value"] for r in stored(
+                job, "select responses.task_id as task, responses.model, criterion_id, value from verdicts "
+                     "inner join responses using (response_id)")}  # fmt: skip
+            rows = [r | {"criteria_met": ("no", "yes")[int(known[r["task"], r["model"], r["criterion"]])]}
+                    for r in rows]  # fmt: skip
+        import_verdicts(job, write(tmp_path / f"{judge}.{ending}", rows))
+        assert labellers == [row["judge"] for row in stored(job, "select judge from labellers")]
+    aggregate(job)
+    rows = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
+
+    assert [("a-judge", None)] * 2 == [(row["judge"], row["no_figure"]) for row in rows]
+    assert 100 == sum(row["n_labels"] for row in rows)
 
 
 def test_a_sheet_of_whole_responses_gives_labels_without_a_probability(job: Job, tmp_path: Path) -> None:

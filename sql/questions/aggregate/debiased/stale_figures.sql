@@ -23,11 +23,12 @@ select
     figures.n_tasks_labelled,
     figures.n_tasks_uncovered,
     figures.n_tasks,
-    measured.figure_id is null as is_stale
+    figures.without_labels,
+    measured.figure_id is null and figures.n_labels > 0 as is_stale
 from staging.debiased_figures as figures
 left join measured using (figure_id, basis)
 where
-    measured.figure_id is null
+    (measured.figure_id is null and figures.n_labels > 0)
     or figures.figure_id in (select figure_a from stale_pairs)
     or figures.figure_id in (select figure_b from stale_pairs)
 order by figures.figure_id

@@ -1,5 +1,7 @@
 """Debiased means: what labels make of a judge's values, in cases that can be worked out by hand, and simulated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,22 @@ def test_a_difference_is_that_of_the_means_where_both_have_all_tasks() -> None:
     assert of_some.mean == pytest.approx((made[1].values - made[0].values)[some].mean())
 
 
+def test_two_models_that_meet_everything_differ_by_nothing_with_an_interval_all_the_same() -> None:
+    """Every verdict met, every label says so: no task differs from another, so no part has a variance of its own."""
+    all_met = np.ones(N)
+    known, labels = one_verdict_a_task(all_met, all_met, every=4)
+    everywhere = np.arange(N)
+    for uses_judge in (True, False):
+        some = corrected(known, labels, uses_judge=uses_judge)
+        found = estimated_difference(some, some, (everywhere, everywhere))
+        assert found.mean == 0.0
+        assert found.low < 0.0 < found.high
+    # With a label for every verdict nothing is left to be seen.
+    whole = corrected(*one_verdict_a_task(all_met, all_met, every=1))
+    nothing = replace(whole, values=all_met, spread=all_met, extra_variance=0.0)
+    assert estimated_difference(nothing, nothing, (everywhere, everywhere)).error == 0.0
+
+
 def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
     known, labels = one_verdict_a_task(np.ones(N), np.ones(N), every=4)
     heavy = np.where(np.arange(len(labels.task)) < 3, 50.0, 0.1)
@@ -96,6 +114,17 @@ def test_few_labels_that_outweigh_all_others_are_too_few() -> None:
     assert too_few(corrected(known, labels)) is None
     weighed = Labels(labels.task, labels.contribution * heavy, labels.label, labels.judge, labels.factor)
     assert "3 equal ones" in (too_few(corrected(known, weighed)) or "")
+
+
+def test_an_interval_reaches_further_to_the_side_that_few_tasks_show() -> None:
+    """Nine tasks of ten are right; with the few others missed by chance the mean would be found too high."""
+    share = np.random.default_rng(7).beta(9.0, 0.3, 40)
+    everything = np.arange(40)
+    known = KnownTasks(np.zeros(40), np.ones(40), np.zeros(40), share)
+    found = estimate(corrected(known, Labels(everything, np.ones(40), share, share, np.ones(40))))
+
+    assert found.mean - found.low > 1.2 * (found.high - found.mean)
+    assert found.high - found.mean > 2.0 * found.error
 
 
 @pytest.mark.slow

@@ -81,3 +81,5 @@ def test_more_labels_are_expected_to_narrow_an_interval_and_all_of_them_leave_th
     ]
     assert widths == sorted(widths, reverse=True)
     assert widths[-1] == pytest.approx(2 * 1.96 * 0.02, rel=0.02)
+    # Labels that stand for themselves add degrees of freedom.
+    assert expected_width(0.0004, [0.0], [8], n_known=1_000) < 0.9 * expected_width(0.0004, [0.0], [8])
