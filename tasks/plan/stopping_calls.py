@@ -40,7 +40,7 @@ class Needed:
         placed = [(places[task_id], n_tasks) for places, n_tasks in self.of_model.get(label, ()) if task_id in places]
         if not placed:
             return np.ones(self.n_orders)
-        return np.max([place < n_tasks for place, n_tasks in placed], axis=0).astype(np.float64)
+        return np.asarray(np.max([place < n_tasks for place, n_tasks in placed], axis=0), dtype=np.float64)
 
 
 def missing_cells(job: Job, wanted: WantedTasks, reader: Reader) -> tuple[dict[str, Cells], list[Cells]]:

@@ -34,6 +34,7 @@ from tasks.run.sender_states import sender_states
 from tasks.run.stage_report import StageReport
 from tasks.run.stopped_work import (
     EARLIER,
+    Compared,
     Comparison,
     Progress,
     StoppingPlan,
@@ -53,6 +54,7 @@ __all__ = [
     "Analysis",
     "CascadeJudgings",
     "Columns",
+    "Compared",
     "Comparison",
     "Conversation",
     "Covered",

@@ -12,8 +12,7 @@ import sql
 from tasks.config import Job
 from tasks.rules.statistics.quantiles import Floats
 from tasks.rules.stopping.unbiased import unbiased_means
-from tasks.run import Comparison, Progress, StoppingPlan, WantedTasks, left_out_of
-from tasks.run.stopped_work import Compared
+from tasks.run import Compared, Comparison, Progress, StoppingPlan, WantedTasks, left_out_of
 from tasks.stopping.looks import fields_of, in_order, known, strata_of, values_of
 from warehouse import Reader, Warehouse
 

@@ -1,5 +1,5 @@
--- One row: a response with how many of a cascade's verdicts on it are to be made
--- again because its second judge failed.
+-- One row: a response with how many of a cascade's verdicts on it are to be
+-- made again because its second judge failed.
 select
     verdicts.response_id,
     count(*) as n_criteria

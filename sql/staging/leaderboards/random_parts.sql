@@ -15,8 +15,17 @@ with parts as (
         mean_scores.task_set_id,
         mean_scores.model_run_id,
         mean_scores.n_tasks,
-        stopping_scores.*
-        exclude (n_tasks, run_id, created_at, stopping_id)
+        stopping_scores.judge,
+        stopping_scores.judge_config_hash,
+        stopping_scores.template_hash,
+        stopping_scores.grading,
+        stopping_scores.judge_trial,
+        stopping_scores.score_name,
+        stopping_scores.n_tasks_evaluated,
+        stopping_scores.n_tasks_skipped,
+        stopping_scores.unbiased_mean_score,
+        stopping_scores.sequence_low,
+        stopping_scores.sequence_high
     from stopping_scores
     inner join staging.mean_scores
         using (

@@ -111,8 +111,9 @@ def tasks_under(tables, tasks, hard):
 
 
 def verdicts_of(tables, criteria):
-    """(judging, response) -> label -> [points, decided, met]; judgings not imported; what may hide failures."""
-    found, other, hiding = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set(), set()
+    """(judging, response) -> label -> [points, decided, met]; judgings not imported; what may hide failures; failed."""
+    found, other, hiding = defaultdict(lambda: defaultdict(lambda: [0.0, 0, 0.0])), set(), defaultdict(set)
+    failed = set()
     originals = {tuple(map(row.get, VARIANT)): tuple(map(row.get, ORIGINAL)) for row in tables["criterion_variants"]}
     for row in tables["verdicts"]:
         key = row["task_id"], row["criterion_id"], row["criterion_hash"]
@@ -120,16 +121,18 @@ def verdicts_of(tables, criteria):
         for grading in ["ternary", "ternary_as_binary"] if row["grading"] == "ternary" else [row["grading"]]:
             judging, value = (*(row[name] for name in JUDGING[:3]), grading, row["judge_trial"]), row["value"]
             other |= {judging} if row["source"] != "imported" else set()
-            hiding |= {(judging, row["response_id"])} if row["may_hide_failures"] else set()
+            is_own, mark = row["source"] == "judged", row["may_hide_failures"]
+            hiding[judging, row["response_id"]].add(False if is_own and mark is None else mark)
+            failed |= {(judging, row["response_id"])} if value is None else set()
             value = 0.0 if value == 0.5 and grading == "ternary_as_binary" else value
             for label in labels:
                 sums, counts = found[judging, row["response_id"]][label], value is not None and weight is not None
                 sums[:] = sums[0] + (weight * value if counts else 0), sums[1] + counts, sums[2] + (value or 0)
-    return found, other, hiding
+    return found, other, hiding, failed
 
 
-def runs_of(tables, tasks, rubrics, found, other, hiding):
-    """Run -> (trials, answer times, what may hide failures); (run, task, label) -> trial -> [points, decided, met]."""
+def runs_of(tables, tasks, rubrics, found, other, hiding, failed):
+    """Run -> (trials, answer times, marks, failed tasks); (run, task, label) -> trial -> [points, decided, met]."""
     responses = {row["response_id"]: row for row in tables["responses"] if row["task_id"] in tasks}
     sampled, runs, sums, labels = defaultdict(list), {}, defaultdict(dict), defaultdict(list)
     for row in responses.values():
@@ -138,13 +141,16 @@ def runs_of(tables, tasks, rubrics, found, other, hiding):
         labels[task].append(label)
     for judging, response in found:
         row = responses[response]
-        trials, first, _ = runs.setdefault((*(row[name] for name in SAMPLING), *judging), (set(), set(), set()))
+        run = (*(row[name] for name in SAMPLING), *judging)
+        trials, first, *_ = runs.setdefault(run, (set(), set(), set(), set()))
         trials.add(row["trial"])
         first.add(row["created_at"])
-    for run, (trials, _, hides) in runs.items():
+    for run, (trials, _, hides, failing) in runs.items():
         trials.update(row["trial"] for row in sampled[run[:3]] if run[3:] in other)
         for row in (row for row in sampled[run[:3]] if row["trial"] in trials):
-            hides.update({(run[3:], row["response_id"])} & hiding)
+            hides.update(hiding.get((run[3:], row["response_id"]), ()))
+            has_failed = row["status"] != "ok" or (run[3:], row["response_id"]) in failed
+            failing.update({row["task_id"]} if has_failed else ())
             decided = found.get((run[3:], row["response_id"]), {})
             for label in labels[row["task_id"]]:
                 sums[run, row["task_id"], label][row["trial"]] = decided.get(label, [0.0, 0, 0.0])
@@ -206,9 +212,14 @@ class Figures:
             ends["raw_ci"] = interval(np.array([*means.values()]), np.ones(len(means)), drawn)
             ends["met_ci"] = interval(met, judged, drawn)
         part = self.stopped.get((run, place, label, score), {})
-        part = part if part.get("n_tasks_skipped") and part["n_tasks_evaluated"] >= len(means) else {}
-        found |= {name: part.get(name) for name in ("n_tasks_skipped", "unbiased_mean_score")}
-        ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if part else ends["raw_ci"]
+        n_left = part.get("n_tasks_evaluated", 0) + part.get("n_tasks_skipped", 0)
+        n_left -= len(means) + len((by_task.keys() - means.keys()) & self.runs[run][3])
+        part = part if part.get("n_tasks_skipped") and n_left > 0 else {}
+        skipped = min(n_left, part["n_tasks_skipped"]) if part else None
+        found |= {"n_tasks_skipped": skipped, "unbiased_mean_score": part.get("unbiased_mean_score")}
+        if part:
+            holds = skipped == part["n_tasks_skipped"]
+            ends["raw_ci"] = (part["sequence_low"], part["sequence_high"]) if holds else (None, None)
         ends["ci"] = [None if end is None else max(end, floor) for end in ends["raw_ci"]]
         each = [np.mean(of) for t in trials if (of := [v[t] for v in by_task.values() if t in v])]
         if len(each) > 1 and found["n_tasks"] == found["n_tasks_full"]:
@@ -220,7 +231,7 @@ class Figures:
         latest = [other for other in self.runs if self.is_latest(other) and other[3:] == run[3:]]
         own = [other for other in self.runs if other[2:] == run[2:]]
         found |= self.rank(run, own, "rank", "n_tasks_ranked", place, label, score)
-        found |= {"is_latest": self.is_latest(run), "may_hide_failures": bool(self.runs[run][2])}
+        found |= {"is_latest": self.is_latest(run), "may_hide_failures": mark_of(self.runs[run][2])}
         return found | self.rank(run, latest, "latest_rank", "n_tasks_latest_ranked", place, label, score)
 
     def about(self, row):
@@ -242,6 +253,11 @@ class Figures:
             return {name: None, n_name: None}
         means = {o: round(math.fsum(each[t] for t in shared) / len(shared), 12) for o, each in ranked.items()}
         return {name: 1 + sum(mean > means[run] for mean in means.values()), n_name: len(shared)}
+
+
+def mark_of(marks):
+    """Whether failures may be hidden: yes if any verdict says so, unknown if any does not know."""
+    return True if True in marks else None if None in marks else False
 
 
 def is_same(stated, found):
