@@ -71,7 +71,7 @@ MAIN = (
 )  # fmt: skip
 STREAMS = ("streamed", "openai-streamed")
 LOST = pytest.mark.xfail(strict=True, reason="LiteLLM drops the pieces of a stream that hold a refusal and no text")
-DROPPED = pytest.mark.xfail(strict=False, reason="LiteLLM drops the fingerprint of such a stream, but not always")
+DROPPED = pytest.mark.xfail(strict=False, reason="LiteLLM drops the fingerprint of such a stream before version 1.110")
 
 
 def every_state() -> list[Any]:
