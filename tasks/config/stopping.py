@@ -1,4 +1,4 @@
-"""When a run stops evaluating: which comparisons it is to settle, and how surely."""
+"""When a run stops evaluating: which comparisons it is to settle, and the error that it allows."""
 
 from typing import Annotated, Literal
 

@@ -15,7 +15,7 @@ from tasks.run import WantedTasks
 from warehouse import Reader
 
 AFTER = (50, 100, 200)
-"""Numbers of labels for which the expected width is told."""
+"""Numbers of labels for which the expected width is shown."""
 _UNKNOWN_JUDGE = 0.5
 """What stands for a verdict that failed where the spread over tasks is guessed."""
 

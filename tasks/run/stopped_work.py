@@ -164,7 +164,7 @@ def _with_earlier_nights(job: Job, fields: Mapping[str, str], given: Mapping[str
         values = earlier_values(reader, given, tonight)
         have_one = {task_id: field for task_id, field in fields.items() if task_id in values}
         if have_one:
-            # Each night draws anew, so that over the nights all tasks are evaluated again.
+            # Each night draws an order of its own, so that over the nights all tasks are evaluated again.
             order = task_order(have_one, f"{job.settings.stopping.seed} {job.night}")
             found.append((tonight, Compared(tonight.model, tonight.config_hash, EARLIER), tuple(order)))
     return found
