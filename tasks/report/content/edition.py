@@ -169,10 +169,7 @@ def _main(job: Job, benchmark: Benchmark, judged: Sequence[Mapping[str, Any]]) -
     asked = [judging.columns for judging in judgings(job, benchmark)]
     by_label = [{"judge": columns["judge"]} for columns in asked]
     fitting = (
-        each["judging"]
-        for wanted in (*asked[:1], *by_label, {})
-        for each in judged
-        if wanted.items() <= each.items()
+        each["judging"] for wanted in (*asked[:1], *by_label, {}) for each in judged if wanted.items() <= each.items()
     )
     return next(fitting, None)
 

@@ -88,9 +88,7 @@ def test_a_report_of_one_model_names_no_other(world_job: Job, tmp_path_factory: 
 def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
     """What a judge decided on a model that was sampled in several vintages, a day apart, worse each time."""
     days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
-    return [
-        Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages
-    ]
+    return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
 
 
 @pytest.mark.parametrize(
