@@ -14,7 +14,7 @@ from tasks.config import Job
 from tasks.report.content.figures import Breakdown
 from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
-from tasks.run import judgings
+from tasks.run import first_judging
 from warehouse import Reader
 
 
@@ -114,7 +114,8 @@ class Edition:
     @cached_property
     def main(self) -> str | None:
         """The judging that is shown first."""
-        return _main(self.job, self.benchmark, self.judgings)
+        first = first_judging(self.job, self.benchmark, self.judgings)
+        return first and first["judging"]
 
     def asked(self, name: str, given: Mapping[str, Any] | None = None) -> str:
         """The text of a query of this report; `given` is what it asks for beside what all may ask for."""
@@ -150,7 +151,8 @@ def open_edition(
         "vintage": vintage,
     }
     judged = labelled_judgings(reader.rows(filled("edition/judgings", given)))
-    given |= {"judgings": Rows.of(judged, _JUDGING), "main": _main(job, benchmark, judged)}
+    first = first_judging(job, benchmark, judged)
+    given |= {"judgings": Rows.of(judged, _JUDGING), "main": first and first["judging"]}
     entries = reader.rows(filled("edition/entries", given))
     return Edition(
         job=job,
@@ -162,16 +164,6 @@ def open_edition(
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
         judgings=tuple(judged),
     )
-
-
-def _main(job: Job, benchmark: Benchmark, judged: Sequence[Mapping[str, Any]]) -> str | None:
-    """The label of a judging: of the first configured judge the one as configured, else that with most verdicts."""
-    asked = [judging.columns for judging in judgings(job, benchmark)]
-    by_label = [{"judge": columns["judge"]} for columns in asked]
-    fitting = (
-        each["judging"] for wanted in (*asked[:1], *by_label, {}) for each in judged if wanted.items() <= each.items()
-    )
-    return next(fitting, None)
 
 
 def labelled_judgings(judgings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
