@@ -11,7 +11,7 @@ from flows.cli.compare.questions import Records, answer
 from flows.cli.look.leaderboard_columns import TITLES, is_worth_showing
 from tasks.rules.text.numbers import SMALL_MARK
 
-_HOW = "`prbench export labelling sheet.csv -n 50 --for {}` writes a sheet of verdicts to label"
+_HOW = "`prbench export labelling sheet.csv --for {}` writes a sheet of verdicts to label"
 _LEADERBOARD = _HOW.format("leaderboard")
 _LABELS = ("labels", "n_labels")
 
