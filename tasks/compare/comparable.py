@@ -17,7 +17,7 @@ def comparable(reader: Reader, benchmark: str, revision: str, kind: Kind) -> lis
     Raises:
         PipelineError: there is no verdict yet.
     """
-    every = of_revision(model_runs(reader, benchmark), revision)
+    every = [each for each in of_revision(model_runs(reader, benchmark), revision) if each.is_by_judge]
     groups = grouped(kind, _sides(reader, benchmark, kind, every)).values()
     found = [[side for side in group if _has_another(side, group)] for group in groups]
     return [group for group in found if group]

@@ -41,7 +41,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """A configured model, sampled in one vintage, under one judging."""
+    """A configured model, sampled in one vintage, under one judging; `is_by_judge` unless people who label gave it."""
 
     model_run_id: int
     dataset_revision: str
@@ -54,6 +54,7 @@ class ModelRun:
     grading: str
     judge_trial: int
     n_trials: int
+    is_by_judge: bool
     answered_at: datetime
     judged_at: datetime
 

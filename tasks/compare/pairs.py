@@ -41,7 +41,7 @@ def pairs(reader: Reader, question: Question) -> tuple[Kind, list[Pair], list[st
     notes = []
     if question.revision and kind != "revision" and question.revision not in {each.dataset_revision for each in meant}:
         notes.append(f"No verdict on the configured revision {question.revision[:12]}; another one is compared.")
-    sides = _sides(reader, question, kind, names, [each for each in meant if _is_asked_for(each, question)])
+    sides = _sides(reader, question, kind, names, [each for each in meant if _is_asked_for(each, question, kind)])
     found = [pair for name in names[1:] for pair in _paired(kind, sides[names[0]], sides[name])]
     if not found:
         raise PipelineError(_nothing(kind, names, sides))
@@ -90,10 +90,12 @@ def _refuse_options(question: Question, kind: Kind, every: Sequence[ModelRun]) -
             raise UsageError(f"--{option} {unknown[0]}: no verdict has it; there are {', '.join(known)}")
 
 
-def _is_asked_for(model_run: ModelRun, question: Question) -> bool:
+def _is_asked_for(model_run: ModelRun, question: Question, kind: Kind) -> bool:
+    # Who is compared by name need not be a judge.
+    is_by_judge = model_run.judge in question.judges if question.judges else model_run.is_by_judge or kind == "judge"
     return (
-        (not question.models or model_run.model in question.models)
-        and (not question.judges or model_run.judge in question.judges)
+        is_by_judge
+        and (not question.models or model_run.model in question.models)
         and (not question.vintage or model_run.vintage == question.vintage)
     )
 

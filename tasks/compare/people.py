@@ -36,8 +36,11 @@ def against_people(reader: Reader, parameters: Mapping[str, Any]) -> list[Row]:
 
 def _figures(counts: Sequence[Row]) -> Row:
     tasks = _tables(counts, "task_id")
-    pooled = tasks.sum(axis=0)
     pairs = _tables(counts, "pair_grader", "person")
+    if len(pairs) > 1 and counts[0]["grader"] != counts[0]["pair_grader"]:
+        # Of two people neither is the first, so several pairs count in both orders.
+        tasks = (tasks + tasks.swapaxes(1, 2)) / 2.0
+    pooled = tasks.sum(axis=0)
     intervals = agreement_intervals(tasks[:, None], *_MEASURES.values())
     found: Row = {}
     for (name, measure), ((low, high),) in zip(_MEASURES.items(), intervals, strict=True):

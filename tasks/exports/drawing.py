@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from tasks.rules.statistics.drawing import (
     systematic_sample,
 )
 from tasks.rules.statistics.quantiles import Floats
-from tasks.run import WantedTasks
+from tasks.run import WantedTasks, first_judging
 from warehouse import Reader
 
 LEADERBOARD = "leaderboard"
@@ -47,6 +49,24 @@ class Population:
     contributions: Floats
     errors: Floats
     is_known: NDArray[np.bool_]
+
+    @cached_property
+    def models(self) -> NDArray[np.str_]:
+        """The model of each verdict."""
+        return np.array([row["model"] for row in self.rows])
+
+    @cached_property
+    def free(self) -> NDArray[np.int64]:
+        """The places of the verdicts without a label."""
+        return np.flatnonzero(~self.is_known)
+
+    def probabilities(self, n_wanted: int) -> Floats:
+        """Those of drawing each verdict without a label: each model has an equal share of the labels, as it has need of
+        as many.
+        """  # noqa: D205 - why takes two lines
+        size = sizes(self.contributions[self.free], self.errors[self.free])
+        _, of_model = np.unique(self.models[self.free], return_inverse=True)
+        return inclusion_probabilities(size / np.bincount(of_model, size)[of_model], n_wanted)
 
 
 def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence[str]) -> Purpose:
@@ -79,19 +99,21 @@ def population_of(
 ) -> Population:
     """The verdicts on some responses that a sheet can draw.
 
-    The judge is the one with the most verdicts on them, of those that `--judge` names.
+    The judge is the first configured one, or of those that `--judge` names, that has verdicts on them; without one that
+    with the most. A label counts beside a complete set of its decisions. Responses that it has not begun are left out;
+    those that it has not completed, such as after a failed call, are hardly ever drawn.
 
     Raises:
-        UsageError: no judge has a verdict on them.
+        UsageError: no judge has a verdict on them, or the judge has none on a model that is to be compared.
     """
     names = None if job.named_judges is None else list(job.named_judges)
     judgings = reader.rows(
         sql.read("questions/exports/drawing/judgings"), {"response_ids": list(response_ids), "judges": names}
     )
-    if not judgings:
+    judging = first_judging(job, wanted.benchmark, judgings)
+    if judging is None:
         raise UsageError("--for: no judge has a verdict on these responses, which labels would correct; run `prbench "
                          "judge`, or leave --for out")  # fmt: skip
-    judging = judgings[0]
     rows = reader.rows(sql.read("questions/exports/drawing/population"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
         "judging_id": judging["judging_id"], "steps": judging["steps"], "score": purpose.score,
@@ -99,6 +121,11 @@ def population_of(
     })  # fmt: skip
     if not rows:
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts there")
+    lacking = {*purpose.models} - {row["model"] for row in rows}
+    if purpose.is_difference and lacking:
+        raise UsageError(
+            f"--for {purpose.named}: {judging['judge']} has no verdict on {min(lacking)}; run `prbench judge`"
+        )
     return Population(rows, judging["judge"], _contributions(rows), _errors(rows), _known(rows))
 
 
@@ -110,11 +137,12 @@ def _contributions(rows: Sequence[Row]) -> Floats:
     """What each verdict adds to its model's mean: a task counts by one over tasks, a trial by one over trials."""
     trials: dict[tuple[str, str], set[str]] = {}
     tasks: dict[str, set[str]] = {}
-    for row in rows:
+    for row in filter(itemgetter("is_counted"), rows):
         trials.setdefault((row["model"], row["task"]), set()).add(row["response_id"])
         tasks.setdefault(row["model"], set()).add(row["task"])
     return np.array([
-        row["worth"] / len(trials[row["model"], row["task"]]) / len(tasks[row["model"]]) for row in rows
+        row["worth"] / len(trials[row["model"], row["task"]]) / len(tasks[row["model"]]) if row["is_counted"] else 0.0
+        for row in rows
     ])  # fmt: skip
 
 
@@ -143,14 +171,13 @@ def draw(population: Population, wanted: WantedTasks, purpose: Purpose, n_rows: 
     Raises:
         UsageError: all have one.
     """
-    free = np.flatnonzero(~population.is_known)
+    free = population.free
     if not len(free):
         raise UsageError(f"--for {purpose.named}: every verdict has a label already")
     keys = [_key(population.rows[place]) for place in free.tolist()]
-    size = sizes(population.contributions[free], population.errors[free])
     probabilities = np.ones(len(population.rows))
-    probabilities[free] = inclusion_probabilities(size, min(n_rows, len(free)))
-    places = free[systematic_sample(probabilities[free], keys, seed)]
+    probabilities[free] = population.probabilities(n_rows)
+    places = free[systematic_sample(probabilities[free], keys, seed, population.models[free].tolist())]
     listed = [f"{_key(row)}/{p!r}" for row, p in zip(population.rows, probabilities.tolist(), strict=True)]
     sheet_id = digest("label sheet", *wanted.key.values(), tuple(purpose), n_rows, seed, listed)
     return Drawn(sheet_id, places.tolist(), probabilities)

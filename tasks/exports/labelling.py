@@ -12,12 +12,13 @@ from typing import Any
 
 import sql
 from tasks.config import Job
-from tasks.exports.drawing import draw, population_of, purpose_of, sheet_rows
+from tasks.exports.drawing import Population, draw, population_of, purpose_of, sheet_rows
 from tasks.exports.sheets import readable, refuse_place, write_sheet
-from tasks.exports.widths import Width, expected_widths
+from tasks.exports.widths import Width, expected_widths, n_needed
 from tasks.imports import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
+from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run import Conversation, StageReport, WantedTasks, conversations_of, wanted_tasks
 from warehouse import Reader, Warehouse
@@ -95,8 +96,9 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
         drawn = draw(population, wanted, purpose, n_rows, seed)
         sheet, draws = sheet_rows(job, wanted, purpose, population, drawn, seed)
         widths = expected_widths(
-            reader, wanted, purpose, population, sorted({job.vintage_named(m) for m in purpose.models})
-        )
+            reader, wanted, purpose, population, sorted({job.vintage_named(m) for m in purpose.models}),
+            len(drawn.places),
+        )  # fmt: skip
         chosen = {
             (population.rows[place]["response_id"], population.rows[place]["criterion_id"]) for place in drawn.places
         }
@@ -109,21 +111,25 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
         warehouse.write("label_draws", draws)
         warehouse.publish()
     how = _write(file, wanted, rows, conversations)
-    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _said(widths)]
+    notes = [f"{sheet['design']}, in {file}", f"fill in {how}", _said(widths, population, len(drawn.places))]
     return LabellingReport(
         "export", rows=len(rows), notes=notes, sheet_id=drawn.sheet_id,
         expected_widths=[each._asdict() for each in widths],
     )  # fmt: skip
 
 
-def _said(widths: Sequence[Width]) -> str:
-    now, *after = widths
-    listed = ", ".join(
-        f"{each.width:.3f} after {each.n_labels}{'' if each.is_enough else ' (too few for every figure)'}"
-        for each in after
+def _said(widths: Sequence[Width], population: Population, n_rows: int) -> str:
+    """Return in a line how many labels are needed, and how wide the interval is expected to become."""
+    now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
+    if now is not None:
+        return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
+    n_models = len(set(population.models.tolist()))
+    models = f"{n_models} models need" if n_models > 1 else "1 model needs"
+    return (
+        f"each model needs {FEWEST_LABELS} labels in {FEWEST_LABELLED_TASKS} tasks; {models} about "
+        f"{n_needed(population)}; with {n_rows}{'' if then.is_enough else ' (too few)'} the interval is about "
+        f"{then.width:.2f} wide"
     )
-    is_now = "no debiased figure yet" if now.width is None else f"{now.width:.3f} now"
-    return f"expected width of the interval: {is_now}, {listed} labels"
 
 
 def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path) -> list[dict[str, Any]]:

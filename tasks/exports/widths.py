@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 import sql
 from tasks.exports.drawing import Population, Purpose, Row
 from tasks.rules.statistics.debiased import FEWEST_LABELS
-from tasks.rules.statistics.drawing import expected_width, inclusion_probabilities, label_variance, sizes
+from tasks.rules.statistics.drawing import expected_width, label_variance
 from tasks.rules.statistics.quantiles import Floats
 from tasks.run import WantedTasks
 from warehouse import Reader
 
 AFTER = (50, 100, 200)
-"""Numbers of labels for which the expected width is shown."""
-_UNKNOWN_JUDGE = 0.5
-"""What stands for a verdict that failed where the spread over tasks is guessed."""
+"""Numbers of labels for which the expected width is given, beside that of the sheet."""
 
 
 class Width(NamedTuple):
@@ -32,9 +30,9 @@ class Width(NamedTuple):
 
 
 def expected_widths(
-    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, vintages: Sequence[str]
+    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, vintages: Sequence[str], n_rows: int
 ) -> list[Width]:
-    """The mean width of the chosen intervals now, and as expected after some numbers of labels.
+    """The mean width of the chosen intervals now, and as expected after some numbers of labels and after `n_rows`.
 
     Labels of earlier sheets count with the width that they give now, and without a figure by their number.
     """
@@ -45,26 +43,27 @@ def expected_widths(
         **({"models": list(purpose.models)} if purpose.is_difference else
            {"breakdown": purpose.breakdown, "label": purpose.label}),
     })}  # fmt: skip
-    models = np.array([row["model"] for row in population.rows])
+    models, free = population.models, population.free
     groups = [list(purpose.models)] if purpose.is_difference else [[each] for each in sorted(set(models.tolist()))]
     known = [now[each]["width"] for group in groups for each in [" ".join(group)] if each in now]
     has_figures = len(known) == len(groups)
     found = [Width(0, float(np.mean(known)) if has_figures else None, has_figures)]
-    free = np.flatnonzero(~population.is_known)
-    size = sizes(population.contributions[free], population.errors[free])
-    for n in AFTER:
-        probabilities = inclusion_probabilities(size, min(n, len(free)))
-        expected = [
-            float(probabilities[models[free] == each].sum() + population.is_known[models == each].sum())
-            for each in purpose.models
-        ]
+    for n in sorted({*AFTER, n_rows}):
+        probabilities = population.probabilities(n)
         widths = [
             _width(population, free[of_group], probabilities[of_group], group, now.get(" ".join(group)))
             for group in groups
             for of_group in [np.isin(models[free], group)]
         ]
-        found.append(Width(n, float(np.mean(widths)), has_figures or min(expected) >= FEWEST_LABELS))
+        found.append(Width(n, float(np.mean(widths)), has_figures or n >= n_needed(population)))
     return found
+
+
+def n_needed(population: Population) -> int:
+    """Return about how many more labels give each model as many as a figure needs."""
+    models, of_model = np.unique(population.models, return_inverse=True)
+    n_known = np.bincount(of_model, population.is_known)
+    return max(0, len(models) * (FEWEST_LABELS - int(n_known.min())))
 
 
 def _width(
@@ -74,15 +73,14 @@ def _width(
     """The expected width of a model's mean, or of a difference of two, with labels of these probabilities."""
     values: dict[str, float] = {}
     for row, contribution in zip(population.rows, population.contributions.tolist(), strict=True):
-        if row["model"] in group:
+        if row["model"] in group and row["is_counted"]:
             sign = -1.0 if len(group) > 1 and row["model"] == group[0] else 1.0
-            judged = _UNKNOWN_JUDGE if row["judge_value"] is None else row["judge_value"]
-            values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * judged
+            values[row["task"]] = values.get(row["task"], 0.0) + sign * contribution * row["judge_value"]
     of_tasks = len(values) * float(np.var(list(values.values()), ddof=1)) if len(values) > 1 else 0.0
     added = label_variance(population.contributions[places], population.errors[places], probabilities)
     n_new = float(probabilities.sum())
     if now is None:
-        n_known = int((population.is_known & np.isin([row["model"] for row in population.rows], group)).sum())
+        n_known = int((population.is_known & np.isin(population.models, group)).sum())
         return expected_width(of_tasks, [added], [n_new], n_known)
     before = max(0.0, (now["width"] / 2.0 / 1.96) ** 2 - of_tasks)
     return expected_width(of_tasks, [before, added], [now["n_labels"], n_new])

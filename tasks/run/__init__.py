@@ -3,7 +3,15 @@
 from tasks.run.analysis import Analysis, Columns, Item, ask_about
 from tasks.run.conversations import Conversation, conversations_of, messages_to
 from tasks.run.coverage import Covered, coverage
-from tasks.run.judgings import CascadeJudgings, Judging, hash_of_template, judgings, refuse_unlike_gradings, template_of
+from tasks.run.judgings import (
+    CascadeJudgings,
+    Judging,
+    first_judging,
+    hash_of_template,
+    judgings,
+    refuse_unlike_gradings,
+    template_of,
+)
 from tasks.run.keys import CALLED_BY, CALLED_ROLES, callees
 from tasks.run.missing_work import (
     PASSING,
@@ -75,6 +83,7 @@ __all__ = [
     "conversations_of",
     "coverage",
     "earlier_values",
+    "first_judging",
     "hash_of_template",
     "imported_models",
     "judge_target",

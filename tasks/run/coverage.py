@@ -210,8 +210,8 @@ def _skip(
 
 def _other_judgings(asked: _Asked) -> list[dict[str, Any]]:
     """The judgings that are stored without being configured, unless judges are named and theirs is not among them."""
-    rows = asked.rows("stored_judgings", vintages=asked.vintages, is_any_source=asked.only_stored)
-    return [row for row in rows if asked.job.named_judges is None or row["judge"] in asked.job.named_judges]
+    judges = list(asked.job.named_judges or ())
+    return asked.rows("stored_judgings", vintages=asked.vintages, is_any_source=asked.only_stored, judges=judges)
 
 
 def _count(cell: Covered, status: str, number: int, *, is_done: bool) -> None:

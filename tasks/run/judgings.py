@@ -1,5 +1,6 @@
 """Judgings: each configured judge with its template, grading and trial, which make its verdicts its own."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,14 @@ class Judging:
 def judgings(job: Job, benchmark: Benchmark) -> list[Judging]:
     """Every configured judge in every judge trial; a cascade once."""
     return [judging for judge in job.settings.judges for judging in _judgings_of(judge, benchmark)]
+
+
+def first_judging(job: Job, benchmark: Benchmark, stored: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return of stored judgings the first configured judge's as configured, else one of its name, else the first."""
+    asked = [judging.columns for judging in judgings(job, benchmark)]
+    by_label = [{"judge": columns["judge"]} for columns in asked]
+    fitting = (each for wanted in (*asked[:1], *by_label, {}) for each in stored if wanted.items() <= each.items())
+    return next(fitting, None)
 
 
 def _judgings_of(judge: Judge, benchmark: Benchmark) -> list[Judging]:

@@ -8,6 +8,7 @@ import click
 from flows.cli.common.output import show_nothing
 from flows.cli.common.tables import show_table
 from flows.cli.compare.conditions_notes import notes_on
+from flows.cli.look.leaderboard_columns import is_worth_showing
 from tasks.compare import INTERVAL, Changes, ConditionsAnswer, ConditionTable, decision, figure, p_value
 from tasks.config import Job
 from tasks.rules.text.numbers import SMALL_MARK
@@ -27,7 +28,7 @@ def show(job: Job, answer: ConditionsAnswer) -> None:
     if not answer.tables:
         show_nothing(job, "No two conditions of a model have been judged in this selection yet.")
     several = {name for name in ("judge_trial", "grading", "judge_config_hash", "template_hash", "vintage")
-               if len({table.key[name] for table in answer.tables}) > 1}  # fmt: skip
+               if is_worth_showing(name, [table.key for table in answer.tables])}  # fmt: skip
     for table in answer.tables:
         where = _where(table, several)
         _show_differences(f"Whole rubric, {answer.score}: {where}", table.whole)

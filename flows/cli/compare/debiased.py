@@ -8,9 +8,10 @@ from flows.cli.common.options import Context
 from flows.cli.common.output import show_json, show_nothing
 from flows.cli.compare.figures import is_small, show_figures
 from flows.cli.compare.questions import Records, answer
+from flows.cli.look.leaderboard_columns import TITLES, is_worth_showing
 from tasks.rules.text.numbers import SMALL_MARK
 
-_HOW = "`prbench export labelling sheet.csv -n 50 --for {}` writes a sheet of verdicts to label"
+_HOW = "`prbench export labelling sheet.csv --for {}` writes a sheet of verdicts to label"
 _LEADERBOARD = _HOW.format("leaderboard")
 _LABELS = ("labels", "n_labels")
 
@@ -51,7 +52,7 @@ def _selection(context: Context) -> dict[str, object]:
 def _show_scores(records: Records, by: str | None) -> None:
     for (split, judge), rows in _grouped(records, ("split", "judge")):
         show_figures(f"{split}: {rows[0]['score_name']}, judged by {judge}, before clipping", rows, {
-            **({by: "label"} if by else {}), "model": "model", **_told_apart(records),
+            **({by: "label"} if by else {}), "model": "model", **_told_apart(rows),
             "judge's own": ("judge_score", "judge_ci_low", "judge_ci_high"),
             "labels alone": ("labels_alone", "labels_alone_ci_low", "labels_alone_ci_high"),
             "debiased": ("debiased", "debiased_ci_low", "debiased_ci_high"),
@@ -92,12 +93,9 @@ def _say_what_intervals_are(records: Records) -> None:
 
 
 def _told_apart(records: Records) -> dict[str, str]:
-    """The columns that tell rows apart which have the same judge and model."""
-    return {
-        name.replace("_", " "): name
-        for name in ("vintage", "judge_trial", "grading", "judge_config_hash", "template_hash")
-        if len({row[name] for row in records}) > 1
-    }
+    """The columns that tell rows apart which have the same judge and model, titled as on the leaderboard."""
+    names = ("vintage", "judge_trial", "grading", "judge_config_hash", "template_hash")
+    return {TITLES.get(name, name): name for name in names if is_worth_showing(name, records)}
 
 
 def _grouped(records: Records, names: Sequence[str]) -> list[tuple[tuple[str, ...], Records]]:

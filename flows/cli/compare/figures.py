@@ -22,6 +22,8 @@ def show_figures(title: str, records: Records, columns: Mapping[str, str | tuple
 def _cell(record: Mapping[str, Any], column: str | Sequence[str]) -> Any:
     if isinstance(column, str):
         value = record[column]
+        if column.endswith("_hash"):
+            return value[:8]
         return f"{value:.3f}" if isinstance(value, float) and column != "weight" else value
     value, low, high = (record[name] for name in column)
     if value is None:

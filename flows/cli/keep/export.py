@@ -63,9 +63,9 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
 @export.command("labelling", epilog=examples(
     "prbench export labelling sheet.csv -n 200",
     "prbench export labelling sheet.csv --night 2026-11-22",
-    "prbench export labelling sheet.csv -n 50 --for leaderboard",
-    "prbench export labelling sheet.csv -n 50 --for \"gpt-5-high gpt-5-low\"",
-    "prbench export labelling sheet.csv -n 50 --for \"Financial Accuracy\"",
+    "prbench export labelling sheet.csv -n 180 --for leaderboard",
+    "prbench export labelling sheet.csv -n 60 --for \"gpt-5-high gpt-5-low\"",
+    "prbench export labelling sheet.csv -n 180 --for \"Financial Accuracy\"",
     "prbench import verdicts sheet.csv --skip-empty     read the sheet back",
 ))  # fmt: skip
 @click.argument("file", type=_PATH)
@@ -76,7 +76,7 @@ def export_tables(context: Context, target: str, tables: tuple[str, ...]) -> int
               "of `prbench leaderboard --debiased` most: `leaderboard`, two models (\"A B\"), or a "
               "category.")  # fmt: skip
 @shared_options(selection=("split", "model", "judge", "trial", "limit", "vintage", "night"), texts={
-    "judge": "With --for: the judge that labels are to correct.  [default: the one with the most verdicts]",
+    "judge": "With --for: the judge that labels are to correct.  [default: the first configured one]",
 })  # fmt: skip
 def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: str | None) -> int:
     """Write a sheet for human graders (CSV).
@@ -87,8 +87,9 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
 
     With --for, verdicts are drawn with probabilities in proportion to their weight and to the error that is expected of
     the judge there, from the disagreement of judges and repetitions and from earlier labels. The probabilities are
-    stored (tables `label_sheets`, `label_draws`). The expected width of the interval after 50, 100 and 200 labels is
-    shown. Draw the next sheet when the last one is imported; labelled verdicts are not drawn again.
+    stored (tables `label_sheets`, `label_draws`). Each model gets equally many, of what the judge decided; the last
+    line says how many are needed, and the expected width of the interval. Draw the next sheet when the last one is
+    imported; labelled verdicts are not drawn again.
     """
     from tasks.exports import export_drawn_labelling, export_labelling
 

@@ -22,7 +22,7 @@ def for_people(table: Table) -> tuple[list[str], list[list[Any]], int]:
     # The column of the breakdown follows the split.
     breakdown = [name for name in table.columns[1:2] if name not in _COLUMNS]
     names = [*shown[:1], *breakdown, *shown[1:]]
-    titles = {"mean_score": records[0].get("score_name", "score")} | _TITLES
+    titles = {"mean_score": records[0].get("score_name", "score")} | TITLES
     return (
         [titles.get(name, name.replace("_", " ")) for name in names],
         [[_COLUMNS[name](record) if name in _COLUMNS else record[name] for name in names] for record in records],
@@ -112,7 +112,7 @@ def _tasks(record: Record) -> str:
     )
 
 
-_TITLES = {
+TITLES = {
     "judge_trial": "judge trial",
     "judge_config_hash": "judge configuration",
     "template_hash": "template",

@@ -13,9 +13,8 @@ with found as (
     where
         benchmark = $benchmark
         and dataset_revision = $revision
-        and (
-            len($judges::varchar[]) = 0
-            or list_contains($judges::varchar[], judge)
+        and counts_as_judge(
+            $judges, benchmark, dataset_revision, judge, judge_config_hash
         )
         and ($vintage::varchar is null or vintage = $vintage)
         -- As they were asked for: the binary reading of three steps would name

@@ -27,9 +27,8 @@ where
         model is null or len($models::varchar[]) = 0
         or list_contains($models::varchar[], model)
     )
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], judge)
+    and counts_as_judge(
+        $judges, benchmark, dataset_revision, judge, judge_config_hash
     )
     and ($vintage::varchar is null or vintage = $vintage)
     -- As they were asked for: the binary reading of three steps says the same.

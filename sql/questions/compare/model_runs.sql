@@ -45,6 +45,9 @@ final as (
         grading,
         judge_trial,
         n_trials,
+        counts_as_judge(
+            [], benchmark, dataset_revision, judge, judge_config_hash
+        ) as is_by_judge,
         answered_at,
         judged_at
     from of_benchmark

@@ -36,9 +36,9 @@ where
         len($models::varchar[]) = 0
         or list_contains($models::varchar[], model_runs.model)
     )
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], model_runs.judge)
+    and counts_as_judge(
+        $judges, model_runs.benchmark, model_runs.dataset_revision,
+        model_runs.judge, model_runs.judge_config_hash
     )
     and (
         $vintage::varchar = 'all' or model_runs.vintage = $vintage

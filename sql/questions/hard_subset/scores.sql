@@ -14,9 +14,9 @@ where
         len($models::varchar[]) = 0
         or list_contains($models::varchar[], mean_scores.model)
     )
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], mean_scores.judge)
+    and counts_as_judge(
+        $judges, mean_scores.benchmark, mean_scores.dataset_revision,
+        mean_scores.judge, mean_scores.judge_config_hash
     )
     and (
         $vintage::varchar = 'all'

@@ -44,9 +44,9 @@ where
         len($models::varchar[]) = 0
         or list_contains($models::varchar[], rows.model)
     )
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], rows.judge)
+    and counts_as_judge(
+        $judges, rows.benchmark, rows.dataset_revision,
+        rows.judge, rows.judge_config_hash
     )
 order by
     rows.split, rows.judge, rows.judge_trial, rows.judge_config_hash,

@@ -14,4 +14,7 @@ where
     benchmark = $benchmark
     and dataset_revision = $revision
     and if($vintage is null, is_latest, vintage = $vintage)
+    and counts_as_judge(
+        [], benchmark, dataset_revision, judge, judge_config_hash
+    )
 order by all

@@ -12,4 +12,7 @@ where
     and list_contains($vintages::varchar[], vintage)
     and ($is_any_source or judge_config_hash = 'imported')
     and grading <> 'ternary_as_binary'
+    and counts_as_judge(
+        $judges, benchmark, dataset_revision, judge, judge_config_hash
+    )
 order by all

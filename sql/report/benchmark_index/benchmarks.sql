@@ -23,7 +23,11 @@ judged as (
     select
         benchmark,
         dataset_revision,
-        count(distinct judge) as n_judges,
+        count(distinct judge) filter (
+            counts_as_judge(
+                [], benchmark, dataset_revision, judge, judge_config_hash
+            )
+        ) as n_judges,
         max(created_at) as judged_at
     from verdicts
     group by benchmark, dataset_revision

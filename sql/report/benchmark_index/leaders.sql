@@ -11,7 +11,12 @@ with judgings as (
         sum(n_tasks) as n_tasks
     from leaderboard
     where
-        benchmark = $benchmark and dataset_revision = $revision and is_primary
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and is_primary
+        and counts_as_judge(
+            [], benchmark, dataset_revision, judge, judge_config_hash
+        )
     group by all
 ),
 

@@ -1,7 +1,8 @@
--- What is shown: each configured model in its latest sampling that was judged,
--- and in a later one that nobody has judged yet; or in the sampling that is
--- asked for. Best ones first, and last what has no score.
--- begins with: shown_splits, shown_tasks
+-- What is shown: each configured model in the latest sampling that the main
+-- judge judged, or where it judged none, another one; and in a later one that
+-- is not judged yet; or in the sampling that is asked for. Best ones first, and
+-- last what has no score.
+-- begins with: judgings, shown_splits, shown_tasks
 with answered as (
     select
         model,
@@ -29,15 +30,22 @@ scored as (
         model,
         model_config_hash,
         vintage,
-        round(favg(mean_score), 12) as mean_score
+        round(favg(mean_score), 12) as mean_score,
+        coalesce(bool_or(is_judged and judging = $main), false) as is_of_main
     from leaderboard
+    inner join judgings
+        using (judge, judge_config_hash, template_hash, grading, judge_trial)
     where
         benchmark = $benchmark
         and dataset_revision = $revision
         and is_primary
         and (is_latest or $vintage::varchar is not null)
         and split in (select split from shown_splits)
-    group by all
+    group by model, model_config_hash, vintage
+    qualify
+        $vintage::varchar is not null
+        or is_of_main
+        or not bool_or(is_of_main) over (partition by model, model_config_hash)
 )
 
 select

@@ -14,9 +14,8 @@ where
     and dataset_revision = $revision
     and is_primary
     and split in (select split from shown_splits)
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], judge)
+    and counts_as_judge(
+        $judges, benchmark, dataset_revision, judge, judge_config_hash
     )
 group by all
 order by

@@ -14,7 +14,7 @@ from tasks.config import Job
 from tasks.report.content.figures import Breakdown
 from tasks.report.content.queries import Rows, filled
 from tasks.rules.verdict import TERNARY_AS_BINARY
-from tasks.run import judgings
+from tasks.run import first_judging
 from warehouse import Reader
 
 
@@ -113,18 +113,9 @@ class Edition:
 
     @cached_property
     def main(self) -> str | None:
-        """The judging that is shown first: of the first configured judge the one as configured, else that with most
-        verdicts.
-        """  # noqa: D205 - which one takes two lines
-        asked = [judging.columns for judging in judgings(self.job, self.benchmark)]
-        by_label = [{"judge": columns["judge"]} for columns in asked]
-        fitting = (
-            each["judging"]
-            for wanted in (*asked[:1], *by_label, {})
-            for each in self.judgings
-            if wanted.items() <= each.items()
-        )
-        return next(fitting, None)
+        """The judging that is shown first."""
+        first = first_judging(self.job, self.benchmark, self.judgings)
+        return first and first["judging"]
 
     def asked(self, name: str, given: Mapping[str, Any] | None = None) -> str:
         """The text of a query of this report; `given` is what it asks for beside what all may ask for."""
@@ -149,14 +140,19 @@ def open_edition(
     changes: Sequence[Mapping[str, Any]] = (),
     living: Sequence[str] = (),
 ) -> Edition:
-    """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`."""
+    """The edition of a job: each model's latest vintage, or the one that is asked for, or `all`.
+
+    The latest is that of the judging that is shown first: another grader may have seen earlier ones alone.
+    """
     benchmark, data = load_benchmark(job.settings.benchmark), job.data
     given = _members(job, benchmark, data.revision) | {
         "models": list(job.named_models or ()),
         "judges": list(job.named_judges or ()),
         "vintage": vintage,
     }
-    judgings = reader.rows(filled("edition/judgings", given))
+    judged = labelled_judgings(reader.rows(filled("edition/judgings", given)))
+    first = first_judging(job, benchmark, judged)
+    given |= {"judgings": Rows.of(judged, _JUDGING), "main": first and first["judging"]}
     entries = reader.rows(filled("edition/entries", given))
     return Edition(
         job=job,
@@ -166,7 +162,7 @@ def open_edition(
         changes=tuple(changes),
         living=tuple(living),
         entries=tuple(_labelled(entries, "entry", "model", (("vintage", "{}"), ("model_config_hash", "{:.8}")))),
-        judgings=tuple(labelled_judgings(judgings)),
+        judgings=tuple(judged),
     )
 
 

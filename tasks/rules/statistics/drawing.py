@@ -86,22 +86,26 @@ def inclusion_probabilities(size: Floats, n_wanted: int) -> Floats:
         free &= ~above
 
 
-def systematic_sample(probabilities: Floats, keys: Sequence[str], seed: int) -> NDArray[np.int64]:
+def systematic_sample(
+    probabilities: Floats, keys: Sequence[str], seed: int, groups: Sequence[str]
+) -> NDArray[np.int64]:
     """A sample of fixed size in which each unit has exactly its probability.
 
     Units stand in a random order, each on a piece of a line as long as its probability, and every whole step from a
     random start takes the unit that it falls on (randomised systematic sampling; Hartley and Rao 1962). Order and start
-    are hashes of seed and key, so the same seed draws the same.
+    are hashes of seed and key, so the same seed draws the same. Units of a group stand together, so that of each as
+    many are drawn as its probabilities sum to, give or take one.
 
     Args:
         probabilities: above 0 and at most 1, with a whole sum.
         keys: what identifies each unit.
         seed: another one draws another sample.
+        groups: that of each unit.
 
     Returns:
         The places drawn, in the order of the units.
     """
-    order = np.array(sorted(range(len(keys)), key=lambda place: digest("draw", seed, keys[place])), dtype=np.int64)
+    order = np.array(sorted(range(len(keys)), key=lambda place: (groups[place], digest("draw", seed, keys[place]))))
     start = int(digest("start", seed, *sorted(keys))[:_HEX], 16) / 16**_HEX
     ends = np.cumsum(probabilities[order])
     # The sum is whole but for rounding, which must not add or drop a unit.

@@ -9,6 +9,7 @@ import yaml
 
 from flows.cli.main import main
 from tasks.aggregate import aggregate
+from tests import builders
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.tasks.aggregate.test_cookbook import small_world
 from warehouse import Warehouse
@@ -22,26 +23,40 @@ BREAKDOWNS = (
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with the small world in it, and a configuration that is about its data set."""
-    folder: Path = tmp_path_factory.mktemp("boards")
+    return stored(tmp_path_factory.mktemp("boards"), small_world(seed=7))
+
+
+def stored(folder: Path, tables: dict[str, list[dict[str, Any]]]) -> Path:
+    """A folder with the rows in a warehouse, and a configuration that is about their data set."""
     (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
     (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
     job = job_on(folder / "finance.jsonl", folder / "data")
     revision = job.data.revision
-    warehouse = Warehouse(job.warehouse)
-    for table_name, rows in small_world(seed=7).items():
+    for table_name, rows in tables.items():
         known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in rows]
-        warehouse.write(table_name, known)
+        Warehouse(job.warehouse).write(table_name, known)
     aggregate(job)
     return folder
 
 
 @pytest.fixture(scope="module")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small world with the expert as somebody who labels, on the answers of two models."""
+    tables = small_world(seed=7)
+    by_expert = [each for each in tables["verdicts"] if each["judge"] == "expert"]
+    for each in by_expert:
+        each |= {"judge_config_hash": "imported", "template_hash": "imported"}
+    gone = [each["verdict_id"] for each in by_expert if each["model"] in {"curie", "dirac"}]
+    for each in tables["responses"]:
+        each |= {"model_config_hash": "imported", "source": "imported"}
+    tables["verdicts"] = [each for each in tables["verdicts"] if each["verdict_id"] not in gone]
+    tables["labellers"] = [builders.row("labellers", judge="expert", import_batch="a-sheet")]
+    return stored(tmp_path_factory.mktemp("labelled"), tables)
+
+
+@pytest.fixture(scope="module")
 def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One model below zero, one that lacks a trial, one that nobody judged; and one more of the first's kind."""
-    folder = tmp_path_factory.mktemp("uneven")
-    (folder / "finance.jsonl").write_text("{}\n", encoding="utf-8")
-    (folder / "prbench.yaml").write_text(yaml.safe_dump({"dataset": {"source": str(folder / "finance.jsonl")}}))
-    job = job_on(folder / "finance.jsonl", folder / "data")
     tasks = [f"t{i:02d}" for i in range(60)]
     rows = dict(admitted(tasks, n_criteria=2))
     rows["criteria"] = [criterion(task, place, weight) for task in tasks for place, weight in enumerate((10, -5))]
@@ -55,12 +70,7 @@ def uneven(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 rows["responses"].append(answer)
                 pairs = zip(of_task[task], values, strict=True)
                 rows["verdicts"] += [verdict(answer, asked, float(value)) for asked, value in pairs]
-    revision = job.data.revision
-    for table_name, of_table in rows.items():
-        known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in of_table]
-        Warehouse(job.warehouse).write(table_name, known)
-    aggregate(job)
-    return folder
+    return stored(tmp_path_factory.mktemp("uneven"), rows)
 
 
 class Asked:
@@ -310,6 +320,32 @@ def test_a_line_separates_what_is_ranked_under_different_judges(asked: Asked) ->
     assert judges == sorted(judges)
     assert len(separators) == len(set(judges)) - 1 == 2
     assert not any(line.startswith("├") for line in under_one)
+
+
+@pytest.mark.parametrize("arguments", [
+    ["leaderboard"], ["leaderboard", "--hard"], ["leaderboard", "--by", "topic"], ["leaderboard", "--risk"],
+    ["leaderboard", "--selection", "latest"], ["lengths"], ["criteria", "never-met", "-n", "500"], ["status"],
+], ids=" ".join)  # fmt: skip
+def test_people_who_label_are_a_judge_only_where_they_are_named(
+    labelled: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    asked = Asked(labelled, capsys)
+    judges, named = ({row["judge"] for row in asked.json(*arguments, *more)} for more in ([], ["--judge", "expert"]))
+
+    assert "expert" not in judges
+    assert "expert" in named
+
+
+def test_models_are_compared_under_judges_and_a_judge_with_people_by_name(
+    labelled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = Asked(labelled, capsys)
+    of_models, with_people = (
+        asked.json("diff", *names)["comparisons"] for names in (["ada", "bell"], ["a-judge", "expert"])
+    )
+
+    assert ["a-judge", "b-judge"] == [each["first"]["judge"] for each in of_models]
+    assert {"expert"} == {each["second"]["judge"] for each in with_people}
 
 
 def test_notes_name_a_few_models_and_count_the_others() -> None:

@@ -101,6 +101,28 @@ def test_a_model_and_a_category_without_labels_are_said_to_have_none_and_the_adv
     assert "No verdict of a judge has a label yet;" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_judges_go_by_name_and_configurations_of_one_by_eight_digits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = dict(LabelledWorld(seed=5).tables())
+    judged = [each for each in tables["verdicts"] if each["source"] == "judged"]
+    for judge, digit in (("b-judge", "b"), ("c-judge", "c"), ("c-judge", "d")):
+        others = {"judge": judge, "judge_config_hash": 32 * digit}
+        tables["verdicts"] = [
+            *tables["verdicts"], *(each | others | {"verdict_id": f"{each['verdict_id']}{digit}"} for each in judged)
+        ]  # fmt: skip
+    folder = prepared(tmp_path, tables)
+
+    assert asked(folder, "leaderboard", "--debiased") == 0
+    said = capsys.readouterr().out
+    assert "judged by b-judge" in said
+    assert "bbbb" not in said
+    for digit in "cd":
+        assert 8 * digit in said
+        assert 9 * digit not in said
+
+
 @pytest.mark.parametrize(("arguments", "said"), [
     (["leaderboard", "--debiased", "--by", "topic"], "--by topic: --debiased knows --by category only"),
     (["leaderboard", "--debiased", "--risk"], "--debiased and --risk cannot be combined"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import sql
 from expectations import all_expectations, run_suite
-from tests.builders import REVISION, admitted, criterion, response, verdict
+from tests.builders import REVISION, admitted, criterion, response, row, verdict
 from tests.tasks.check.test_check import WHITE_SPACE
 from warehouse import Reader
 
@@ -91,3 +91,12 @@ def test_a_response_that_lacks_verdicts_is_a_warning_once_judging_began(publishe
 
     assert {"verdict_count"} == set(found)
     assert [begun["response_id"]] == [key.rpartition("/")[0] for key in found["verdict_count"]]
+
+
+def test_what_people_did_not_label_is_not_missing_beside_a_judge(published: Fill) -> None:
+    answer, (first, second) = response("t"), TASK["criteria"]
+    judged = [verdict(answer, each, 1.0) for each in (first, second)]
+    label = verdict(answer, first, 1.0, judge="eva", judge_config_hash="imported", source="imported")
+    labellers = [row("labellers", judge="eva", import_batch="a-sheet")]
+
+    assert {} == failing(published, responses=[answer], verdicts=[*judged, label], labellers=labellers)

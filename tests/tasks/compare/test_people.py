@@ -89,7 +89,7 @@ def test_people_with_each_other_are_pooled_too_and_each_pair_counts_once(reader:
 
     assert (120 + 2 * 9 + 3 * 1, 4, 6) == tuple(found[name] for name in ("n", "n_people", "n_pairs"))
     assert found["macro_f1"] == pytest.approx(f1_score(mine, theirs, average="macro"))
-    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine, theirs))
+    assert found["kappa"] == pytest.approx(cohen_kappa_score(mine + theirs, theirs + mine))
 
 
 def test_every_measure_has_an_interval_over_tasks_around_it(reader: Reader) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tasks.aggregate import aggregate
+from tasks.config import Judge
 from tasks.config.job import Job
 from tasks.exports import export_drawn_labelling, export_labelling
 from tasks.imports import import_responses, import_verdicts, retract
@@ -94,10 +95,51 @@ def test_a_drawn_sheet_has_single_verdicts_whose_probabilities_are_stored_and_su
         (a["task"], a["model"]) != (b["task"], b["model"]) for a, b in pairwise(rows)
     )
     assert "judged by a-judge" in report.line
-    assert [each["n_labels"] for each in report.expected_widths] == [0, 50, 100, 200]
+    assert [each["n_labels"] for each in report.expected_widths] == [0, 50, 80, 100, 200]
+    assert (
+        "each model needs 30 labels in 15 tasks; 2 models need about 60; with 80 the interval is about" in report.line
+    )
+    assert {40} == set(Counter(row["model"] for row in rows).values())
     assert report.expected_widths[0]["width"] is None
     widths = [each["width"] for each in report.expected_widths[1:]]
     assert widths == sorted(widths, reverse=True)
+
+
+def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_of_it_counts(
+    job: Job, tmp_path: Path
+) -> None:
+    lacking = "t0-c0"
+    judged = [
+        {"task": f"t{n}", "model": m, "criterion": f"t{n}-c{i}", "judge": "b-judge", "criteria_met": i % 2 == 0}
+        for n in range(20) for m in MODELS for i in range(N_CRITERIA) if f"t{n}-c{i}" != lacking
+    ]  # fmt: skip
+    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
+    judges = (Judge.model_validate({"name": "provider/b", "label": "b-judge"}),)
+    chosen = job.model_copy(update={"settings": job.settings.model_copy(update={"judges": judges})})
+    report = export_drawn_labelling(chosen, tmp_path / "a.csv", drawn_for="leaderboard", n_rows=100)
+    rows = sheet(tmp_path / "a.csv")
+    import_verdicts(chosen, saved(tmp_path / "filled.csv", filled(rows)))
+    aggregate(chosen)
+    counted = stored(job, "select n_labels, no_figure from debiased_scores where judge = 'b-judge' and is_primary "
+                          "and breakdown = 'all'")  # fmt: skip
+    (of_sheet,) = stored(job, "select * from label_sheets")
+
+    assert "judged by b-judge" in report.line
+    assert {row["task"] for row in rows} <= {f"t{n}" for n in range(20)}
+    # What the judge has begun is covered, so that figures stay when it completes it, and is hardly ever drawn.
+    assert of_sheet["n_population"] == 20 * N_CRITERIA * len(MODELS)
+    assert [None, None] == [row["no_figure"] for row in counted]
+    assert 100 - sum(row["task"] == "t0" for row in rows) == sum(row["n_labels"] for row in counted)
+    assert sum(row["task"] == "t0" for row in rows) < 3
+
+
+def test_a_sheet_for_two_models_needs_verdicts_of_the_judge_on_both(job: Job, tmp_path: Path) -> None:
+    judged = {"task": "t0", "model": "ada", "criterion": "t0-c0", "judge": "b-judge", "criteria_met": True}
+    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", [judged]))
+    chosen = job.model_copy(update={"named_judges": ("b-judge",)})
+
+    with pytest.raises(UsageError, match="b-judge has no verdict on bob model; run `prbench judge`"):
+        export_drawn_labelling(chosen, tmp_path / "a.csv", drawn_for="bob model ada", n_rows=5)
 
 
 def test_the_same_seed_draws_the_same_sheet_which_is_stored_once(job: Job, tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from tasks.aggregate import aggregate
 from tasks.config.job import Job
 from tasks.exports import export_inspect
 from tasks.exports.inspect_logs.criteria import explanation_of
 from tasks.exports.inspect_logs.header import results_of
 from tasks.exports.inspect_logs.usage import added, usage_of
 from tasks.rules.errors import PipelineError, UsageError
-from tests.builders import admitted, at, job_on
+from tests import builders
+from tests.builders import admitted, at, criterion, job_on, response, verdict
 from tests.tasks.exports.inspected import CALL, CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
@@ -271,3 +273,19 @@ def test_tasks_that_are_not_assembled_are_named_and_no_half_log_stays(tmp_path: 
     with pytest.raises(PipelineError, match="t0: its conversation is not assembled; run `prbench assemble` first"):
         export_inspect(job, tmp_path / "logs")
     assert [] == list((tmp_path / "logs").iterdir())
+
+
+def test_people_who_label_have_a_log_only_where_they_are_named(tmp_path: Path) -> None:
+    job = job_of_world(tmp_path)
+    given = {"judge": "eva", "judge_config_hash": "imported", "source": "imported"}
+    label = verdict(response("t1", "good"), criterion("t1", 0, 10), 1.0, **given, dataset_revision=job.data.revision)
+    Warehouse(job.warehouse).write("verdicts", [label])
+    Warehouse(job.warehouse).write("labellers", [builders.row("labellers", judge="eva", import_batch="a-sheet")])
+    aggregate(job)
+    export_inspect(job, tmp_path / "logs")
+    export_inspect(job.model_copy(update={"named_judges": ("eva",)}), tmp_path / "named")
+
+    assert ["mild", "mild", "strict", "strict"] == sorted(
+        path.name.split("_")[2] for path in (tmp_path / "logs").iterdir()
+    )
+    assert ["eva"] == [path.name.split("_")[2] for path in (tmp_path / "named").iterdir()]

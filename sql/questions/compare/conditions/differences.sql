@@ -18,9 +18,8 @@ where
         or list_contains($models::varchar[], model)
         or list_contains($models::varchar[], shared_model)
     )
-    and (
-        len($judges::varchar[]) = 0
-        or list_contains($judges::varchar[], judge)
+    and counts_as_judge(
+        $judges, benchmark, dataset_revision, judge, judge_config_hash
     )
     and (
         $vintage::varchar = 'all' or vintage = $vintage

@@ -3,6 +3,10 @@
 select
     judging_id,
     judge,
+    judge_config_hash,
+    template_hash,
+    grading,
+    judge_trial,
     case when grading = 'ternary' then 'ternary' else 'binary' end as steps,
     count(*) as n_verdicts
 from staging.graded_verdicts
@@ -15,7 +19,8 @@ where
         $judges::varchar[] is null
         or list_contains($judges::varchar[], judge)
     )
-group by judging_id, judge, judge_trial, grading
+group by
+    judging_id, judge, judge_config_hash, template_hash, grading, judge_trial
 order by
     n_verdicts desc, grading = 'ternary_as_binary', judge_trial, judge,
     judging_id

@@ -1,6 +1,7 @@
--- One row: a verdict that a sheet can draw, on a criterion of a response: what
--- it adds to its task's value if it is met, what the judge says, how far others
--- differ from that, and what people said before.
+-- One row: a verdict that a sheet can draw, on a criterion of a response that
+-- the judge has begun: what it adds to its task's value if it is met, whether
+-- the judge's decisions on the response are complete, so that it counts, what
+-- the judge says, how far others differ from that, and what people said before.
 with others as (
     select
         verdicts.response_id,
@@ -46,12 +47,22 @@ select
     coalesce(criteria.category, '(none)') as category,
     coalesce(criteria.severity, '(none)') as severity,
     criteria.weight / bounds.denominator as worth,
+    points.n_decided = points.n_wanted as is_counted,
     judged.value as judge_value,
     coalesce(others.disagreement, 0) as disagreement,
     coalesce(others.n_others, 0) as n_others,
     labelled.label_value
-from responses
-inner join criteria using (benchmark, dataset_revision, task_id)
+from staging.response_points as points
+inner join staging.model_runs
+    on
+        points.model_run_id = model_runs.model_run_id
+        and model_runs.judging_id = $judging_id
+inner join responses using (response_id)
+inner join criteria
+    on
+        responses.benchmark = criteria.benchmark
+        and responses.dataset_revision = criteria.dataset_revision
+        and responses.task_id = criteria.task_id
 inner join staging.score_bounds as bounds
     on
         criteria.benchmark = bounds.benchmark
@@ -81,8 +92,11 @@ where
     and responses.dataset_revision = $revision
     and list_contains($response_ids::varchar[], responses.response_id)
     and criteria.weight is not null
+    and points.breakdown = $breakdown
+    and points.label = $label
     and (
         $breakdown = 'all'
         or coalesce(criteria.category, '(none)') = $label
     )
+qualify count(judged.judging_id) over (partition by responses.response_id) > 0
 order by responses.response_id, criteria.position

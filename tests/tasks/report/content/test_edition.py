@@ -1,6 +1,7 @@
 """What a report is about, and under which names."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +11,13 @@ from hypothesis import strategies as st
 from flows.report import write_report
 from tasks.config.job import Job
 from tasks.report.content.edition import _labelled, open_edition
+from tests.builders import row
 from tests.tasks.report.made_up.contenders import NIGHTS
+from tests.tasks.report.made_up.editions import edition_of
+from tests.tasks.report.made_up.samplings import PEOPLE, Sampling, rows_by_table
 from warehouse import Warehouse
 
+IMPORTED = {**PEOPLE, "source": "imported"}
 PARTS = (("vintage", "{}"), ("model_config_hash", "{:.8}"))
 few = st.sampled_from(["a", "a base", "base", "b", "a (2)", "", "none"])
 rows = st.lists(st.tuples(few, few, few), unique=True, max_size=8)
@@ -78,3 +83,36 @@ def test_a_report_of_one_model_names_no_other(world_job: Job, tmp_path_factory: 
     board = (folder / "prbench/figures/leaderboard.csv").read_text(encoding="utf-8")
     assert "elm-chat" in board
     assert "birch-2" not in board
+
+
+def resampled(judge: str, *vintages: str, **other: Any) -> list[Sampling]:
+    """What a judge decided on a model that was sampled in several vintages, a day apart, worse each time."""
+    days = {"base": 0, "n1": 86_400, "n2": 2 * 86_400}
+    return [Sampling(each, days[each], (1, 1, 1, each == "base"), "cedar", judge, other=other) for each in vintages]
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        (resampled("eva", "base", **IMPORTED), ({"judge"}, {"n1"})),
+        # Nobody else is known to label; what another judge saw last is no vintage of the first one's board.
+        (resampled("elsewhere", "base", **IMPORTED), ({"judge", "elsewhere"}, {"n1"})),
+        (resampled("second", "base"), ({"judge", "second"}, {"n1"})),
+        (resampled("second", "n2"), ({"judge", "second"}, {"n1", "n2"})),
+    ],
+    ids=["people who label", "an imported judge", "a judge that saw less", "a judge that saw more"],
+)
+def test_the_latest_vintage_is_that_of_the_first_judge_and_people_who_label_are_no_judges(
+    tmp_path: Path, others: list[Sampling], expected: tuple[set[str], set[str]]
+) -> None:
+    tables = rows_by_table([*resampled("judge", "base", "n1"), *others])
+    edition = edition_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+
+    assert expected == ({each["judge"] for each in edition.judgings}, {each["vintage"] for each in edition.entries})
+
+
+def test_people_who_label_are_shown_where_nobody_else_judged(tmp_path: Path) -> None:
+    tables = rows_by_table(resampled("eva", "base", **IMPORTED))
+    edition = edition_of(tmp_path, {**tables, "labellers": [row("labellers", judge="eva", import_batch="a-sheet")]})
+
+    assert [("eva", "cedar")] == [(edition.main, entry["entry"]) for entry in edition.entries]

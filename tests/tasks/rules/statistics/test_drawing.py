@@ -37,11 +37,15 @@ def test_a_sample_has_exactly_the_number_wanted_and_the_same_seed_draws_the_same
 ) -> None:
     probabilities = inclusion_probabilities(np.array(size), min(n, len(size)))
     keys = [f"k{place}" for place in range(len(size))]
-    found = systematic_sample(probabilities, keys, seed)
+    groups = [key[-1] for key in keys]
+    found = systematic_sample(probabilities, keys, seed, groups)
 
     assert len(found) == len(set(found.tolist())) == min(n, len(size))
-    assert found.tolist() == systematic_sample(probabilities, keys, seed).tolist()
+    assert found.tolist() == systematic_sample(probabilities, keys, seed, groups).tolist()
     assert set(np.flatnonzero(probabilities == 1.0)) <= set(found.tolist())
+    for group in set(groups):
+        of_group = [place for place, each in enumerate(groups) if each == group]
+        assert abs(len({*of_group} & {*found.tolist()}) - probabilities[of_group].sum()) < 1 + 1e-9
 
 
 def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
@@ -49,7 +53,7 @@ def test_each_verdict_is_drawn_as_often_as_its_probability_says() -> None:
     probabilities, keys = inclusion_probabilities(size, 12), [f"k{place}" for place in range(60)]
     n_draws, drawn = 1_000, np.zeros(60)
     for seed in range(n_draws):
-        drawn[systematic_sample(probabilities, keys, seed)] += 1
+        drawn[systematic_sample(probabilities, keys, seed, [key[-1] for key in keys])] += 1
 
     off = (drawn / n_draws - probabilities) / np.sqrt(np.maximum(probabilities * (1 - probabilities), 1e-9) / n_draws)
     assert np.abs(off[probabilities < 1]).max() < 4

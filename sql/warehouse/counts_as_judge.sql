@@ -1,0 +1,13 @@
+-- Whether a grader is shown as a judge: one that is named; where none is named
+-- everyone but people who label beside a judge.
+create macro counts_as_judge(
+    named, of_benchmark, of_revision, grader, config_hash
+) as
+if(
+    len(named::varchar[]) = 0,
+    (of_benchmark, of_revision, grader, config_hash) not in (
+        select (benchmark, dataset_revision, judge, judge_config_hash)
+        from staging.people_who_label
+    ),
+    list_contains(named::varchar[], grader)
+)
