@@ -10,6 +10,7 @@ from typing import Any
 import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config import EARLIER_NIGHTS, Job, Model
+from tasks.rules.stopping.confidence_sequence import METHOD
 from tasks.rules.stopping.decisions import OPEN, Asked, Rule, alpha_of_each
 from tasks.rules.stopping.task_order import block_ends, task_order
 from tasks.run.judgings import Judging, judgings
@@ -115,7 +116,7 @@ def stopping_plan(
         for a, b, order in pairs
     )
     sides = [[vars(each.first), vars(each.second), each.order] for each in comparisons]
-    facts = [key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, sides]
+    facts = [METHOD, key, judged[0].columns, score, stopping.model_dump(mode="json"), job.trials, sides]
     return StoppingPlan(judged[0], score, comparisons, json.dumps(facts, sort_keys=True))
 
 

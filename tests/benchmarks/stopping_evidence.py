@@ -50,6 +50,22 @@ WORLDS: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
 }
 """World -> differences of tasks with mean 0; the last four are skewed, as no model beside itself is."""
 
+
+def _jumps(share: float, size: float, spread: float, mean: float = 0.0) -> Callable[[Dice, tuple[int, ...]], Floats]:
+    """A share of the tasks differs by so much on one side, the others around a value that gives the mean."""
+    return lambda dice, shape: dice.normal(mean - share * size, spread, shape) + size * (dice.random(shape) < share)
+
+
+MIXTURES: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
+    "3 % differ by 0.5, others little": _jumps(0.03, 0.5, 0.05),
+    "5 % differ by 0.5, others little": _jumps(0.05, 0.5, 0.05),
+    "5 % differ by 0.5, others hardly": _jumps(0.05, 0.5, 0.02),
+    "10 % differ by 0.5, others little": _jumps(0.10, 0.5, 0.05),
+    "10 % differ by -0.5, others little": _jumps(0.10, -0.5, 0.05),
+    "4 % differ by 0.7, others more": _jumps(0.04, 0.7, 0.10),
+}
+"""World -> differences with mean 0: before the first large ones come, the others look like a small, sure difference."""
+
 BORDER: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
     "normal": lambda dice, shape: dice.normal(LEAST, 0.05, shape),
     "in steps of 0.025": lambda dice, shape: LEAST + 0.25 * _steps(dice, shape),
@@ -57,31 +73,33 @@ BORDER: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
     "10 % differ, exponential": _sparse(0.10, lambda dice, shape: dice.exponential(0.2, shape)),
     "skewed to the right": lambda dice, shape: LEAST * dice.exponential(1.0, shape),
     "skewed to the left": lambda dice, shape: LEAST + 0.05 * (1.0 - dice.exponential(1.0, shape)),
+    "3 % differ by 0.67, others hardly": _jumps(0.03, 0.67, 0.02, LEAST),
 }
 """World -> differences with mean 0.02, the smallest that are not within 0.02: there `equal` is wrong most often."""
 
 RARE: dict[str, Callable[[Dice, tuple[int, ...]], Floats]] = {
-    "3 % differ by 0.5, others little": lambda dice, shape: _jumps(dice, shape, 0.05, 0.5),
-    "3 % differ by 0.8, others more": lambda dice, shape: _jumps(dice, shape, 0.10, 0.8),
+    "3 % differ by 1, others little": _jumps(0.03, 1.0, 0.05),
+    "5 % differ by 1, others little": _jumps(0.05, 1.0, 0.05),
     "lognormal, sigma 1.5": lambda dice, shape: 0.1 * (dice.lognormal(0.0, 1.5, shape) - np.exp(1.125)),
 }
-"""World -> differences with mean 0 whose rare large ones on one side are seen too late: it is no world of the rule."""
+"""World -> differences with mean 0 whose rare ones are larger than the rule allows for: it is no world of the rule."""
 
 
-def _jumps(dice: Dice, shape: tuple[int, ...], spread: float, jump: float) -> Floats:
-    return dice.normal(0.0, spread, shape) + (dice.random(shape) < 0.03) * jump - 0.03 * jump
-
-
-def rule(n_tasks: int, n_comparisons: int = 1) -> Rule:
+def rule(n_tasks: int, n_comparisons: int = 1, block: int = BLOCK) -> Rule:
     """The rule of one of so many comparisons."""
-    return Rule("different", alpha_of_each(ALPHA, n_comparisons), LEAST, block_ends(n_tasks, BLOCK))
+    return Rule("different", alpha_of_each(ALPHA, n_comparisons), LEAST, block_ends(n_tasks, block))
 
 
 def false_share(
-    draw: Callable[[Dice, tuple[int, ...]], Floats], n_tasks: int, n_comparisons: int, families: int, seed: int
+    draw: Callable[[Dice, tuple[int, ...]], Floats],
+    n_tasks: int,
+    n_comparisons: int,
+    families: int,
+    seed: int,
+    block: int = BLOCK,
 ) -> tuple[float, float]:
     """The share of families with any false `different`, and with any false `equal`, at any look."""
-    dice, of_each = np.random.default_rng(seed), rule(n_tasks, n_comparisons)
+    dice, of_each = np.random.default_rng(seed), rule(n_tasks, n_comparisons, block)
     differs, equals = (np.zeros(families * n_comparisons, dtype=np.bool_) for _ in range(2))
     for start in range(0, len(differs), _AT_ONCE):
         part = slice(start, min(start + _AT_ONCE, len(differs)))
@@ -203,12 +221,27 @@ def _false_tables(replications: int, n_tasks: int) -> None:
     print(f"\nFamilies with any false decision in %, {n_tasks} tasks, a look after every {BLOCK}")
     print("| world | " + " | ".join(f"{n} comparisons ({families[n]:,})" for n in families) + " |")
     print("|---|" + "---|" * len(families))
-    for kind, worlds in (("different", WORLDS | RARE), ("equal", BORDER)):
+    for kind, worlds in (("different", WORLDS | MIXTURES | RARE), ("equal", BORDER)):
         for name, draw in worlds.items():
             shares = [false_share(draw, n_tasks, n, families[n], 11)[kind == "equal"] for n in families]
             print(f"| `{kind}`: {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |", flush=True)
     share = models_beside_each_other(20, n_tasks, max(1, replications // 4), 5)
     print(f"| `different`: 20 equally good models, all pairs | | | {100 * share:.1f} |")
+
+
+def _mixture_table(replications: int, n_tasks: int) -> None:
+    print(f"\nFalsely called different in %, {n_tasks} tasks, a look after every 5 / 10 / {BLOCK}")
+    spreads = (0.02, 0.05, 0.1, 0.15)
+    print("| share of tasks | differ by | " + " | ".join(f"others {spread}" for spread in spreads) + " |")
+    print("|---|---|" + "---|" * len(spreads))
+    for size in (0.3, 0.5, 0.7, 1.0):
+        for share in (0.03, 0.05, 0.1):
+            cells = []
+            for spread in spreads:
+                draw = _jumps(share, size, spread)
+                wrong = (false_share(draw, n_tasks, 1, replications, 13, block)[0] for block in (5, 10, BLOCK))
+                cells.append(" / ".join(f"{100 * each:.1f}" for each in wrong))
+            print(f"| {share} | {size} | " + " | ".join(cells) + " |", flush=True)
 
 
 def _power_table(replications: int) -> None:
@@ -264,6 +297,7 @@ def main() -> None:
         _savings_table(given.real, given.replications)
     _bias_table(given.replications)
     _power_table(given.replications)
+    _mixture_table(given.replications, given.tasks)
     _false_tables(given.replications, given.tasks)
 
 

@@ -3,16 +3,32 @@
 README.md shows how often it does.
 """
 
+import math
+
 import numpy as np
 
 from tasks.rules.statistics.intervals import n_differing
 from tasks.rules.statistics.quantiles import Floats
 
+METHOD = "sequence-2"
+"""The name of the interval method, a part of what looks rest on; the number grows when the method changes."""
 _SKEW_FACTOR = 4.0
 """Samples that miss a long tail show too little of its skewness; with so much of it, lognormal differences hold too."""
+_RARE = 0.75
+"""The largest rare difference that is allowed for before it is seen, where a perfect score is 1."""
 
 
-def sequence_ends(values: Floats, square: float) -> Floats:
+def unseen_sum(alpha: float) -> float:
+    """Return what differences of a kind that no task has shown so far may take off the sum over tasks.
+
+    Of n tasks, none shows a kind that a share p of all tasks has with a chance of (1 - p)^n, which is below alpha where
+    p is above log(1 / alpha) / n (with 5 % and by rule of thumb, three in n). Such a share of tasks that differ by
+    `_RARE` moves the mean by `_RARE` * log(1 / alpha) / n.
+    """
+    return _RARE * math.log(1.0 / alpha)
+
+
+def sequence_ends(values: Floats, square: float, unseen: float = 0.0) -> Floats:
     """The interval of each figure's mean at a look.
 
     `square` is what the square of a normal mean's statistic may reach at this look. A sum in units of its own root of
@@ -42,6 +58,6 @@ def sequence_ends(values: Floats, square: float) -> Floats:
         skewness *= np.sqrt(n_tasks * (n_tasks - 1.0)) / (n_tasks - 2.0)
         reach = np.sqrt(square * (differing - 1.0) / (differing - square))
         skewed = _SKEW_FACTOR * skewness * reach / (3.0 * np.sqrt(n_tasks))
-        low = mean - error * reach * np.maximum(1.0, 1.0 - skewed)
-        high = mean + error * reach * np.maximum(1.0, 1.0 + skewed)
+        low = mean - np.maximum(error * reach * np.maximum(1.0, 1.0 - skewed), unseen / n_tasks)
+        high = mean + np.maximum(error * reach * np.maximum(1.0, 1.0 + skewed), unseen / n_tasks)
     return np.where((differing > square)[:, None], np.column_stack([low, high]), np.nan)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.statistics.quantiles import Floats
-from tasks.rules.stopping.confidence_sequence import sequence_ends
+from tasks.rules.stopping.confidence_sequence import sequence_ends, unseen_sum
 from tasks.rules.stopping.thresholds import thresholds
 
 Asked = Literal["different", "dropped"]
@@ -45,7 +45,7 @@ class Rule:
         square = thresholds(self.ends, self.alpha).get(len(differences))
         if square is None:
             return np.full((differences.shape[1], 2), np.nan)
-        return sequence_ends(differences, square)
+        return sequence_ends(differences, square, unseen_sum(self.alpha))
 
     def decide(self, low: float, high: float) -> str:
         """What an interval decides; an unknown one decides nothing."""

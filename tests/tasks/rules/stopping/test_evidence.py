@@ -5,6 +5,7 @@ import pytest
 
 from tests.benchmarks.stopping_evidence import (
     BORDER,
+    MIXTURES,
     WORLDS,
     bias,
     false_share,
@@ -24,6 +25,12 @@ MOST = 0.05 + 3 * (0.05 * 0.95 / 1_000) ** 0.5
 @pytest.mark.parametrize("world", WORLDS)
 def test_equal_models_are_called_different_in_at_most_5_percent_of_runs(world: str) -> None:
     assert false_share(WORLDS[world], 80, 1, 1_000, seed=1)[0] <= MOST
+
+
+@pytest.mark.parametrize("world", MIXTURES)
+@pytest.mark.parametrize("block", [5, 20])
+def test_rare_large_differences_that_come_late_make_no_more_false_decisions(world: str, block: int) -> None:
+    assert false_share(MIXTURES[world], 100, 1, 1_000, seed=6, block=block)[0] <= MOST
 
 
 @pytest.mark.parametrize("world", BORDER)

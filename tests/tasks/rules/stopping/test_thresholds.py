@@ -85,6 +85,17 @@ def test_a_long_tail_makes_the_interval_longer_on_its_side() -> None:
     assert high - mean > 1.3 * (mean - low)
 
 
+def test_no_end_is_nearer_to_the_mean_than_what_unseen_tasks_may_move_it_by() -> None:
+    values, rule = np.random.default_rng(5).normal(0.05, 0.001, (40, 2)), Rule("different", 0.05, 0.02, (20, 40, 60))
+    values[20:, 1] = np.nan
+    mean = np.nanmean(values, axis=0)
+    low, high = rule.ends_at(values).T
+    # Three quarters of a perfect score in log(20) of 40 tasks, and of 20.
+    assert mean - low == pytest.approx(high - mean)
+    assert high - mean == pytest.approx([0.75 * np.log(20) / 40, 0.75 * np.log(20) / 20])
+    assert np.isnan(rule.ends_at(np.full((40, 1), np.nan))).all()
+
+
 def test_an_interval_decides_what_it_excludes() -> None:
     differ, drop = (Rule(asked, 0.05, 0.02, (20, 40)) for asked in ("different", "dropped"))  # type: ignore[arg-type]
     ends = [(0.01, 0.2), (-0.2, -0.001), (-0.01, 0.019), (-0.03, 0.01), (float("nan"), float("nan"))]
