@@ -1,5 +1,7 @@
 """Assemble: the conversations of admitted tasks, as they are sent to a model."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -8,7 +10,7 @@ from tasks.config import Job
 from tasks.rules.conversation import build_messages
 from tasks.rules.identity import conversation_id
 from tasks.rules.records import Turn
-from tasks.run import StageReport, WantedTasks, wanted_tasks
+from tasks.run import Conversation, StageReport, WantedTasks, conversations_of, wanted_tasks
 from warehouse import Reader, Warehouse
 
 
@@ -21,16 +23,23 @@ def assemble(job: Job) -> StageReport:
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
         turns = turns_to_assemble(reader, wanted)
-    rows: list[dict[str, Any]] = []
-    n_made = 0
-    for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
-        conversation = [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
-        rows += _message_rows({**wanted.key, "task_id": task_id}, conversation)
-        n_made += 1
+    built = _built(turns)
+    rows = [
+        {**wanted.key, "task_id": task_id, "conversation_id": each.conversation_id, "position": position, "role": role,
+         "content": content}
+        for task_id, each in built.items()
+        for position, (role, content) in enumerate(each.messages)
+    ]  # fmt: skip
     warehouse.write("message_rows", rows)
     warehouse.publish()
-    note = f"{n_made} conversations built, {len(wanted.task_ids) - n_made} already present"
-    return StageReport("assemble", rows=n_made, notes=[note])
+    note = f"{len(built)} conversations built, {len(wanted.task_ids) - len(built)} already present"
+    return StageReport("assemble", rows=len(built), notes=[note])
+
+
+def complete_conversations(reader: Reader, wanted: WantedTasks, task_ids: Iterable[str]) -> dict[str, Conversation]:
+    """The conversations of some wanted tasks, by task id, those that are not assembled yet too."""
+    some = replace(wanted, task_ids=tuple(sorted(set(task_ids))))
+    return _built(turns_to_assemble(reader, some)) | conversations_of(reader, some, some.task_ids)
 
 
 def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any]]:
@@ -39,10 +48,12 @@ def turns_to_assemble(reader: Reader, wanted: WantedTasks) -> list[dict[str, Any
     return reader.rows(sql.read("questions/assemble/turns_to_assemble"), parameters)
 
 
-def _message_rows(key: dict[str, str], conversation: list[Turn]) -> list[dict[str, Any]]:
-    messages = build_messages(conversation)
-    identity = conversation_id(messages)
-    return [
-        {**key, "conversation_id": identity, "position": position, "role": role, "content": content}
-        for position, (role, content) in enumerate(messages)
-    ]
+def _built(turns: Iterable[Mapping[str, Any]]) -> dict[str, Conversation]:
+    """The conversations that user turns make, by task id."""
+    built = {}
+    for task_id, of_task in groupby(turns, key=lambda turn: turn["task_id"]):
+        messages = build_messages(
+            [Turn(row["prompt"], tuple(row["reference_texts"]), row["response"]) for row in of_task]
+        )
+        built[task_id] = Conversation(conversation_id(messages), tuple(messages))
+    return built

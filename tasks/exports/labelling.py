@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import sql
+from tasks.assemble import complete_conversations
 from tasks.config import Job
 from tasks.exports.drawing import Population, draw, population_of, purpose_of, sheet_rows
 from tasks.exports.sheets import readable, refuse_place, write_sheet
@@ -20,7 +21,7 @@ from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
-from tasks.run import Conversation, StageReport, WantedTasks, conversations_of, wanted_tasks
+from tasks.run import Conversation, StageReport, WantedTasks, wanted_tasks
 from warehouse import Reader, Warehouse
 
 COLUMNS = (
@@ -60,7 +61,7 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
         rows = _rows(reader, wanted, [each["response_id"] for each in chosen])
         n_cut = max(0, len(rows) - n_rows)
         rows = rows[:n_rows]
-        conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
+        conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
     how = _write(file, wanted, rows, conversations)
     n_tasks, n_models = (len({each[name] for each in chosen}) for name in ("task_id", "model"))
     said = f"{len(rows)} criteria of {len(chosen)} responses ({n_tasks} tasks, {n_models} models) in {file}"
@@ -104,7 +105,7 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
         }
         of_responses = _rows(reader, wanted, sorted({response_id for response_id, _ in chosen}))
         rows = [row for row in of_responses if (row["response_id"], row["criterion"]) in chosen]
-        conversations = conversations_of(reader, wanted, {row["task"] for row in rows})
+        conversations = complete_conversations(reader, wanted, {row["task"] for row in rows})
         is_stored = bool(reader.rows("select 1 from label_sheets where sheet_id = ?", [drawn.sheet_id]))
     if not is_stored:
         warehouse.write("label_sheets", [sheet])
@@ -162,8 +163,7 @@ def _write(
     columns = [_DECISION[grading] if name == _DECISION[BINARY] else name for name in COLUMNS]
     how = f"judge: your name; {_DECISION[grading]}: {_ENTERED[grading]}; explanation: if you like"
     cells = [
-        {**row, SHEET_COLUMN: how, **dict.fromkeys(_FILLED_IN, ""), "conversation": texts.get(row["task"], "")}
-        for row in rows
+        {**row, SHEET_COLUMN: how, **dict.fromkeys(_FILLED_IN, ""), "conversation": texts[row["task"]]} for row in rows
     ]
     write_sheet(file, columns, cells)
     return how

@@ -5,19 +5,20 @@ criterion is well-constructed, accurate and relevant. Criteria are sampled with 
 (`review_samples`), so that the share of agreement can be estimated for all criteria.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import sql
+from tasks.assemble import complete_conversations
 from tasks.config import Job
 from tasks.exports.sheets import SUFFIX, fitting, readable, refuse_place, write_sheet
 from tasks.imports import REVIEW_SHEET_COLUMN
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.sampling import Drawn, stratified_sample
-from tasks.run import StageReport, WantedTasks, conversations_of, wanted_tasks
+from tasks.run import StageReport, WantedTasks, wanted_tasks
 from warehouse import Reader, Warehouse
 
 COLUMNS = (
@@ -57,7 +58,7 @@ def export_review(
 
     Raises:
         UsageError: the file is there already, there is no criterion, or there are more strata than criteria to sample.
-        PipelineError: a task has no assembled conversation, or the file cannot be written.
+        PipelineError: the file cannot be written.
     """
     is_file = target.suffix == SUFFIX
     if is_file:
@@ -70,9 +71,8 @@ def export_review(
         population_id = _population_id(wanted, population)
         sample_id = digest("review sample", population_id, design)
         chosen = [population[each.place] for each in drawn]
-        conversations = readable(conversations_of(reader, wanted, {row["task"] for row in chosen}))
+        conversations = readable(complete_conversations(reader, wanted, {row["task"] for row in chosen}))
         is_stored = bool(reader.rows("select 1 from review_samples where sample_id = ? limit 1", [sample_id]))
-    _refuse_unassembled(chosen, conversations)
     file = target if is_file else target / f"review-{sample_id[:8]}{SUFFIX}"
     refuse_place(file)
     if not is_stored:
@@ -122,12 +122,6 @@ def _sample(
 def _population_id(wanted: WantedTasks, population: Sequence[Row]) -> str:
     listed = [(row["task"], row["criterion"], row["criterion_hash"]) for row in population]
     return digest("review population", *wanted.key.values(), sorted(listed))
-
-
-def _refuse_unassembled(chosen: Sequence[Row], conversations: Mapping[str, str]) -> None:
-    without = next((row["task"] for row in chosen if row["task"] not in conversations), None)
-    if without is not None:
-        raise PipelineError(f"task {without}: its conversation is not assembled; run `prbench assemble` first")
 
 
 def _member(row: Row, drawn: Drawn) -> Row:

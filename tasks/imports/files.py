@@ -23,6 +23,7 @@ Found = TypeVar("Found")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
 _LONGEST_FIELD = 2**31 - 1
+_MOST_TRIALS, _MOST_DIGITS, _MOST_SHOWN = 10_000, 20, 80
 
 
 class ImportRefused(PipelineError):
@@ -184,16 +185,22 @@ def of_what_is_here(
                 raise ImportRefused(f"{error} (--skip-unknown skips such rows)") from error
 
 
-def number_of(where: str, row: Given, name: str) -> int:
-    """A trial number, 1 where the row names none."""
-    given = row.get(name)
+def number_of(where: str, row: Given, name: str, first: int = 1) -> int:
+    """A trial number, 1 where the row names none; rows count from `first`.
+
+    Raises:
+        ImportRefused: it is no whole number, or so large that it is none of a trial.
+    """
+    given, last = row.get(name), first + _MOST_TRIALS - 1
     if given is None or given == "":
         return 1
-    is_digits = isinstance(given, str) and given.isascii() and given.isdecimal()
+    is_digits = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < _MOST_DIGITS
     number = int(given) if is_digits else as_whole_number(given)
-    if number is None or number < 1:
-        raise ImportRefused(f"{where}: `{name}` is {given!r}; it is a whole number from 1")
-    return number
+    if number is None or not first <= number <= last:
+        raise ImportRefused(
+            f"{where}: `{name}` is {repr(given)[:_MOST_SHOWN]}; it is a whole number from {first} to {last}"
+        )
+    return number - first + 1
 
 
 def vintage_in(row: Given) -> str | None:

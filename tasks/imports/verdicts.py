@@ -87,6 +87,8 @@ def import_verdicts(
         row for identity, row in rows.items()
         if is_random_sample or SHEET_COLUMN in made_from[identity][1] or row["judge"] in people
     ]  # fmt: skip
+    for row in of_people:
+        row["may_hide_failures"] = False  # no call of a person fails
     _store_labels(job, file, batch, of_people, is_random_sample=is_random_sample)
     report = store(job, {"verdicts": [r for i, r in rows.items() if i not in stored]}, {"verdicts": len(rows)}, batch)
     if skip_empty:

@@ -3,6 +3,7 @@
 from tasks.llm.batches.runner import Batching
 from tasks.llm.context_window import ContextWindow, context_window_of
 from tasks.llm.embedded import MODEL, is_embedded, weights_hash, weights_path
+from tasks.llm.failures import failure_of_status
 from tasks.llm.keys import KEYS, missing_key, set_key
 from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import total_usd
@@ -68,6 +69,7 @@ __all__ = [
     "cost_usd",
     "count_tokens",
     "deletion_mark",
+    "failure_of_status",
     "filled_in",
     "filled_in_secrets",
     "forget",

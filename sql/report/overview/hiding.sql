@@ -1,9 +1,10 @@
 -- The models and judges whose verdicts come from a tool that stores failed
--- judge calls as decisions.
+-- judge calls as decisions, or of which that is not known.
 -- begins with: entries, judgings
 select distinct
     entries.entry as model,
-    judgings.judge
+    judgings.judge,
+    leaderboard_rows.may_hide_failures is not null as is_known
 from staging.leaderboard_rows
 inner join entries using (model, model_config_hash, vintage)
 inner join judgings
@@ -11,5 +12,6 @@ inner join judgings
 where
     benchmark = $benchmark
     and dataset_revision = $revision
-    and may_hide_failures
-order by judge, model
+    and leaderboard_rows.is_judged
+    and coalesce(leaderboard_rows.may_hide_failures, true)
+order by judge, is_known desc, model

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import sql
+from tasks.assemble import complete_conversations
 from tasks.config import Job
 from tasks.exports.inspect_logs.eval_file import SUFFIX, EvalFile
 from tasks.exports.inspect_logs.header import eval_id_of, plan_of, results_of, spec_of, stats_of
@@ -14,7 +15,7 @@ from tasks.exports.inspect_logs.sample import sample_of, summary_of
 from tasks.exports.inspect_logs.totals import Totals
 from tasks.exports.places import refuse_filled
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.run import StageReport, WantedTasks, conversations_of, wanted_tasks
+from tasks.run import StageReport, WantedTasks, wanted_tasks
 from warehouse import Reader, Warehouse
 
 Row = dict[str, Any]
@@ -33,7 +34,7 @@ def export_inspect(job: Job, folder: Path, vintage: str | None = None) -> StageR
 
     Raises:
         UsageError: the folder holds something, or nothing was judged in the selection.
-        PipelineError: a task has no assembled conversation, or a file cannot be written.
+        PipelineError: a file cannot be written.
     """
     refuse_filled(folder)
     with Warehouse(job.warehouse).reader() as reader:
@@ -90,11 +91,9 @@ def _samples(reader: Reader, wanted: WantedTasks, model_run: Row) -> Iterator[Ro
         key["response_ids"] = [row["response_id"] for row in responses]
         criteria = _by_response(reader.rows(sql.read("questions/exports/inspect_criteria"), key))
         scores = _by_response(reader.rows(sql.read("questions/exports/inspect_scores"), key))
-        conversations = conversations_of(reader, wanted, {row["task_id"] for row in responses})
+        conversations = complete_conversations(reader, wanted, {row["task_id"] for row in responses})
         for response in responses:
             task_id, response_id = response["task_id"], response["response_id"]
-            if task_id not in conversations:
-                raise PipelineError(f"task {task_id}: its conversation is not assembled; run `prbench assemble` first")
             of_response = sorted(scores[response_id], key=lambda row: row["score_name"] != primary)
             yield sample_of(model_run, response, conversations[task_id].messages, criteria[response_id], of_response)
 

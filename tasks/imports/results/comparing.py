@@ -1,7 +1,7 @@
 """The means that a harness reports, beside those of its answers here."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
@@ -57,29 +57,36 @@ def _our_scores(job: Job, made: Made) -> Mapping[tuple[str, str, int, str], floa
 def _compared(made: Made) -> Iterator[tuple[Mean, str, Sequence[Unit]]]:
     """The log's means with whose they are and what they are of.
 
-    Where a log has no means, the mean of its scores for each model stands for them.
+    Where a log has no mean of a model and scorer, the mean over tasks of its scores stands for it.
     """
     by_place = _by_place(made)
     for mean in made.log.means:
-        for whose, units in by_place.get((mean.model, mean.group), {}).items():
+        for whose, units in by_place.get((mean.model, mean.scorer, mean.group), {}).items():
             yield mean, whose, units
-    if made.log.means:
-        return
-    for (model, group), by_judge in by_place.items():
+    stated = {(mean.model, mean.scorer) for mean in made.log.means}
+    for (model, scorer, group), by_judge in by_place.items():
+        if group or (model, scorer) in stated:
+            continue
         for whose, units in by_judge.items():
-            own = [score for unit in units if (score := _theirs(unit, PRIMARY)) is not None]
-            if own and not group:
-                yield Mean(model, "mean of the log's scores", PRIMARY, fmean(own)), whose, units
+            own = [(unit[0].response["task_id"], _theirs(unit, PRIMARY)) for unit in units]
+            if by_task := _by_task(own):
+                yield Mean(model, "mean of the log's scores", PRIMARY, fmean(by_task)), whose, units
 
 
-def _by_place(made: Made) -> Mapping[tuple[str | None, str], Mapping[str, list[Unit]]]:
-    """What has one score there, by the model and the part that a mean is of, and then by whose it is."""
-    found: dict[tuple[str | None, str], dict[str, list[Unit]]] = defaultdict(lambda: defaultdict(list))
+def _by_place(made: Made) -> Mapping[tuple[str | None, str, str], Mapping[str, list[Unit]]]:
+    """What has one score there, by the model, scorer and part that a mean is of, and then by whose it is."""
+    found: dict[tuple[str | None, str, str], dict[str, list[Unit]]] = defaultdict(lambda: defaultdict(list))
     for judge, unit in _units(made):
         answer = unit[0].answer
         for group in {answer.group, ""}:
-            found[answer.model, group][f"{unit[0].response['model']}{judge}"].append(unit)
+            found[answer.model, unit[0].grading.scorer, group][f"{unit[0].response['model']}{judge}"].append(unit)
     return found
+
+
+def _by_task(scores: Iterable[tuple[str, float | None]]) -> list[float]:
+    """The mean of each task over its responses that have a score."""
+    known = sorted((task_id, score) for task_id, score in scores if score is not None)
+    return [fmean(score for _, score in of) for _, of in groupby(known, key=lambda score: score[0])]
 
 
 def _units(made: Made) -> Iterator[tuple[str, Unit]]:
@@ -125,8 +132,7 @@ def _line(mean: Mean, whose: str, pairs: Sequence[Pair], *, is_clipped: bool) ->
     if all(pair.theirs is None and pair.ours is None for pair in pairs):
         return
     near = _EXACT if mean.decimals is None else 0.5 * 10**-mean.decimals + _EXACT
-    values = [(pair.task_id, pair.ours) for pair in pairs if pair.ours is not None]
-    by_task = [fmean(v for _, v in of) for _, of in groupby(sorted(values), key=lambda value: value[0])]
+    by_task = _by_task((pair.task_id, pair.ours) for pair in pairs)
     raw = fmean(by_task) if by_task else None
     # The paper clips the mean; a log that does not is compared with what it was before.
     is_below = raw is not None and raw < 0 and _is_near(mean.value, raw, near)

@@ -24,7 +24,7 @@ class Labels:
             if given is not None and is_blank(given):
                 raise UsageError(f"{option} {given!r}: a label says something; write a name")
         models = {answer.model for answer in log.answers}
-        judges = {grading.judge for answer in log.answers for grading in answer.gradings}
+        judges = {each.judge for answer in log.answers for each in answer.gradings if each.decisions}
         if any(map(is_blank, models)) and (model is None or _MODEL in model):
             raise UsageError(f"{path}: names no model; give its label with --as LABEL")
         if any(map(is_blank, judges)) and judge is not None and _JUDGE in judge:

@@ -1,7 +1,7 @@
 """Making rows of a log: responses, verdicts, and what does not fit."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -120,8 +120,11 @@ def made_of(
         )
         response = cell | _present(answer.usage, cell) | _said(answer, text) | {"import_batch": batch}
         _put(made, made.responses, "response", "text", response["response_id"], answer.where, response)
-        for grading in answer.gradings:
+        is_read = [
             _add_grading(made, job, answer, grading, response, labels.judge(grading.judge), criteria)
+            for grading in answer.gradings
+        ]
+        made.n_given["no criteria"] += bool(is_read) and not any(is_read) and response["text"] is not None
     return made
 
 
@@ -146,9 +149,11 @@ def _said(answer: Answer, text: str | None) -> Row:
 
 def _add_grading(
     made: Made, job: Job, answer: Answer, grading: Grading, response: Row, judge: str, criteria: Criteria
-) -> None:
-    decisions: Sequence[Decision] = grading.decisions
-    found = list(matched(criteria, answer.where, response["task_id"], decisions))
+) -> bool:
+    """Add the verdicts of a grading; False if it names no criterion, so that its scores are of something else."""
+    found = list(matched(criteria, answer.where, response["task_id"], grading.decisions))
+    if not found:
+        return False
     made.unfit += [str(each) for each in found if isinstance(each, NotHere)]
     fitting = [each for each in found if isinstance(each, Matched)]
     n_other = sum(each.has_other_weight for each in fitting)
@@ -156,13 +161,14 @@ def _add_grading(
     made.n_given["other weight"] += n_other
     if response["text"] is None:
         made.n_given["on no response"] += len(fitting)
-        return
+        return True
     for each in fitting:
         cell = verdict_cell(job, response, each.wording, judge, grading.judge_trial, made.grading)
         row = (
             cell | _decided(each.decision, grading) | _present(each.decision.usage, cell) | {"import_batch": made.batch}
         )
         _put(made, made.verdicts, "verdict", "value", row["verdict_id"], answer.where, row)
+    return True
 
 
 def _decided(decision: Decision, grading: Grading) -> Row:

@@ -40,6 +40,7 @@ class Grading:
     """What a judge decided on an answer, and the scores that the harness made of it, by our name.
 
     `may_hide_failures`: whether the harness stores a failed judge call as a decision; None where that is not known.
+    `scorer` is whose scores these are, where a harness reports means by scorer.
     """
 
     judge: str | None
@@ -47,6 +48,7 @@ class Grading:
     judge_trial: int = 1
     may_hide_failures: bool | None = None
     own_scores: Mapping[str, float] = field(default_factory=dict)
+    scorer: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean that the harness reports: of which model and part, its name there and ours, rounded to `decimals`."""
+    """A mean that the harness reports: of which model, part and scorer; its name there and ours; its `decimals`."""
 
     model: str | None
     name: str
@@ -85,6 +87,7 @@ class Mean:
     value: float
     group: str = ""
     decimals: int | None = None
+    scorer: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,11 @@ from tasks.imports.results.making import Made, unfit_lines
 from tasks.imports.results.records import Grading
 from tasks.run import StageReport
 
+_STYLES = (
+    "read are a list of objects with criterion and decision, a mapping of criterion to decision, a list `grades` in "
+    "the order of the rubric, and marks in an explanation"
+)
+
 
 def stored(job: Job, made: Made) -> StageReport:
     """Write the new rows, and report what was brought in."""
@@ -33,6 +38,9 @@ def notes_on(made: Made) -> list[str]:
         notes.append(f"{n_lost} grades of failed responses left out")
     if n_other := made.n_given["other weight"]:
         notes.append(f"{n_other} weights in the log differ from those of this revision")
+    if n_bare := made.n_given["no criteria"]:
+        said = "answer has a score" if n_bare == 1 else "answers have scores"
+        notes.append(f"{n_bare} {said} but no criteria that can be read; {_STYLES}")
     return [*notes, *made.log.notes, *unfit_lines(made)]
 
 

@@ -81,14 +81,15 @@ def _verdicts(edition: Edition) -> Iterable[Notice]:
 
 
 def _hiding(edition: Edition) -> Iterable[Notice]:
-    """Whose verdicts a tool made that stores failed judge calls as decisions."""
-    by_judge: dict[str, list[str]] = defaultdict(list)
+    """Whose verdicts a tool made that stores failed judge calls as decisions, or may."""
+    by_judge: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for row in edition.rows("overview/hiding"):
-        by_judge[row["judge"]].append(row["model"])
-    for judge, models in by_judge.items():
+        by_judge[row["judge"], row["is_known"]].append(row["model"])
+    for (judge, is_known), models in by_judge.items():
+        how = "from a tool that stores" if is_known else "from a tool of which it is not known whether it stores"
         text = (
-            f"Verdicts of {judge} on {_some(models)} were imported from a tool that stores failed judge calls as "
-            "decisions, so some scores may be wrong."
+            f"Verdicts of {judge} on {_some(models)} were imported {how} failed judge calls as decisions, so some "
+            "scores may be wrong."
         )
         yield Notice("warn", text, "judges.html")
 

@@ -271,6 +271,9 @@ def test_labels_of_a_drawn_sheet_count_without_its_other_columns_unless_a_judge_
                     for r in rows]  # fmt: skip
         import_verdicts(job, write(tmp_path / f"{judge}.{ending}", rows))
         assert labellers == [row["judge"] for row in stored(job, "select judge from labellers")]
+        hides = stored(job, f"select distinct may_hide_failures as hides from verdicts where judge = '{judge}' "
+                            "and source = 'imported'")  # fmt: skip
+        assert [{"hides": False if labellers else None}] == hides
     aggregate(job)
     rows = stored(job, "select * from debiased_scores where breakdown = 'all' and is_primary")
 

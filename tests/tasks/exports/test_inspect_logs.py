@@ -13,9 +13,9 @@ from tasks.exports import export_inspect
 from tasks.exports.inspect_logs.criteria import explanation_of
 from tasks.exports.inspect_logs.header import results_of
 from tasks.exports.inspect_logs.usage import added, usage_of
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import UsageError
 from tests import builders
-from tests.builders import admitted, at, criterion, job_on, response, verdict
+from tests.builders import at, criterion, response, verdict
 from tests.tasks.exports.inspected import CALL, CANARY, HARD, TASKS, WEIGHTS, documents_of, job_of_world, values_of
 from warehouse import Warehouse
 
@@ -253,26 +253,6 @@ def test_nothing_to_write_and_a_folder_with_something_are_refused(
     with pytest.raises(UsageError, match=said):
         export_inspect(job, where, vintage)
     assert not (tmp_path / "new").exists()
-
-
-def test_tasks_that_are_not_assembled_are_named_and_no_half_log_stays(tmp_path: Path) -> None:
-    from tests.tasks.exports import inspected
-
-    rows = inspected.rows_of_world()
-    job = job_on("sample", tmp_path / "data")
-    for table_name, of_table in rows.items():
-        if table_name != "message_rows":
-            revised = [
-                e | ({"dataset_revision": job.data.revision} if "dataset_revision" in e else {}) for e in of_table
-            ]
-            Warehouse(job.warehouse).write(table_name, revised)
-    Warehouse(job.warehouse).write("split_members", [
-        each | {"split": "sample", "dataset_revision": job.data.revision} for each in admitted(TASKS)["split_members"]
-    ])  # fmt: skip
-    Warehouse(job.warehouse).publish()
-    with pytest.raises(PipelineError, match="t0: its conversation is not assembled; run `prbench assemble` first"):
-        export_inspect(job, tmp_path / "logs")
-    assert [] == list((tmp_path / "logs").iterdir())
 
 
 def test_people_who_label_have_a_log_only_where_they_are_named(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.assemble.assemble import assemble
 from tasks.check.check import check
 from tasks.config.job import Job
 from tasks.exports import export_labelling
@@ -35,7 +34,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     job = job_on(write_jsonl(folder / "finance.jsonl", map(good_row, tasks)), folder / "warehouse")
     ingest(job)
     check(job, ("ingest",), reuse=True)
-    assemble(job)
     answers = [{"task": t, "model": m, "response": f"- an answer\nto {t}"} for t in tasks for m in MODELS]
     import_responses(job, write_jsonl(folder / "responses.jsonl", answers))
     return job
@@ -168,7 +166,6 @@ def answered_twice(tmp_path_factory: pytest.TempPathFactory) -> Job:
     job = job_on(file, folder / "warehouse", models=models)
     ingest(job)
     check(job, ("ingest",), reuse=True)
-    assemble(job)
     answers = [
         {"task": "t0", "model": model, "vintage": vintage, "response": f"- {model}\nin {vintage}"}
         for model in ("fresh", "pinned")

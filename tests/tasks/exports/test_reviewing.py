@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tasks.assemble.assemble import assemble
 from tasks.check.check import check
 from tasks.config.job import Job
 from tasks.exports import export_review
@@ -40,7 +39,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Job:
     job = job_on(write_jsonl(folder / "finance.jsonl", rows), folder / "warehouse")
     ingest(job)
     check(job, ("ingest",), reuse=True)
-    assemble(job)
     return job
 
 
@@ -163,7 +161,6 @@ def test_a_conversation_that_no_cell_holds_is_shown_without_its_middle(tmp_path:
     job = job_on(write_jsonl(tmp_path / "finance.jsonl", [row]), tmp_path / "warehouse")
     ingest(job)
     check(job, ("ingest",), reuse=True)
-    assemble(job)
     (first, *_) = exported(job, tmp_path)
 
     assert len(first["conversation"]) < 32_767
@@ -359,7 +356,6 @@ def test_real_rubrics_of_another_benchmark_go_out_and_come_back(tmp_path: Path) 
     job = job_on("sample", tmp_path / "warehouse", benchmark="researchrubrics", dataset=dataset)
     ingest(job)
     check(job, ("ingest",), reuse=True)
-    assemble(job)
     rows = agreeing(exported(job, tmp_path, n_criteria=120, by=("severity",)))
     rows[0] |= {"decision": "disagree", "reason": "as the test says"}
     (report,) = import_reviews(job, [saved(tmp_path / "filled.csv", rows, separator=";")])

@@ -113,6 +113,8 @@ REFUSED_RESPONSES: dict[str, tuple[list[Given], str]] = {
     "half a trial": ([{**RESPONSE, "trial": 1.5}], "`trial` is 1.5"),
     "a trial in words": ([{**RESPONSE, "trial": "first"}], "`trial` is 'first'"),
     "a trial in a digit that is no number": ([{**RESPONSE, "trial": "²"}], "`trial` is '²'"),
+    "a trial that nobody ran": ([{**RESPONSE, "trial": 10**9}], "row 1: `trial` is 1000000000; it is a whole number"),
+    "a trial of many digits": ([{**RESPONSE, "trial": "9" * 5000}], "row 1: `trial` is '9999"),
     "another text in its place": ([{**RESPONSE, "response": "Another."}], "row 1"),
     "two texts for one place": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "trial": 2, "response": "Another."}], "row 2"),
     "the last row": ([{**RESPONSE, "trial": 2}, {**RESPONSE, "task": "t9"}], "row 2"),
@@ -297,6 +299,8 @@ REFUSED_VERDICTS: dict[str, tuple[list[Given], str]] = {
     "an unknown criterion": ([{**VERDICT, "criterion": "t2-c0"}], "no criterion 't2-c0'"),
     "an unknown model": ([{**VERDICT, "model": "bell"}], "bell"),
     "an unknown trial": ([{**VERDICT, "trial": 2}], "trial 2"),
+    "a judging that nobody made": ([{**VERDICT, "judge_trial": 10**9}], "row 1: `judge_trial` is 1000000000"),
+    "half a judging": ([{**VERDICT, "judge_trial": 1.5}], "row 1: `judge_trial` is 1.5"),
     "a vintage without an answer": (
         [{**VERDICT, "vintage": "2026-11-03"}],
         "of ada to task t1, trial 1, in vintage 2026-11-03; there is one in base: name it with the column",

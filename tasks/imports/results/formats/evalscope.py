@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
+from tasks.imports.files import number_of
 from tasks.imports.results.formats.evalscope_parts import told_apart
-from tasks.imports.results.formats.values import finished, messages_of, text_of, usage_of
+from tasks.imports.results.formats.values import call_failure, finished, messages_of, text_of, usage_of
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Mean
 from tasks.imports.results.sources import Source, rows_of
 from tasks.llm import PROVIDER_ERROR
@@ -74,10 +75,10 @@ def _answer(where: str, model: str, part: str, prediction: Row, review: Row) -> 
     judged = score.get("extracted_prediction" if "task" in metadata else "prediction")
     text = as_text(judged) or text_of(output)
     status, error = finished(output, text)
-    gradings, together = _gradings(score, as_list(metadata.get("rubrics")))
+    gradings, together = _gradings(where, score, as_list(metadata.get("rubrics")))
     return Answer(
         where, as_text(prediction.get("model")) or model, as_text(metadata.get("task") or metadata.get("prompt_id")),
-        text, status=status, error=error, trial=(as_whole_number(scored.get("generation_index")) or 0) + 1,
+        text, status=status, error=error, trial=number_of(where, scored, "generation_index", first=0),
         messages=[message for message in messages if message[0] != "tool"][: _asked(messages)], group=part,
         usage=usage_of(output), gradings=gradings, scores_together=together,
     )  # fmt: skip
@@ -88,7 +89,7 @@ def _asked(messages: Sequence[tuple[str, str]]) -> int:
     return max((place for place, (role, _) in enumerate(messages, start=1) if role == "user"), default=0)
 
 
-def _gradings(score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
+def _gradings(where: str, score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Mapping[str, float]]:
     """What each judge decided, each time; the scores of all of them together where there are several."""
     by_judge: dict[tuple[str, int], dict[int, Decision]] = defaultdict(dict)
     for attempt in map(as_mapping, as_list(as_mapping(score.get("metadata")).get("judge_attempts"))):
@@ -96,15 +97,15 @@ def _gradings(score: Row, rubric: Sequence[Any]) -> tuple[Sequence[Grading], Map
         if not case.removeprefix(_PLACE).isdecimal():
             continue
         place = int(case.removeprefix(_PLACE))
-        judge = (as_text(attempt.get("judge_id")) or "", as_whole_number(attempt.get("repeat_id")) or 0)
+        judge = (as_text(attempt.get("judge_id")) or "", number_of(where, attempt, "repeat_id", first=0))
         by_judge[judge][place] = _decision(attempt, place, as_mapping(rubric[place]) if place < len(rubric) else {})
     # Its scores are of all judges and repetitions together.
     stated = as_mapping(score.get("value"))
     scores = {_SCORES[name]: value for name in _SCORES if (value := as_number(stated.get(name))) is not None}
     own, together = (scores, {}) if len(by_judge) == 1 else ({}, scores)
     return [
-        Grading(judge or None, list(decisions.values()), repeat + 1, may_hide_failures=False, own_scores=own)
-        for (judge, repeat), decisions in by_judge.items()
+        Grading(judge or None, list(decisions.values()), judge_trial, may_hide_failures=False, own_scores=own)
+        for (judge, judge_trial), decisions in by_judge.items()
     ], together
 
 
@@ -113,12 +114,13 @@ def _decision(attempt: Row, place: int, item: Row) -> Decision:
     met = parsed.get("criteria_met")
     is_decided = attempt.get("status") == "success" and isinstance(met, bool)
     output = as_mapping(attempt.get("model_output"))
+    cause = as_text(attempt.get("error")) or as_text(attempt.get("status"))
     return Decision(
         as_text(item.get("id")) or as_text(item.get("title") or item.get("criterion")),
         float(met) if is_decided and isinstance(met, bool) else None, place,
-        status=PARSE_ERROR if output else PROVIDER_ERROR,
+        status=PARSE_ERROR if output else call_failure(cause) or PROVIDER_ERROR,
         explanation=as_text(parsed.get("explanation")) if is_decided else None,
-        error=None if is_decided else as_text(attempt.get("error")) or as_text(attempt.get("status")),
+        error=None if is_decided else cause,
         weight=as_number(item.get("weight", item.get("points"))),
         usage={**usage_of(output), "latency_s": as_number(attempt.get("latency"))},
         text=as_text(item.get("title") or item.get("criterion")),

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
-from tasks.imports.files import ImportRefused
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
+from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results.formats.inspect_scores import decisions_of
-from tasks.imports.results.formats.values import TRUNCATED, finished, messages_of, text_of, usage_of
+from tasks.imports.results.formats.values import TRUNCATED, finished, first_of, messages_of, text_of, usage_of
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Grading, Log, Mean
 from tasks.imports.results.sources import Archive, Source
 from tasks.llm import CONTEXT_LENGTH, PROVIDER_ERROR, TIMEOUT
@@ -18,7 +18,10 @@ _ATTACHED = "attachment://"
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
-_OURS = (PRIMARY, MIN_NORMALIZED)
+_OURS = {PRIMARY: PRIMARY, "healthbench_score": PRIMARY, MIN_NORMALIZED: MIN_NORMALIZED}
+"""The name of a score in a log -> ours."""
+_MEANS = ("mean", "accuracy")
+"""Metrics of Inspect that are the mean over tasks, where a score is a number."""
 Made = Mapping[str, Any]
 
 
@@ -49,12 +52,7 @@ def read(source: Source) -> Log:
     answers = [_answer(f"{source.path}: sample {s.get('id')}, epoch {s.get('epoch')}", spec, s) for s in samples]
     status = as_text(header.get("status")) or "started"
     notes = [] if status == "success" else [f"the log's status is {status}, so it may lack samples"]
-    if n_bare := sum(
-        a.status is None and not a.gradings and bool(s.get("scores")) for a, s in zip(answers, samples, strict=True)
-    ):
-        said = "answer has a score" if n_bare == 1 else "answers have scores"
-        notes.append(f"{n_bare} {said} but no criteria that can be read")
-    return Log("Inspect AI", answers, list(_means(header, spec)), notes)
+    return Log("Inspect AI", answers, list(_means(header, spec, answers)), notes)
 
 
 def _answer(where: str, spec: Made, sample: Made) -> Answer:
@@ -66,7 +64,7 @@ def _answer(where: str, spec: Made, sample: Made) -> Answer:
     asked = [(role, _with_attached(content, attached) or "") for role, content in messages_of(given)]
     return Answer(
         where, as_text(spec.get("model")), _task_of(sample), text, status=status, error=cause,
-        trial=as_whole_number(sample.get("epoch")) or 1, messages=asked,
+        trial=number_of(where, sample, "epoch"), messages=asked,
         usage=usage_of(output, prompt_lacks_cached=True), gradings=list(_gradings(spec, sample)),
     )  # fmt: skip
 
@@ -100,18 +98,23 @@ def _task_of(sample: Made) -> str | None:
 
 
 def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
-    """The scores that store criteria, each as the decisions of a judge."""
+    """The scores that store criteria, each as the decisions of a judge; one without decisions if none does."""
     scores = {name: as_mapping(score) for name, score in as_mapping(sample.get("scores")).items()}
     by_scorer = {name: decisions_of(score, sample) for name, score in scores.items()}
     found = {name: of for name, of in by_scorer.items() if of is not None}
+    certain = {name for name, (decisions, _) in found.items() if not any(each.is_guess for each in decisions)}
     for name, (decisions, may_hide) in found.items():
-        value = as_number(scores[name].get("value"))
+        value = scores[name].get("value")
         judge = as_text(as_mapping(scores[name].get("metadata")).get("judge")) or _judge_of(spec, sample, name)
         # Two scorers with one judge are two judges: they may ask in other words.
-        label = judge if len(found) == 1 else f"{judge} ({name})" if judge else name
-        stated = {PRIMARY: value} | {other: as_number(scores[other].get("value")) for other in _OURS if other in scores}
-        own = {known: number for known, number in stated.items() if number is not None}
-        yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own)
+        is_only = len(found) == 1 or certain == {name}
+        label = judge if is_only else f"{judge} ({name})" if judge else name
+        stated = {PRIMARY: value} | {other: scores[other].get("value") for other in _OURS.values() if other in scores}
+        stated |= {known: as_mapping(value)[key] for key, known in _OURS.items() if key in as_mapping(value)}
+        own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
+        yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own, scorer=name)
+    if scores and not found:
+        yield Grading(None, ())
 
 
 def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
@@ -131,12 +134,17 @@ def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
     return others.pop() if len(others) == 1 else None
 
 
-def _means(header: Made, spec: Made) -> Iterator[Mean]:
-    """The means of scores that are named as ours, or of the only one."""
-    scores: Sequence[Made] = [as_mapping(s) for s in as_list(as_mapping(header.get("results")).get("scores"))]
-    for score in scores:
-        name = as_text(score.get("name")) or ""
-        value = as_number(as_mapping(as_mapping(score.get("metrics")).get("mean")).get("value"))
-        known = name if name in _OURS else PRIMARY if len(scores) == 1 else None
-        if value is not None and known:
-            yield Mean(as_text(spec.get("model")), f"mean of {one_line(name)}", known, value)
+def _means(header: Made, spec: Made, answers: Sequence[Answer]) -> Iterator[Mean]:
+    """The means of scores that are named as ours or as their scorer, where its answers have such scores."""
+    owned = {(each.scorer, score) for answer in answers for each in answer.gradings for score in each.own_scores}
+    scorers = {scorer for scorer, _ in owned}
+    for stated in map(as_mapping, as_list(as_mapping(header.get("results")).get("scores"))):
+        name = as_text(stated.get("name")) or ""
+        scorer = as_text(stated.get("scorer")) or name
+        known = _OURS.get(name) or (PRIMARY if name == scorer and scorer in scorers else None)
+        value = as_number(as_mapping(first_of(as_mapping(stated.get("metrics")), _MEANS)).get("value"))
+        if value is None or stated.get("reducer") not in {None, "mean"}:
+            continue
+        for whose in (scorer,) if scorer in scorers else sorted(scorers):
+            if (whose, known) in owned:
+                yield Mean(as_text(spec.get("model")), f"mean of {one_line(name)}", str(known), value, scorer=whose)

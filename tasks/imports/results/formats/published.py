@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
-from tasks.imports.files import ImportRefused
+from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text
+from tasks.imports.files import ImportRefused, number_of
 from tasks.imports.results.records import MIN_NORMALIZED, PRIMARY, Answer, Decision, Grading, Log, Mean
 from tasks.imports.results.sources import Source
 from tasks.llm import PROVIDER_ERROR
@@ -56,16 +56,14 @@ def _of_model(path: Path, document: Mapping[str, Any], model: str, outputs: Mapp
         for kind, name in _MEANS.items()
         if len(points := as_list(as_mapping(document.get(f"points_{kind}")).get(model))) == len(outputs)
     }
-    trial = as_whole_number(config.get("trial_number"))
-    if trial is None:
-        named = _TRIAL.search(path.name)
-        trial = int(named[1]) if named else 0
+    named = _TRIAL.search(path.name) if config.get("trial_number") is None else None
+    trial = number_of(str(path), {"trial_number": named[1]} if named else config, "trial_number", first=0)
     for place, (task, output) in enumerate(outputs.items()):
         where = f"{path}: {model}, task {task}"
         given = as_mapping(output)
         own = {name: value for name, of in scores.items() if (value := as_number(of[place])) is not None}
         yield Answer(
-            where, model, as_text(given.get("id")) or task, None, trial=trial + 1,
+            where, model, as_text(given.get("id")) or task, None, trial=trial,
             transcript=as_text(given.get("convo")) or "", failure_texts=_UNANSWERED,
             gradings=(Grading(as_text(config.get("judge_model_name")), _decisions(where, given), own_scores=own,
                               may_hide_failures=True),),

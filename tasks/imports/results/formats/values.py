@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tasks.benchmarks.rows import as_list, as_mapping, as_number, as_text, as_whole_number
-from tasks.llm import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT
+from tasks.llm import CONTEXT_LENGTH, EMPTY, PROVIDER_ERROR, TIMEOUT, failure_of_status
 from tasks.rules.conversation import Message
 from tasks.rules.text.characters import is_blank, one_line
 from tasks.rules.verdict import VALUES, status_of
@@ -14,6 +14,12 @@ TRUNCATED, REFUSED = "truncated", "refused"
 FAILURES = {REFUSED, TRUNCATED, CONTEXT_LENGTH, EMPTY, TIMEOUT, PROVIDER_ERROR}
 _STOPPED = {"max_tokens": TRUNCATED, "content_filter": REFUSED, "model_length": CONTEXT_LENGTH}
 """Why a model stopped -> the failure that this is here."""
+_HTTP = re.compile(r"\b(?:HTTP|status|code)\w*\W{0,4}([45]\d\d)\b|\b([45]\d\d) (?:Client|Server) Error", re.IGNORECASE)
+_TIMED_OUT = re.compile(r"time[ds]?[ _-]?out", re.IGNORECASE)
+_NO_REPLY = re.compile(
+    r"connection|overloaded|unavailable|rate[ _-]?limit|quota|too many requests|bad ?gateway|(?:server|api)[ _]?error",
+    re.IGNORECASE,
+)
 _BETWEEN_WORDS = re.compile(r"[ _-]+")
 _WORDS = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "c": 1.0, "i": 0.0, "p": 0.5, "correct": 1.0,
           "incorrect": 0.0, "pass": 1.0, "fail": 0.0, "✓": 1.0, "✗": 0.0,
@@ -53,10 +59,20 @@ def finished(output: Mapping[str, Any], text: str | None, error: Any = None) -> 
     if text is None or (cause and is_blank(text)):
         stated = (cause or "").partition(":")[0]
         return (
-            stated if stated in FAILURES else PROVIDER_ERROR,
+            stated if stated in FAILURES else call_failure(cause) or PROVIDER_ERROR,
             one_line(cause) if cause else "the log has no output",
         )
     return None, None
+
+
+def call_failure(cause: str | None) -> str | None:
+    """The failure of a call that a cause in words names; None where it speaks of none."""
+    if status := _HTTP.search(cause or ""):
+        code = int(status[1] or status[2])
+        return TIMEOUT if code == 408 else failure_of_status(code, cause or "").status
+    if _TIMED_OUT.search(cause or ""):
+        return TIMEOUT
+    return PROVIDER_ERROR if _NO_REPLY.search(cause or "") else None
 
 
 def usage_of(output: Mapping[str, Any], *, prompt_lacks_cached: bool = False) -> dict[str, Any]:

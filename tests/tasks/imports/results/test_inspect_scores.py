@@ -39,6 +39,23 @@ CUSTOMS: dict[str, tuple[dict[str, Any], list[tuple[str | None, float | None]], 
         {"value": 0.5, "metadata": {"grades": ["true", "false"], "weights": [5, -2]}}, [(None, 1.0), (None, 0.0)], True,
     ),
     "a value by criterion": ({"value": {"c1": "C", "c2": "I"}, "metadata": {}}, [("c1", 1.0), ("c2", 0.0)], None),
+    "a mapping in the metadata": (
+        {"value": 0.5, "metadata": {"n": 2, "verdicts": {"c1": True, "c2": None}}}, [("c1", 1.0), ("c2", None)], False,
+    ),
+    "a mapping among others": (
+        {"value": 0.5, "metadata": {"cached": {"c1": False}, "met": {"c1": True}, "weights": {"c1": 1}}},
+        [("c1", 1.0)], None,
+    ),
+    "mappings of which none is named for decisions": (
+        {"value": 0.5, "metadata": {"cached": {"c1": False}, "long": {"c1": True}}}, [], None,
+    ),
+    "a mapping of objects": (
+        {"value": 0.5, "metadata": {"criteria": {"c1": {"met": "no"}, "c2": {"error": "HTTP 500"}}}},
+        [("c1", 0.0), ("c2", None)], False,
+    ),
+    "the metadata itself": (
+        {"value": 0.5, "metadata": {"c1": True, "c2": False, "judge": "x"}}, [("c1", 1.0), ("c2", 0.0)], None,
+    ),
     "an explanation with marks": (
         {"value": 0.5, "explanation": "[✗] [-3] Two\n\nparagraphs.\n  Not said.\n\n[✓] [5] One.\n"
          "  Invalid grading response format: x"},

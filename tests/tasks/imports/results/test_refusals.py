@@ -1,6 +1,7 @@
 """What is no log, or does not fit the data set: refused in one line, with nothing stored."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +89,37 @@ def test_what_does_not_fit_is_refused_with_its_place(finance: Job, tmp_path: Pat
     line = refused(finance, [edited(published(tmp_path / "p.json"), edit)])
     assert reason in line
     assert "p.json: " in line
+
+
+@pytest.mark.parametrize("number", [-5, 10**9, 1.5, True, "first"])
+def test_a_trial_or_judging_that_cannot_be_is_refused_in_every_harness(
+    finance: Job, tmp_path: Path, number: object
+) -> None:
+    def of_sample(document: dict[str, Any]) -> None:
+        document["samples"][0]["epoch"] = number
+
+    def of_config(document: dict[str, Any]) -> None:
+        document["config"]["trial_number"] = number
+
+    shutil.copy(LOGS / "brief.json", tmp_path / "x.json")
+    said = f"is {number!r}; it is a whole number from "
+    line = refused(finance, [edited(tmp_path / "x.json", of_sample)])
+    assert f"x.json: sample sample-fin-2, epoch {number}: `epoch` {said}1 to 10000" in line
+    assert f"p.json: `trial_number` {said}0" in refused(finance, [edited(published(tmp_path / "p.json"), of_config)])
+    for name in ("generation_index", "repeat_id"):
+        folder = unpacked("evalscope", tmp_path / name)
+        file = folder / "reviews" / "brief" / "prbench_finance.jsonl"
+        changed = re.sub(rf'"{name}": \d+', f'"{name}": {json.dumps(number)}', file.read_text(encoding="utf-8"))
+        file.write_text(changed, encoding="utf-8")
+        assert f"brief, prbench_finance, index 0: `{name}` {said}0 to 9999" in refused(finance, [folder])
+
+
+def test_a_trial_in_a_files_name_that_cannot_be_is_refused(finance: Job, tmp_path: Path) -> None:
+    def without(document: dict[str, Any]) -> None:
+        del document["config"]["trial_number"]
+
+    file = edited(published(tmp_path / "p_trial_1000000000_x.json"), without)
+    assert "`trial_number` is '1000000000'" in refused(finance, [file])
 
 
 def test_what_does_not_fit_can_be_skipped_and_is_listed(job: Job, tmp_path: Path) -> None:

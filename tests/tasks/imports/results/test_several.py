@@ -123,6 +123,70 @@ def test_the_scores_of_two_scorers_are_compared_each_with_its_own(job: Job, tmp_
     assert "sample-fin-2 trial 2 (0.2500 and" in mild
 
 
+def _with_scores(path: Path, scored: Callable[[Row, Row], Row], results: list[Row]) -> Path:
+    """A log of Inspect in which each sample has other scores, made of the sample and of its score."""
+    document = json.loads((LOGS / "brief.json").read_text(encoding="utf-8"))
+    for sample in document["samples"]:
+        for score in list(sample["scores"].values()):
+            sample["scores"] = scored(sample, score)
+    document["results"]["scores"] = results
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def _stated(name: str, value: float, **more: Any) -> Row:
+    return {"name": name, "scorer": name, "metrics": {"mean": {"name": "mean", "value": value}}} | more
+
+
+def test_the_means_of_two_scorers_are_those_in_the_log_also_where_an_epoch_has_no_score(
+    job: Job, tmp_path: Path
+) -> None:
+    """The first task has one score, the second two; a flat mean of the three is in no log."""
+
+    def scored(sample: Row, score: Row) -> Row:
+        items = [dict(item) for item in score["metadata"]["criteria"]]
+        if sample["id"] == "sample-fin-2" and sample["epoch"] == 2:
+            items[0] |= {"criteria_met": None, "error": "HTTP 500"}
+        lost = items[0]["criteria_met"] is None
+        harsh = {**score, "value": None if lost else score["value"], "metadata": {"criteria": items}}
+        return {"harsh": harsh, "mild": score, "length": {"value": 7, "metadata": {}}}
+
+    log = _with_scores(tmp_path / "x.json", scored, [
+        _stated("harsh", 0.0133, reducer="mean"), _stated("harsh", 0.9, reducer="max"), _stated("length", 7),
+    ])  # fmt: skip
+    said = [line for line in notes_of(import_results(job, [log], model="m")).splitlines() if " in the log, " in line]
+    assert [line.partition(": differs")[0].partition(": equal")[0] for line in said] == [
+        "m by openai-api/workload/strict (harsh): mean of harsh 0.0133 in the log, 0.0133 here",
+        "m by openai-api/workload/strict (mild): mean of the log's scores 0.0133 in the log, 0.0133 here",
+    ]
+
+
+def test_no_mean_is_compared_where_scores_are_values_by_criterion(job: Job, tmp_path: Path) -> None:
+    """Inspect takes such a value for 0."""
+
+    def scored(_: Row, score: Row) -> Row:
+        value = {item["title"]: item["criteria_met"] for item in score["metadata"]["criteria"]}
+        return {"rubric": {"value": value, "metadata": {}}}
+
+    said = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored, [_stated("rubric", 0.0)])]))
+    assert "46 verdicts imported" in said
+    assert "in the log" not in said
+
+
+def test_the_mean_of_a_named_score_among_several_values_is_compared(job: Job, tmp_path: Path) -> None:
+    """As `healthbench` of inspect_evals has it: one scorer, several values, each with metrics of its own."""
+
+    def scored(_: Row, score: Row) -> Row:
+        value = {"healthbench_score": score["value"], "criteria_met": 3}
+        return {"_scorer": {"value": value, "metadata": {"detailed_results": score["metadata"]["criteria"]}}}
+
+    results = [_stated("_scorer", 0.9) | {"metrics": {"bootstrap_score": {"value": 0.9}}},
+               _stated("healthbench_score", 0.0133, scorer="_scorer")]  # fmt: skip
+    said = notes_of(import_results(job, [_with_scores(tmp_path / "x.json", scored, results)], model="m"))
+    assert "m: mean of healthbench_score 0.0133 in the log, 0.0133 here" in said
+    assert "its verdicts are marked" in said
+
+
 class Alike:
     """Three criteria that say the same, two of them with one weight."""
 
