@@ -1,5 +1,6 @@
 """Serving a report folder to this machine, with pages that are made when they are opened."""
 
+import contextlib
 import io
 import sys
 import threading
@@ -14,7 +15,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from flows.run.errors import explained
 from flows.server.loopback import HOST, is_from_here
 from tasks.console import notice
-from tasks.rules.errors import UsageError
+from tasks.dataset import open_inside
+from tasks.rules.errors import PipelineError, UsageError
 
 _MOST_PARAMETERS = 20
 _OTHER_SITES = {"cross-site", "same-site"}
@@ -70,6 +72,8 @@ def server_of(folder: Path, port: int, makers: Makers | None = None) -> Server:
 class Pages(SimpleHTTPRequestHandler):
     """The files of a folder and what makers answer, for this machine alone; nothing is written or listed."""
 
+    index_pages = ("index.html",)
+
     def __init__(self, *arguments: Any, makers: Makers, **named: Any) -> None:
         self._makers = makers
         super().__init__(*arguments, **named)
@@ -86,9 +90,10 @@ class Pages(SimpleHTTPRequestHandler):
         try:
             maker, given = self._asked()
             if maker is None:
+                self._refuse_outside()
                 return super().send_head()
-        except ValueError:
-            # A path that no file can have: a NUL, or half of a character; or too many parameters.
+        except (ValueError, PipelineError):
+            # A path that no file can have: a NUL, or half of a character; one outside; or too many parameters.
             self.send_error(404, "Not found")
             return None
         return self._sent(maker if isinstance(maker, Made) else self._made(maker, given))
@@ -96,6 +101,15 @@ class Pages(SimpleHTTPRequestHandler):
     def _asked(self) -> tuple[Maker | Made | None, dict[str, str]]:
         parts = urlsplit(self.path)
         return self._makers.get(unquote(parts.path)), dict(parse_qsl(parts.query, max_num_fields=_MOST_PARAMETERS))
+
+    def _refuse_outside(self) -> None:
+        """Refuse a link that leads out of the folder, and what is no regular file."""
+        path = Path(self.translate_path(self.path))
+        if path.is_dir():
+            path /= self.index_pages[0]
+        # What is not there or may not be read is answered as such.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            open_inside(Path(self.directory), path.relative_to(self.directory)).close()
 
     def _made(self, maker: Maker, given: Mapping[str, str]) -> Made | None:
         """What a maker answers; None where it fails, which the browser and the terminal then show."""
@@ -125,6 +139,8 @@ class Pages(SimpleHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         # The data of the report are scripts, which any site could load.
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        # A page in the frame of another site could be clicked unseen; the pages' own policy cannot forbid that.
+        self.send_header("Content-Security-Policy", "frame-ancestors 'none'")
         self.send_header("Cache-Control", "no-cache")
         super().end_headers()
 

@@ -69,7 +69,8 @@ def run_row(
         "config": json.dumps({**job.settings.model_dump(mode="json"), **_selection(job)}, sort_keys=True),
         "git_commit": _git_commit(),
         "started_at": started_at,
-        "ended_at": ended_at,
+        # The clock may have been set back meanwhile.
+        "ended_at": ended_at and max(ended_at, started_at),
         "outcome": outcome,
         "calls": used.calls,
         "prompt_tokens": used.prompt_tokens,

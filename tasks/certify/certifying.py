@@ -1,5 +1,6 @@
 """Certifying: the rows that figures rest on, without texts, with the figures and the SQL that makes them."""
 
+import json
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,7 +24,7 @@ from tasks.certify.members import (
     write_rows,
 )
 from tasks.config import Job
-from tasks.maintain import file_list, hash_of
+from tasks.maintain import hash_of
 from tasks.rules.errors import PipelineError, UsageError
 from warehouse import Reader, Warehouse
 
@@ -105,7 +106,8 @@ def _write(file: Path, folder: Path, n_rows: dict[str, int], about: dict[str, An
     members = [
         {"name": name, "n_rows": n, "n_bytes": path.stat().st_size, "sha256": hash_of(path)} for name, path, n in listed
     ]
-    manifest = file_list(FORMAT, VERSION, {**about, "members": members})
+    document = {"format": FORMAT, "version": VERSION, **about, "members": members}
+    manifest = json.dumps(document, indent=1, ensure_ascii=False).encode()
     beside = file.with_name(f".{file.name}.tmp")
     try:
         digest = write_archive(beside, {MANIFEST: manifest, **{name: path for name, path, _ in listed}})

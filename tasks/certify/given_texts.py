@@ -23,17 +23,18 @@ from warehouse import DATABASE, Reader
 
 Row = Mapping[str, Any]
 CONVERSATION, CRITERION, RESPONSE = "conversation", "criterion", "response"
-_OF_RESPONSE = ("task_id", "model", "trial", "vintage")
+OF_RESPONSE = ("task_id", "model", "trial", "vintage")
 _STORED = ("conversation_turns", "criteria", "responses")
 
 
 class Given(NamedTuple):
-    """A text: its kind, what it is of, what a certificate would say of it, and where it was."""
+    """A text: its kind, what it is of, what a certificate would say of it, where it was, and a response itself."""
 
     kind: str
     of: tuple[Any, ...]
     value: Any
     where: str
+    text: str | None = None
 
 
 def given_texts(path: Path, benchmark: str, revision: str) -> Iterator[Given]:
@@ -83,7 +84,8 @@ def _of_responses(path: Path, benchmark: Benchmark) -> Iterator[Given]:
             required_text(where, row, "task"), required_text(where, row, "model"), number_of(where, row, "trial"),
             vintage_in(row) or BASE_VINTAGE,
         )  # fmt: skip
-        yield Given(RESPONSE, of, _hash(as_text(row["response"])), where)
+        text = as_text(row["response"])
+        yield Given(RESPONSE, of, _hash(text), where, text)
 
 
 def _hash(text: str | None) -> str | None:
@@ -101,7 +103,8 @@ def _of_tables(where: str, tables: Mapping[str, Iterable[Row]]) -> Iterator[Give
         value = (row["criterion_id"], criterion_hash(row["title"]), row["category"], row["weight"], row["severity"])
         yield Given(CRITERION, (row["task_id"], row["position"]), value, where)
     for row in tables["responses"]:
-        yield Given(RESPONSE, tuple(row[name] for name in _OF_RESPONSE), _hash(row["text"]), where)
+        of = tuple(row[name] for name in OF_RESPONSE)
+        yield Given(RESPONSE, of, _hash(row["text"]), where, row["text"])
 
 
 def _of_warehouse(path: Path, benchmark: str, revision: str) -> dict[str, Iterable[Row]]:

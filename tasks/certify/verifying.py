@@ -9,6 +9,7 @@ from typing import Any
 
 import sql
 from tasks.aggregate import stale_intervals
+from tasks.benchmarks import benchmark_names, load_benchmark
 from tasks.certify.archive import unpack, verified_digest
 from tasks.certify.comparing import Compared, Difference, compare
 from tasks.certify.members import (
@@ -23,13 +24,14 @@ from tasks.certify.members import (
     model_texts,
     write_rows,
 )
-from tasks.certify.texts import Texts, check_texts
+from tasks.certify.texts import Ids, Texts, check_ids, check_texts
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
 from warehouse import Derivation, Reader, WarehouseError
 
 _RECOMPUTED = "recomputed"
 _COUNTS = ("n_rows", "n_figures")
+_WEIGHTS = "weight_range"
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,17 @@ class Verification:
         about: benchmark, revision and versions, as the certificate says.
         compared: leaderboard -> its figures beside those computed here.
         other_sql: the models whose SQL here is not that of the certificate.
+        ids: what computing ids again came to.
+        notes: what could not be checked of weights, in words.
         texts: what the texts came to that were given; None without any.
     """
 
     digest: str
     about: dict[str, Any]
     compared: dict[str, Compared]
+    ids: Ids
     other_sql: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     texts: Texts | None = None
 
     @property
@@ -68,7 +74,8 @@ class Verification:
             found.append(f"The certificate has other SQL than this version, whose SQL was used: {names}")
         if (drawn := self.about.get("intervals")) != INTERVALS:
             found.append(f"The certificate's intervals were drawn in another way than this version's: {drawn}")
-        return [*found, *(self.texts.lines if self.texts else ()), f"digest: {self.digest}"]
+        texts = self.texts.lines if self.texts else ()
+        return [*found, *self.notes, *self.ids.lines, *texts, f"digest: {self.digest}"]
 
     @property
     def as_json(self) -> dict[str, Any]:
@@ -83,13 +90,15 @@ class Verification:
             },
             "differences": [asdict(each) for each in self.differences],
             "other_sql": self.other_sql,
-            "texts": None if self.texts is None else asdict(self.texts),
+            "ids": asdict(self.ids),
+            "notes": self.notes,
+            "texts": None if self.texts is None else self.texts.as_json,
         }
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether all figures are the same, and all given texts are those of the certificate."""
-        return not self.differences and (self.texts is None or not self.texts.differing)
+        """Whether all figures and ids are the same, and all given texts are those of the certificate."""
+        return not (self.differences or self.ids.differing or (self.texts and self.texts.differing))
 
 
 def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = ()) -> Verification:
@@ -109,14 +118,16 @@ def verify(file: Path, *, digest: str | None = None, texts: tuple[Path, ...] = (
         _refuse_incomplete(file, {each["name"] for each in manifest["members"]})
         other = _other_sql(folder, manifest)
         try:
-            compared = _recomputed(folder, manifest, is_same_sql=not other)
+            compared, notes = _recomputed(folder, manifest, is_same_sql=not other)
         except (WarehouseError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError) as error:
             raise Damaged(f"{file}: holds rows that no warehouse has ({error}); get it again") from error
         if not any(each.n_figures or each.differences for each in compared.values()):
             raise Damaged(f"{file}: holds no figures; it was not made by `prbench certify`")
-        checked = check_texts(folder, manifest["benchmark"], manifest["dataset_revision"], texts) if texts else None
+        key = manifest["benchmark"], manifest["dataset_revision"]
+        checked = check_texts(folder, *key, texts) if texts else None
+        ids = check_ids(folder, *key, checked.by_hash if checked else {})
     about = {name: value for name, value in manifest.items() if name != "members"}
-    return Verification(actual, about, compared, other, checked)
+    return Verification(actual, about, compared, ids, other, notes, checked)
 
 
 def _refuse_incomplete(file: Path, members: set[str]) -> None:
@@ -136,7 +147,9 @@ def _other_sql(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
     return sorted(name for name in own.keys() | certified.keys() if own.get(name) != certified.get(name))
 
 
-def _recomputed(folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool) -> dict[str, Compared]:
+def _recomputed(
+    folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool
+) -> tuple[dict[str, Compared], list[str]]:
     benchmark, revision = manifest["benchmark"], manifest["dataset_revision"]
     (made := folder / _RECOMPUTED).mkdir()
     derivation = Derivation(made / "figures.duckdb", MODELS)
@@ -144,13 +157,14 @@ def _recomputed(folder: Path, manifest: Mapping[str, Any], *, is_same_sql: bool)
     derivation.take_in({name: folder / member_of(name) for name in ROWS}, same)
     with derivation.reader() as reader:
         _refuse_unlike(reader)
+        notes = _refuse_odd_weights(reader, manifest)
     derivation.compute()
     with derivation.reader() as reader:
         intervals = stale_intervals(reader)
     derivation.add("intervals", intervals)
     with derivation.reader() as reader:
         write_rows(reader, LEADERBOARDS, made, benchmark, revision)
-    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in LEADERBOARDS}
+    return {name: _compared(folder, name, is_same_sql=is_same_sql) for name in LEADERBOARDS}, notes
 
 
 def _refuse_unlike(reader: Reader) -> None:
@@ -161,6 +175,21 @@ def _refuse_unlike(reader: Reader) -> None:
         if reader.rows(sql.template("questions/verify/repeated_row", table_name=name, key=", ".join(key))):
             own = ", ".join(column for column in key if column not in {"benchmark", "dataset_revision"})
             raise ValueError(f"two rows of {name} have the same {own}")
+
+
+def _refuse_odd_weights(reader: Reader, manifest: Mapping[str, Any]) -> list[str]:
+    """Refuse weights that the benchmark does not have; where it is not known here, or only warns, a line says so."""
+    name = manifest["benchmark"]
+    if name not in benchmark_names():
+        return [f"The benchmark {name} is not known here, so weights were not checked"]
+    bounds = load_benchmark(name).invariants.get(_WEIGHTS)
+    if bounds is None:
+        return []
+    n_odd = reader.value(sql.read("questions/verify/odd_weights"), [bounds["lowest"], bounds["highest"]])
+    said = f"{n_odd} weights are not from {bounds['lowest']:g} to {bounds['highest']:g}, as those of {name} are"
+    if n_odd and manifest["configuration"]["quality"]["policies"].get(_WEIGHTS) != "warn":
+        raise ValueError(said)
+    return [f"{said}; the certified configuration only warns of them"] if n_odd else []
 
 
 def _compared(folder: Path, name: str, *, is_same_sql: bool) -> Compared:

@@ -1,8 +1,14 @@
-"""Files of a folder that came from elsewhere: no name and no link in it leads out of it."""
+"""Files that came from elsewhere: regular ones of bounded size, and no name or link in a folder leads out of it.
+
+How deep JSON may be nested is in `tasks/rules/text/json_text.py`.
+"""
 
 import os
 import stat
-from collections.abc import Iterator
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path, PurePath
@@ -14,8 +20,65 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+MOST_BYTES = 2 * 2**30
+"""What is held in memory of one file, or of the results in one folder."""
+_MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
+"""What an archive or a Parquet file may unpack to: real ones unpack to 5 to 30 times their size, small ones to more."""
+
+ZIP_ERRORS = (
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError, AttributeError,
+    ArithmeticError, RuntimeError, struct.error,
+)  # fmt: skip
+"""What the standard library raises at an archive that is damaged, or that somebody made by hand."""
+
+
+class TooLarge(PipelineError):
+    """A file is larger than what is read, or unpacks to more."""
+
+
 class NotInside(PipelineError):
     """A name leads out of its folder, or to something that is not a regular file."""
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Open a regular file of bounded size for reading; a link may stand for it.
+
+    Raises:
+        NotInside: it is a pipe, a device or a folder.
+        TooLarge: it has more than `MOST_BYTES`.
+        OSError: it is not there, or cannot be read.
+    """
+    opened = os.open(path, _FILE & ~os.O_NOFOLLOW)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise NotInside(f"{path}: is not a regular file; put one there")
+    return bounded(os.fdopen(opened, "rb"), path)
+
+
+def bounded(file: BufferedReader, shown: PurePath | str) -> BufferedReader:
+    """A file that was opened, if all of it may be held in memory; otherwise it is closed.
+
+    Raises:
+        TooLarge: it has more than `MOST_BYTES`.
+    """
+    n_bytes = os.fstat(file.fileno()).st_size
+    if n_bytes > MOST_BYTES:
+        file.close()
+        raise TooLarge(f"{shown}: is too large ({n_bytes / 1e9:.1f} GB of at most {MOST_BYTES / 1e9:.1f}); split it")
+    return file
+
+
+def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) -> None:
+    """Refuse an archive, by its size and the sizes that its members unpack to, before anything is unpacked.
+
+    Raises:
+        TooLarge: it has too many members, or they are too large.
+    """
+    sizes = list(unpacked)
+    if len(sizes) > _MOST_MEMBERS:
+        raise TooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
+    if sum(sizes) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
+        raise TooLarge(f"{shown}: it would unpack to {sum(sizes) / 1e6:,.0f} MB, far more than its size; get it again")
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:

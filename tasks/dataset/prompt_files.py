@@ -1,9 +1,11 @@
 """Prompts that come in a file of their own, beside rows that hold the rubrics."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+from tasks.dataset.foreign_files import open_regular
 from tasks.rules.errors import PipelineError
 
 Row = Mapping[str, Any]
@@ -23,7 +25,8 @@ def read_prompts(path: Path) -> dict[str, str]:
     prompts: dict[str, str] = {}
     try:
         # Only line feeds end a line: a prompt may hold other characters that Python takes for line ends.
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
+        with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
+            lines = file.read().split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptFileError(
             f"{path}: cannot be read ({error}); give a UTF-8 file of `id<TAB>prompt` lines"

@@ -1,14 +1,24 @@
 """The rows of a Parquet or JSON Lines file."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tasks.dataset.foreign_files import MOST_BYTES, TooLarge, open_regular, refuse_bomb
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.json_text import KeyTwice, read_json
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Row = Mapping[str, Any]
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+_ROW_BYTES = 64
+"""What a row takes beside its values."""
+_ROWS_AT_ONCE = 256
+"""Few, since a text that is stored once may stand in every row."""
 
 
 class SourceError(PipelineError):
@@ -17,7 +27,7 @@ class SourceError(PipelineError):
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of a Parquet or JSON Lines file."""
-    return _read_jsonl(path) if kind_of(path) == "jsonl" else iter(_read_parquet(path))
+    return _read_jsonl(path) if kind_of(path) == "jsonl" else _read_parquet(path)
 
 
 def kind_of(path: Path) -> str:
@@ -32,23 +42,49 @@ def kind_of(path: Path) -> str:
     return kind
 
 
-def _read_parquet(path: Path) -> list[Row]:
+def parquet_batches(
+    path: Path, n_rows: int, columns: Sequence[str] | None = None, most_bytes: float = float("inf")
+) -> Iterator["pa.RecordBatch"]:
+    """The rows of a Parquet file, so many at a time; all of them have at most so many bytes.
+
+    Raises:
+        TooLarge: they have more, or the file unpacks to far more than its size.
+        ArrowException: it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with open_regular(path) as opened, pq.ParquetFile(opened) as file:
+        groups = [file.metadata.row_group(n).total_byte_size for n in range(file.metadata.num_row_groups)]
+        refuse_bomb(path, path.stat().st_size, groups)
+        for batch in file.iter_batches(n_rows, columns=columns):
+            most_bytes -= _ROW_BYTES * batch.num_rows + sum(
+                (column.dictionary_decode() if isinstance(column, pa.DictionaryArray) else column).nbytes
+                for column in batch.columns
+            )
+            if most_bytes < 0:
+                raise TooLarge(f"{path}: it would unpack to more than {MOST_BYTES / 1e9:.1f} GB; split it")
+            yield batch
+
+
+def _read_parquet(path: Path) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        names = pq.read_schema(path).names
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        with open_regular(path) as file:
+            names = pq.read_schema(file).names
+        if twice := next((name for name, n in Counter(names).items() if n > 1), None):
             raise SourceError(f"{path}: has the column {twice!r} twice; keep one of the two")
-        rows: list[Row] = pq.read_table(path).to_pylist()
+        for batch in parquet_batches(path, _ROWS_AT_ONCE, most_bytes=MOST_BYTES):
+            yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise SourceError(f"{path}: cannot be read as Parquet ({reason}); fetch it again") from error
-    return rows
 
 
 def _read_jsonl(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8-sig", errors="strict") as file:
+    with TextIOWrapper(open_regular(path), encoding="utf-8-sig", errors="strict") as file:
         try:
             for number, line in enumerate(file, start=1):
                 if line.strip():

@@ -9,6 +9,7 @@ from pathlib import Path
 from tasks.benchmarks import folder_of, load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import DataRevision, Dataset, Job
+from tasks.dataset.foreign_files import open_regular
 from tasks.dataset.prompt_files import SUFFIX as PROMPTS
 from tasks.dataset.prompt_files import read_prompts, with_prompts
 from tasks.dataset.rows import SUFFIXES, Row, SourceError, kind_of, read_rows
@@ -170,7 +171,10 @@ def _refuse_irregular(found: Sequence[Path]) -> None:
 
 def _content_revision(files: Mapping[str, Path]) -> str:
     """One file's revision is the hash of its bytes; a folder's that of all its files, whichever splits are chosen."""
-    hashes = {split: hashlib.sha256(file.read_bytes()).hexdigest() for split, file in files.items()}
+    hashes = {}
+    for split, file in files.items():
+        with open_regular(file) as opened:
+            hashes[split] = hashlib.file_digest(opened, "sha256").hexdigest()
     if len(hashes) > 1:
         named = json.dumps(sorted(hashes.items()))
         return hashlib.sha256(named.encode()).hexdigest()[:_REVISION_HEX]

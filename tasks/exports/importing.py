@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import sql
 from tasks.config import Job
+from tasks.dataset import parquet_batches
 from tasks.exports.file_list import Exported, read_export_list, verify
 from tasks.exports.publication import published_in
 from tasks.exports.tables import NOT_EXPORTED
@@ -119,18 +120,16 @@ def _take_in(warehouse: Warehouse, reader: Reader, folder: Path, exported: Expor
 def _new_rows(reader: Reader, path: Path, table: Table, given: set[str]) -> Iterator[list[dict[str, Any]]]:
     """The rows of a file that are to be taken in, some thousand at a time; a column that it lacks is NULL."""
     import numpy as np
-    import pyarrow.parquet as pq
 
     places = reader.arrays(_places(path, table, given))["place"]
     start = 0
     columns = [column for column in table.columns if column in given]
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=columns):
-            first, last = np.searchsorted(places, [start, start + batch.num_rows])
-            if last > first:
-                rows = batch.take(places[first:last] - start).to_pylist()
-                yield [{column: row.get(column) for column in table.columns} for row in rows]
-            start += batch.num_rows
+    for batch in parquet_batches(path, _ROWS_AT_ONCE, columns):
+        first, last = np.searchsorted(places, [start, start + batch.num_rows])
+        if last > first:
+            rows = batch.take(places[first:last] - start).to_pylist()
+            yield [{column: row.get(column) for column in table.columns} for row in rows]
+        start += batch.num_rows
 
 
 def _places(path: Path, table: Table, given: set[str]) -> str:

@@ -2,14 +2,16 @@
 
 import csv
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tasks.benchmarks.base import Benchmark, RowError
 from tasks.benchmarks.rows import as_text, as_whole_number
 from tasks.config import Job
-from tasks.dataset import read_rows
+from tasks.dataset import open_regular, read_rows
 from tasks.imports.retraction import batch_in, retraction_row
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
@@ -61,17 +63,19 @@ def refuse_unreadable(source: Path, *, may_be_folder: bool = False) -> None:
 
     Raises:
         UsageError: there is nothing of that name, or its kind is unknown.
+        NotInside: it is a pipe or a device.
+        TooLarge: it is larger than what is read.
         OSError: it cannot be read.
     """
     if source.is_dir():
         if not may_be_folder:
             raise UsageError(f"{source}: is a folder; name a file in it")
         return
-    if not source.is_file():
+    if not source.exists():
         raise UsageError(f"{source}: no such file; check the path")
     if source.suffix not in _SUFFIXES:
         raise UsageError(f"{source}: unknown kind of file; use one of {', '.join(_SUFFIXES)}")
-    source.open("rb").close()
+    open_regular(source).close()
 
 
 def batch_of(file: Path, *options: str | None) -> str:
@@ -82,7 +86,8 @@ def batch_of(file: Path, *options: str | None) -> str:
         OSError: it cannot be read.
     """
     refuse_unreadable(file)
-    content = hashlib.sha256(file.read_bytes())
+    with open_regular(file) as opened:
+        content = hashlib.sha256(opened.read())
     if any(option is not None for option in options):
         content.update(repr(options).encode())
     return content.hexdigest()[:BATCH_HEX]
@@ -120,7 +125,8 @@ def in_known_shape(benchmark: Benchmark, rows: Iterable[tuple[str, Given]]) -> I
 def _read(file: Path) -> Iterator[Any]:
     if file.suffix == ".json":
         try:
-            document = read_json(file.read_text(encoding="utf-8-sig"))
+            with open_regular(file) as opened:
+                document = read_json(opened.read().decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise ImportRefused(f"{file}: not JSON ({error}); correct the file") from error
         if isinstance(document, dict) and not any(isinstance(value, dict | list) for value in document.values()):
@@ -139,7 +145,7 @@ def _csv_rows(file: Path) -> Iterator[dict[str, str]]:
     """
     csv.field_size_limit(_LONGEST_FIELD)  # a response is one cell
     try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
+        with TextIOWrapper(open_regular(file), encoding="utf-8-sig", newline="") as lines:
             separator = _separator(next(csv.reader(lines), []))
             lines.seek(0)
             columns, *rows = [cells for cells in csv.reader(lines, strict=True, delimiter=separator) if cells] or [[]]
@@ -159,7 +165,7 @@ def _separator(first_line: Sequence[str]) -> str:
 
 
 def _refuse_twice(file: Path, columns: Sequence[str]) -> None:
-    twice = next((name for name in columns if name.strip() and columns.count(name) > 1), None)
+    twice = next((name for name, n in Counter(columns).items() if n > 1 and name.strip()), None)
     if twice is not None:
         raise ImportRefused(f"{file}: line 1: has the column {twice!r} twice; keep one of the two")
 

@@ -1,4 +1,7 @@
-"""File lists: JSON files that are written last and make the files beside them an export or a backup."""
+"""File lists: JSON files that are written last and make the files beside them an export or a backup.
+
+The last value of a list is a hash of all others. Lists that were written before November's end have none.
+"""
 
 import hashlib
 import json
@@ -9,6 +12,8 @@ from tasks.dataset import open_inside
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.json_text import read_json
 
+_SHA256_HEX = 64
+
 
 class Damaged(PipelineError):
     """Files are not what their list says, or the list cannot be used; nothing of them was taken over."""
@@ -16,14 +21,19 @@ class Damaged(PipelineError):
 
 def file_list(kind: str, version: int, content: dict[str, Any]) -> bytes:
     """The text of a file list of a kind."""
-    return json.dumps({"format": kind, "version": version, **content}, indent=1, ensure_ascii=False).encode()
+    document = {"format": kind, "version": version, **content}
+    return json.dumps({**document, "sha256": _hash_of_list(document)}, indent=1, ensure_ascii=False).encode()
+
+
+def _hash_of_list(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def read_file_list(text: bytes, path: Path | str, kind: str, version: int) -> dict[str, Any]:
     """A file list of a kind, from its text; `path` is where that was found.
 
     Raises:
-        Damaged: it is of another kind, a newer version or none, or cannot be read.
+        Damaged: it is of another kind, a newer version or none, was changed, or cannot be read.
     """
     try:
         document = read_json(text)
@@ -38,6 +48,12 @@ def read_file_list(text: bytes, path: Path | str, kind: str, version: int) -> di
             f"{path}: is of version {document['version']}, and this program knows at most {version}; "
             "use the newer program"
         )
+    name, stated = list(document.items())[-1]
+    # Found by its place, since its name may be what was changed.
+    if isinstance(stated, str) and len(stated) == _SHA256_HEX:
+        del document[name]
+        if stated != _hash_of_list(document):
+            raise Damaged(f"{path}: was changed: it does not have the hash that it states; use another copy")
     return document
 
 

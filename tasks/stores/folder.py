@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.dataset import open_regular
 from warehouse import sync, write_atomically
 
 
@@ -29,7 +30,10 @@ class Folder:
     def read(self, name: str) -> bytes | None:
         """What a small file holds; None: it is not there."""
         path = self.path / name
-        return path.read_bytes() if path.is_file() else None
+        if not path.exists():
+            return None
+        with open_regular(path) as file:
+            return file.read()
 
     def write(self, name: str, content: bytes) -> None:
         """Put a small file in place, or another one in its place."""

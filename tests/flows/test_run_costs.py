@@ -133,6 +133,7 @@ def test_a_cost_that_is_not_known_is_null_and_never_0(
     assert (run["cost_usd"], run["unpriced_calls"]) == (cost, unpriced)
     assert total_cost_usd(job, job.run_id) == cost
     assert run_row(job, [], at(1), at(2), "done")["cost_usd"] == cost
+    assert run_row(job, [], at(2), at(1), "done")["ended_at"] == at(2)  # the clock was set back
     assert store_spend(job) == len(paid)
     Warehouse(folder).publish()
     with Warehouse(folder).reader() as reader:

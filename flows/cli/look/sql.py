@@ -19,9 +19,13 @@ _FILE = click.Path(path_type=Path)
 _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
+_ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
+_WORKBOOKS = (".xlsx", ".xls", ".ods")
+
+
 @click.command(cls=Command, epilog=examples(
     "prbench sql 'select model, mean_score from leaderboard where is_primary'",
-    "prbench sql -f query.sql --format csv > rows.csv",
+    "prbench sql -f query.sql -o rows.csv",
     "prbench sql                           open the prompt",
     "prbench sql --describe                list all tables",
     "prbench sql --describe leaderboard    list the columns of one",
@@ -34,7 +38,12 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.option("--describe", metavar="[TABLE]", help="List the tables, or the columns of one table.", **_MAY_BE_BARE)
 @click.option("--cookbook", metavar="[NAME]", help="List the recipes, or run one of them.", **_MAY_BE_BARE)
 @click.option("--show", "is_shown", is_flag=True, help="With --cookbook NAME: print its SQL, and do not run it.")
-@click.option("--format", "file_format", type=click.Choice(FORMATS), help="Format of the result.  [default: table]")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    help="Format of the result.  [default: that of the file's ending, else table]",
+)
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="Write the result to a file.")
 @shared_options(place=WAREHOUSE, output=SHOWS, texts={"json": "Short for --format json."})
 def sql(
@@ -49,7 +58,7 @@ def sql(
     _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
     if is_shown and not cookbook:
         raise click.UsageError("--show prints the SQL of a recipe; name the recipe with --cookbook NAME")
-    chosen = _format(context, file_format)
+    chosen = _format(context, file_format, output)
     if describe is not None:
         _describe(_database(context), describe, chosen, output)
     elif cookbook is not None:
@@ -67,10 +76,15 @@ def _refuse_two_questions(given: dict[str, str | Path | None]) -> None:
         raise click.UsageError(f"{' and '.join(given_names)} cannot be used together; give one")
 
 
-def _format(context: Context, file_format: str | None) -> str:
+def _format(context: Context, file_format: str | None, output: Path | None) -> str:
+    ending = "" if output is None else output.suffix.lower()
+    if ending in _WORKBOOKS:
+        raise click.UsageError(
+            f"-o {output}: a query is not written as a workbook; name a .csv file, which opens as one"
+        )
     if context.as_json and file_format not in {None, "json"}:
         raise click.UsageError(f"--json and --format {file_format} contradict each other; give one")
-    return file_format or ("json" if context.as_json else "table")
+    return file_format or ("json" if context.as_json else _ENDINGS.get(ending, "table"))
 
 
 def _given(query: str | None, file: Path | None) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tasks.console import advance, progress
-from tasks.dataset import NotInside, open_inside
+from tasks.dataset import NotInside, TooLarge, bounded, open_inside
 from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
 from tasks.imports.documents.plain import read_plain
 from tasks.rules.errors import UsageError
@@ -65,9 +65,9 @@ def _refuse_without_libraries(files: Sequence[Path]) -> None:
 def _converted(file: Path, folder: Path | None) -> Converted:
     kind = file.suffix.lower()
     try:
-        with open_inside(folder or file.parent, file.relative_to(folder or file.parent)) as content:
+        with bounded(open_inside(folder or file.parent, file.relative_to(folder or file.parent)), file) as content:
             return read_plain(content.read()) if kind in PLAIN else _converted_apart(content, kind)
-    except NotInside as error:
+    except (NotInside, TooLarge) as error:
         raise DocumentRefused(str(error)) from error
     except DocumentRefused as error:
         raise DocumentRefused(f"{file}: {error}") from error

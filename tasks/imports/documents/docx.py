@@ -1,11 +1,11 @@
 """DOCX to Markdown: Mammoth reads the document into HTML, markdownify writes it as Markdown."""
 
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
+from tasks.dataset import ZIP_ERRORS, TooLarge, refuse_bomb
 from tasks.imports.documents.converted import Converted, DocumentRefused
 
-_MOST_UNPACKED_BYTES = 400 * 2**20
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 """How files begin that hold an encrypted document, and those of Word before 2007."""
 _FORMULA = "officeDocument/2006/math}oMath"
@@ -35,11 +35,11 @@ def _refuse_unreadable(file: Path) -> None:
             raise DocumentRefused("protected by a password, or not a DOCX; save it as DOCX without a password")
     try:
         with ZipFile(file) as archive:
-            unpacked_bytes = sum(member.file_size for member in archive.infolist())
-            if unpacked_bytes > _MOST_UNPACKED_BYTES:
-                raise DocumentRefused(f"unpacks to {unpacked_bytes // 2**20} MB; save it without its pictures")
+            refuse_bomb("the document", file.stat().st_size, (member.file_size for member in archive.infolist()))
             broken = archive.testzip()
-    except (BadZipFile, EOFError) as error:
+    except TooLarge as error:
+        raise DocumentRefused(str(error)) from error
+    except ZIP_ERRORS as error:
         raise DocumentRefused(f"not a DOCX, or damaged ({error}); save it again") from error
     if broken is not None:
         raise DocumentRefused(f"damaged ({broken} was changed); save it again")

@@ -6,6 +6,7 @@ from pathlib import Path
 from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job
+from tasks.dataset import open_regular
 from tasks.imports.criteria import Criteria
 from tasks.imports.files import ImportRefused, refuse_stored_nothing
 from tasks.imports.responses import stored_responses
@@ -28,13 +29,15 @@ def refuse_no_log(job: Job, files: Iterable[Path]) -> None:
     Raises:
         UsageError: there is nothing of a name.
         ImportRefused: nothing was ever ingested.
+        NotInside: one is a pipe or a device.
+        TooLarge: one is larger than what is read.
         OSError: a file cannot be read.
     """
     for file in files:
         if not file.exists():
             raise UsageError(f"{file}: no such file; check the path")
-        if file.is_file():
-            file.open("rb").close()
+        if not file.is_dir():
+            open_regular(file).close()
     refuse_stored_nothing(job)
 
 

@@ -11,7 +11,16 @@ from typing import Any
 import pyarrow as pa
 
 from tasks.benchmarks.rows import as_mapping
-from tasks.dataset import files_inside, open_inside
+from tasks.dataset import (
+    MOST_BYTES,
+    ZIP_ERRORS,
+    TooLarge,
+    bounded,
+    files_inside,
+    open_inside,
+    open_regular,
+    refuse_bomb,
+)
 from tasks.imports.files import BATCH_HEX, ImportRefused
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.json_text import read_json
@@ -34,19 +43,25 @@ class Source:
     @cached_property
     def content(self) -> bytes:
         """The bytes of a file; a folder has none."""
-        return b"" if self.path.is_dir() else self.path.read_bytes()
+        if self.path.is_dir():
+            return b""
+        with open_regular(self.path) as file:
+            return file.read()
 
     @cached_property
     def files(self) -> Mapping[str, bytes]:
         """The results in a folder, which are JSON and JSON Lines, by their names in it; a file has none."""
         if not self.path.is_dir():
             return {}
-        found = {}
+        found, n_bytes = {}, 0
         for file in files_inside(self.path):
             name = file.relative_to(self.path).as_posix()
             if name.endswith((".json", ".jsonl")) and _RESULTS & set(file.parts):
-                with open_inside(self.path, name) as opened:
+                with bounded(open_inside(self.path, name), file) as opened:
                     found[name] = opened.read()
+                n_bytes += len(found[name])
+                if n_bytes > MOST_BYTES:
+                    raise TooLarge(f"{self.path}: holds more than {MOST_BYTES / 1e9:.1f} GB of results; split it")
         return found
 
     @property
@@ -130,14 +145,16 @@ class Archive:
 
         Raises:
             ImportRefused: it is damaged.
+            TooLarge: it would unpack to too much.
         """
         self._path, self._content = path, content
         try:
-            with zipfile.ZipFile(pa.BufferReader(content)) as opened:
-                # A member that was written again stands at the end.
-                self._members = {member.filename: member for member in opened.infolist()}
-        except (zipfile.BadZipFile, ValueError) as error:
+            self._opened = zipfile.ZipFile(pa.BufferReader(content))
+        except ZIP_ERRORS as error:
             raise ImportRefused(f"{path}: is a damaged archive ({error}); copy it again") from error
+        refuse_bomb(path, len(content), (member.file_size for member in self._opened.infolist()))
+        # A member that was written again stands at the end.
+        self._members = {member.filename: member for member in self._opened.infolist()}
 
     @property
     def names(self) -> list[str]:
@@ -152,19 +169,20 @@ class Archive:
         """
         try:
             return read_json(self._bytes(self._members[name]))
-        except (KeyError, OSError, pa.ArrowException, zipfile.BadZipFile, ValueError, RecursionError) as error:
+        except (*ZIP_ERRORS, pa.ArrowException) as error:
             raise ImportRefused(f"{self._path}: {name} cannot be read ({error}); copy the file again") from error
 
     def _bytes(self, member: zipfile.ZipInfo) -> bytes:
+        if member.file_size > MOST_BYTES:
+            raise ValueError("it is too large")
         if member.compress_type != _ZSTD:
-            with zipfile.ZipFile(pa.BufferReader(self._content)) as opened:
-                return opened.read(member)
+            return self._opened.read(member)
         start = member.header_offset + _LOCAL_HEADER
         header = self._content[member.header_offset : start]
         start += int.from_bytes(header[_NAME_LENGTH], "little") + int.from_bytes(header[_EXTRA_LENGTH], "little")
         packed = pa.BufferReader(self._content[start : start + member.compress_size])
         with pa.input_stream(packed, compression="zstd") as opened:
-            content: bytes = opened.read()
+            content: bytes = opened.read(member.file_size + 1)
         if zlib.crc32(content) != member.CRC:
             raise ValueError("its checksum is wrong")
         return content

@@ -24,7 +24,8 @@ def test_a_certificate_is_written_with_its_digest_and_verified(
 
     assert 0 == main(["verify", file, "--digest", digest])
     said = capsys.readouterr().out
-    assert f"5156 figures in 124 rows of 3 leaderboards recomputed; all equal\ndigest: {digest}\n" in said
+    assert "5156 figures in 124 rows of 3 leaderboards recomputed; all equal\nids: of 4 responses and 0 " in said
+    assert said.endswith(f"(--texts)\ndigest: {digest}\n")
     assert 2 == main(["certify", file, "--warehouse", str(sample_job.warehouse)])
     assert f"prbench: {file}: is there already; name a new file\n" == capsys.readouterr().err
 

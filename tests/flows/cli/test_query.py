@@ -75,6 +75,20 @@ def test_every_format_holds_every_column_and_row(
     assert capsys.readouterr().out.splitlines()[2] == "| 1 | x,y | – |"
 
 
+def test_a_file_is_in_the_format_of_its_ending_and_never_a_workbook_that_is_none(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, content in (("q.csv", "a\n1\n"), ("q.jsonl", '{"a": 1}\n'), ("q.md", "| a |\n| --- |\n| 1 |\n")):
+        assert _sql(folder, "select 1 as a", "-o", str(tmp_path / name)) == 0
+        assert (tmp_path / name).read_text() == content
+    assert _sql(folder, "select 1 as a", "--format", "jsonl", "-o", str(tmp_path / "q.csv")) == 0
+    assert (tmp_path / "q.csv").read_text() == '{"a": 1}\n'
+    for asked in ([], ["--format", "csv"]):
+        assert _sql(folder, "select 1 as a", *asked, "-o", str(tmp_path / "q.xlsx")) == 2
+    assert not (tmp_path / "q.xlsx").exists()
+    assert "q.xlsx: a query is not written as a workbook; name a .csv file" in capsys.readouterr().err
+
+
 def test_what_is_no_number_is_null_in_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _sql(folder, "select 'nan'::double as n, 'inf'::double as i", "--json") == 0
     assert json.loads(capsys.readouterr().out) == [{"n": None, "i": None}]

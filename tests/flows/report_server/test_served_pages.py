@@ -62,6 +62,28 @@ def test_a_made_page_is_answered_to_this_machine_alone(port: int, path: str) -> 
     assert answer(port, path, "POST")[0] == 501
 
 
+def test_no_page_may_stand_in_the_frame_of_another_site(port: int) -> None:
+    for path in ("index.html", "live.html", "nowhere.html"):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("GET", f"/prbench/{path}", headers={"Host": "localhost"})
+        assert connection.getresponse().headers["Content-Security-Policy"] == "frame-ancestors 'none'"
+
+
+def test_links_that_lead_out_of_the_folder_are_not_followed(port: int, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("a secret")
+    (inside := folder / "report/prbench/linked").mkdir()
+    for name, target in (
+        ("out.html", tmp_path / "index.html"), ("out", tmp_path), ("linked/index.html", tmp_path / "index.html"),
+        ("same.html", folder / "report/prbench/index.html"),
+    ):  # fmt: skip
+        (inside.parent / name).symlink_to(target)
+    os.mkfifo(inside / "pipe.html")
+
+    for path in ("out.html", "out/index.html", "out/", "linked/index.html", "linked/", "linked/pipe.html"):
+        assert answer(port, path)[0] == 404, path
+    assert answer(port, "same.html")[2] == answer(port, "index.html")[2] == answer(port, "")[2] == "a report"
+
+
 def test_the_pages_have_a_policy_and_names_and_parameters_are_text_in_them(port: int) -> None:
     compared = answer(port, "compare.html?of=model&first=a&second=%3Cscript%3Eattacked%3C/script%3E")[2]
     refused = answer(port, "compare.html?of=model&first=a&second=%3Cscript%3Eother%3C/script%3E")[2]

@@ -157,6 +157,24 @@ def runs_of(tables, tasks, rubrics, found, other, hiding, failed):
     return runs, sums
 
 
+def digest(*parts):
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def check_ids(manifest, tables, texts):
+    """The ids of responses, and of verdicts on responses whose texts are given, are hashes of what they should be."""
+    by_hash, of = {hashlib.sha256(text.encode()).hexdigest(): text for text in texts}, {}
+    for row in tables["responses"]:
+        names = ("task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage")
+        own = digest("response", manifest["benchmark"], manifest["dataset_revision"], *(row[name] for name in names))
+        assert row["response_id"] == own, row
+        of[own] = by_hash.get(row["text_sha256"])
+    for row in (row for row in tables["verdicts"] if of[row["response_id"]] is not None):
+        asked = [row[name] for name in ("criterion_id", "criterion_hash", *JUDGING)]
+        assert row["verdict_id"] == digest("verdict", row["response_id"], of[row["response_id"]], *asked, "base"), row
+
+
 class Figures:
     def __init__(self, manifest, tables, resamples=None):
         self.seed, self.resamples = manifest["intervals"]["seed"], resamples or manifest["intervals"]["resamples"]
@@ -268,6 +286,7 @@ def is_same(stated, found):
 def check(path, digest=None, resamples=None):
     """How many figures were recomputed, and those that differ, as (leaderboard, row, figure, certified, found)."""
     manifest, tables = read(path, digest)
+    check_ids(manifest, tables, [])
     figures, n, wrong = Figures(manifest, tables, resamples), 0, []
     for name in ("leaderboard", "hard_leaderboard", "breakdown_leaderboard"):
         for stated in (row for row in tables[name] if row["is_judged"]):

@@ -16,6 +16,7 @@ from tasks.certify import certify
 from tasks.config.job import Job
 from tasks.imports import import_responses, import_verdicts
 from tasks.ingest.ingest import ingest
+from tasks.rules.identity import response_id, verdict_id
 from tasks.rules.statistics.intervals import draws
 from tests.builders import job_on, row
 
@@ -27,6 +28,13 @@ RESEARCH_RESAMPLES, WORLD_RESAMPLES = 200, 500
 """Of the made-up warehouses (`research.py`, `world.py`)."""
 SAMPLE = sample_path("prbench")
 ANSWERS, LABELS = (SAMPLE.parent / name for name in ("answers.jsonl", "labels.csv"))
+RESPONSE = (
+    "benchmark", "dataset_revision", "task_id", "conversation_id", "model", "model_config_hash", "trial", "vintage",
+)  # fmt: skip
+VERDICT = (
+    "criterion_id", "criterion_hash", "judge", "judge_config_hash", "template_hash", "grading", "judge_trial",
+)  # fmt: skip
+"""What ids are hashes of."""
 Members = dict[str, bytes]
 Spoil = Callable[[dict[str, Any]], None]
 
@@ -100,6 +108,18 @@ def zipped(members: Mapping[str, bytes], target: Path) -> Path:
     content = target.read_bytes()[:-64]
     target.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
     return target
+
+
+def with_true_ids(rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Give made-up rows the ids that they would have."""
+    true: dict[str, tuple[str, str]] = {}
+    for each in rows["responses"]:
+        new = response_id(*(each[name] for name in RESPONSE))
+        true[each["response_id"]] = new, each["text"]
+        each["response_id"] = new
+    for each in rows["verdicts"]:
+        each["response_id"], text = true[each["response_id"]]
+        each["verdict_id"] = verdict_id(each["response_id"], text, *(each[name] for name in VERDICT))
 
 
 def with_row(name: str, number: int, **values: Any) -> Callable[[Members], None]:

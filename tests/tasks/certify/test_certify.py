@@ -23,7 +23,15 @@ from tasks.rules.statistics.intervals import draws
 from tests.builders import SHARED_DATA, job_on, row, write_jsonl
 from tests.tasks.aggregate.scores_oracle import random_world
 from tests.tasks.certify.checker import check
-from tests.tasks.certify.conftest import ANSWERS, LABELS, RESEARCH_RESAMPLES, WORLD_RESAMPLES, certified, members_of
+from tests.tasks.certify.conftest import (
+    ANSWERS,
+    LABELS,
+    RESEARCH_RESAMPLES,
+    WORLD_RESAMPLES,
+    certified,
+    members_of,
+    with_true_ids,
+)
 from tests.tasks.conftest import rows_of
 from warehouse import Warehouse
 
@@ -151,6 +159,7 @@ def test_an_independent_checker_comes_to_the_figures_of_stopped_models_failures_
     rows = dict(rows_of(random_world(seed=5, n_tasks=30)))
     in_other_words(rows)
     stopped_and_hidden(rows)
+    with_true_ids(rows)
     job = job_on("sample", tmp_path / "random")
     for table_name, of_table in rows.items():
         Warehouse(job.warehouse).write(table_name, of_table)

@@ -1,8 +1,11 @@
 """Every changed byte of a certificate is found, and every figure that its rows do not give."""
 
+import hashlib
+import json
 import random
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,11 @@ import pytest
 
 from tasks.certify import verify
 from tasks.certify.archive import Refused, verified_digest
+from tasks.certify.members import LEADERBOARDS
 from tasks.maintain import Damaged
 from tasks.rules.errors import UsageError
-from tests.tasks.certify.checker import Figures, check, read
-from tests.tasks.certify.conftest import RESEARCH_RESAMPLES, Members, forged, members_of, with_row, zipped
+from tests.tasks.certify.checker import Figures, check, check_ids, read
+from tests.tasks.certify.conftest import ANSWERS, RESEARCH_RESAMPLES, Members, forged, members_of, with_row, zipped
 
 
 def test_all_figures_of_a_certificate_are_recomputed_and_equal(certificate: Path) -> None:
@@ -141,6 +145,87 @@ def test_intervals_that_were_drawn_in_another_way_are_said_to_be(certificate: Pa
 
     assert any("in another way than this version's" in line and "bootstrap-t-2" in line for line in found.lines)
     assert not any("in another way" in line for line in verify(certificate).lines)
+
+
+def _renamed(name: str, *tables: str) -> Callable[[Members], None]:
+    """A judge or model has another name wherever one stands."""
+
+    def change(members: Members) -> None:
+        for table in tables:
+            rows = [json.loads(line) for line in members[table].splitlines()]
+            members[table] = b"".join(
+                json.dumps({**row, name: f"the honest {row[name]}"}).encode() + b"\n" for row in rows
+            )
+
+    return change
+
+
+FIGURES = tuple(f"figures/{name}.jsonl" for name in LEADERBOARDS)
+
+
+def test_a_judge_that_was_renamed_everywhere_shows_in_the_ids_once_the_texts_are_given(
+    certificate: Path, tmp_path: Path
+) -> None:
+    other = forged(certificate, tmp_path / "other.zip", _renamed("judge", "rows/verdicts.jsonl", *FIGURES))
+
+    without, found = verify(other), verify(other, texts=(ANSWERS,))
+
+    assert ([], 46, {"responses": 4, "verdicts": 0}) == (
+        without.ids.differing, without.ids.n_unchecked, without.ids.n_checked,
+    )  # fmt: skip
+    assert any(line.startswith("ids: of 46 verdicts not recomputed, so the judge") for line in without.lines)
+    assert ([], False) == (found.differences, found.is_confirmed)
+    assert 46 == len(found.ids.differing) == found.ids.n_checked["verdicts"]
+    assert found.ids.differing[0].startswith("verdict of the honest ")
+    assert "ids: of 4 responses and 46 verdicts recomputed; all equal" in verify(certificate, texts=(ANSWERS,)).lines
+    with pytest.raises(AssertionError):
+        check_ids(*read(other), [json.loads(line)["response"] for line in ANSWERS.read_text("utf-8").splitlines()])
+
+
+def test_a_model_that_was_renamed_everywhere_shows_in_the_ids_without_any_text(
+    certificate: Path, tmp_path: Path
+) -> None:
+    other = forged(certificate, tmp_path / "other.zip", _renamed("model", "rows/responses.jsonl", *FIGURES))
+
+    found = verify(other)
+
+    assert ([], False, 4) == (found.differences, found.is_confirmed, len(found.ids.differing))
+    assert "does not have the id of its task, conversation, model" in found.ids.differing[0]
+    with pytest.raises(AssertionError):
+        check_ids(*read(other), [])
+
+
+def test_weights_that_the_benchmark_does_not_have_are_refused_unless_it_only_warned(
+    certificate: Path, tmp_path: Path
+) -> None:
+    change = with_row("rows/criteria.jsonl", 0, weight=10_000)
+
+    with pytest.raises(Damaged, match=r"1 weights are not from -10 to 10, as those of prbench are"):
+        verify(forged(certificate, tmp_path / "other.zip", change))
+
+    def warned(manifest: dict[str, Any]) -> None:
+        manifest["configuration"]["quality"]["policies"]["weight_range"] = "warn"
+
+    found = verify(forged(certificate, tmp_path / "warned.zip", change, warned))
+    assert any("as those of prbench are; the certified configuration only warns" in line for line in found.lines)
+
+
+@pytest.mark.parametrize("add", [
+    lambda content, table: b"MZ, a program" + content,
+    lambda content, table: content[:table] + b"hidden" + content[table:],
+    lambda content, table: content + b"hidden",
+    lambda content, table: content + b"hidden" * 20,
+])  # fmt: skip
+def test_bytes_beside_the_members_are_refused(
+    add: Callable[[bytes, int], bytes], certificate: Path, tmp_path: Path
+) -> None:
+    content = certificate.read_bytes()[:-64]
+    with zipfile.ZipFile(certificate) as archive:
+        content = add(content, archive.start_dir)
+    (other := tmp_path / "other.zip").write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+
+    with pytest.raises(Damaged, match="cannot be read as a certificate"):
+        verify(other)
 
 
 def _without_verdicts(members: Members) -> None:

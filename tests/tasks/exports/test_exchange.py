@@ -60,6 +60,7 @@ def stored(job: Job, query: str) -> list[dict[str, Any]]:
 
 def file_list_of(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
+    del document["sha256"]
     return document
 
 
@@ -270,6 +271,11 @@ DAMAGE = {
             for table in file_list_of(folder)["tables"]
         ]), "is not a file of the export",
     ),
+    "a number changed in the manifest": (
+        lambda folder: (folder / "manifest.json").write_text(
+            (folder / "manifest.json").read_text().replace('"n_rows": 12', '"n_rows": 11', 1)
+        ), "manifest.json: was changed",
+    ),
     "a newer format": (lambda folder: rewritten(folder, version=9), "is of version 9"),
     "no tables": (lambda folder: rewritten(folder, tables=None), "cannot be read"),
     "a file gone": (lambda folder: (folder / "verdicts.parquet").unlink(), "verdicts.parquet: is missing"),
@@ -328,7 +334,8 @@ def test_a_damaged_export_in_a_store_is_refused_by_its_address(
     elif case == "changed":
         store.write("verdicts.parquet", b"?" + (store.read("verdicts.parquet") or b"")[1:])
     elif case == "leads out":
-        store.write("manifest.json", (exported / "manifest.json").read_bytes().replace(b'"verdicts.', b'"../verdicts.'))
+        document = json.dumps(file_list_of(exported)).replace('"verdicts.', '"../verdicts.')
+        store.write("manifest.json", document.encode())
     else:
         store.remove(["manifest.json"])
 

@@ -1,18 +1,23 @@
-"""What an import names lies in its folder: no link, no absolute path and no `..` leads out of it."""
+"""What an import reads lies in its folder, is a regular file, and does not unpack to far more than its size."""
 
 import os
 import shutil
 import socket
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tasks.certify import verify
 from tasks.config.job import Job
-from tasks.dataset.foreign_files import NotInside, open_inside
+from tasks.dataset.foreign_files import MOST_BYTES, NotInside, open_inside
 from tasks.exports import export_tables, import_tables, read_export
-from tasks.imports import import_responses
+from tasks.imports import import_responses, import_results, import_reviews, import_verdicts, refuse_no_log
 from tasks.imports.documents import DocumentRefused, convert
+from tasks.imports.results.sources import Archive
 from tasks.ingest.ingest import ingest
 from tasks.maintain.backup import backup, restore
 from tasks.rules.errors import PipelineError
@@ -181,3 +186,99 @@ def test_an_export_or_backup_with_links_out_of_it_is_refused(job: Job, tmp_path:
         empty = job.model_copy(update={"warehouse": tmp_path / f"from-{given}"})
         with pytest.raises(PipelineError, match="leads out of"):
             bring_in(empty, tmp_path / given)
+
+
+def verify_it(_: Job, file: Path) -> None:
+    verify(file)
+
+
+READERS: dict[str, Callable[[Job, Path], object]] = {
+    "responses.csv": import_responses,
+    "responses.jsonl": import_responses,
+    "responses.parquet": import_responses,
+    "verdicts.json": import_verdicts,
+    "reviews.csv": lambda job, file: import_reviews(job, [file]),
+    "log.eval": lambda job, file: (refuse_no_log(job, [file]), import_results(job, [file])),
+    "report.html": lambda job, file: import_results(job, [file]),
+    "manifest.json": lambda job, file: read_in(job, file.parent),
+    "backup.json": lambda job, file: restore(job.model_copy(update={"warehouse": job.warehouse / "x"}), file.parent),
+    "figures.zip": verify_it,
+    "finance.jsonl": lambda job, file: ingest(job_on(file, job.warehouse)),
+    "finance.parquet": lambda job, file: ingest(job_on(file, job.warehouse)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("kind", ["a pipe", "a device", "a link to a device"])
+def test_only_regular_files_are_read(job: Job, tmp_path: Path, name: str, kind: str) -> None:
+    (path := tmp_path / "given" / name).parent.mkdir()
+    if kind == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if kind == "a link to a device" else "/dev/full")
+    with pytest.raises(PipelineError) as caught:
+        READERS[name](job, path)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "not a" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if name not in {"figures.zip", "finance.parquet"}])
+def test_a_file_of_many_gigabytes_is_refused_unread(job: Job, tmp_path: Path, name: str) -> None:
+    (path := tmp_path / "given" / name).parent.mkdir()
+    path.touch()
+    os.truncate(path, MOST_BYTES + 1)  # without taking any room
+    with pytest.raises(PipelineError, match=r"is too large \(2.1 GB of at most 2.1\); split it"):
+        READERS[name](job, path)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused_unread(
+    job: Job, tmp_path: Path, method: int
+) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", method) as archive:
+        archive.writestr("header.json", "{}")
+        if method == zipfile.ZIP_STORED:
+            for number in range(100_000):
+                archive.writestr(f"samples/{number}", "")
+        else:
+            archive.writestr("samples/1.json", bytes(60_000_000))
+    with pytest.raises(PipelineError, match=r"log.eval: (it would unpack to 60 MB|has 100,001 members)"):
+        import_results(job, [tmp_path / "log.eval"])
+
+
+def test_a_text_that_a_parquet_file_stores_once_for_a_million_rows_is_not_unpacked(job: Job, tmp_path: Path) -> None:
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int32()), ["An answer. " * 100_000])
+    pq.write_table(pa.table({"response": text}), tmp_path / "r.parquet")
+    with pytest.raises(PipelineError, match=r"r.parquet: (it would unpack to|cannot be read)"):
+        import_responses(job, tmp_path / "r.parquet")
+
+
+@pytest.mark.parametrize("part", [
+    '<div class="message u"><div class="role">\nu', '<div class="message u"><div class="role">u<pre>', "<pre>",
+    "<p>Score: 1", "<td><b>Score</b></td>\n", "\n\n[True] [5", "<!--",
+])  # fmt: skip
+def test_a_report_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path: Path, part: str) -> None:
+    head = "<h3>Prompt conversation</h3>"
+    (tmp_path / "r.html").write_text(
+        f"{head}{part * 40_000}<h3>Sampled message</h3>{part * 40_000}<h3>Results</h3><p>Rubrics with grades: "
+        f"{part * 40_000}"
+    )
+    # A pattern that looked to the end from each place took minutes.
+    with pytest.raises(PipelineError):
+        import_results(job, [tmp_path / "r.html"], model="m", judge="j")
+
+
+def test_a_table_with_many_columns_is_read_in_time_that_grows_with_its_size_alone(job: Job, tmp_path: Path) -> None:
+    columns = ",".join(f"c{number}" for number in range(150_000))
+    (tmp_path / "r.csv").write_text(f"{columns},c7\n")
+    with pytest.raises(PipelineError, match="has the column 'c7' twice"):
+        import_responses(job, tmp_path / "r.csv", "m")
+
+
+def test_a_log_of_many_samples_is_opened_once(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        for number in range(20_000):
+            archive.writestr(f"samples/{number}.json", "{}")
+    log = Archive(tmp_path / "log.eval", (tmp_path / "log.eval").read_bytes())
+    # Reading the table of contents again for each took an hour.
+    assert all(log.json(name) == {} for name in log.names)

@@ -1,7 +1,9 @@
 """Backup and restore: real files, a writer that goes on, damage, and kills."""
 
+import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import sqlite3
@@ -17,7 +19,9 @@ import pytest
 
 from tasks.config.job import Job
 from tasks.maintain.backup import backup, restore
+from tasks.maintain.backup.record import read_record
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.stores import Folder
 from tests.builders import job_on, response
 from tests.faults.server import FaultServer
 from tests.tasks.run.runs import judged, prepared, sampled
@@ -286,10 +290,31 @@ def test_a_backup_of_a_newer_format_is_refused_in_one_line(job: Job, folder: Pat
         restore(into(job, tmp_path / "restored"), folder)
 
 
+def test_no_flipped_bit_of_the_record_is_restored_and_a_record_of_before_without_a_hash_is(
+    job: Job, folder: Path, tmp_path: Path
+) -> None:
+    backup(job, folder)
+    path, bits = folder / "backup.json", random.Random(3)
+    content, record = path.read_bytes(), read_record(Folder(folder))
+    for place in range(len(content)):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1 << bits.randrange(8)]) + content[place + 1 :])
+        with contextlib.suppress(PipelineError):
+            assert record == read_record(Folder(folder)), place  # only the name of the hash was changed
+
+    document = json.loads(content)
+    del document["sha256"]
+    path.write_text(json.dumps(document, indent=1))
+    assert record == read_record(Folder(folder))
+    path.write_bytes(content.replace(b'"stored_as": "files/p', b'"stored_as": "files/q', 1))
+    with pytest.raises(PipelineError, match=r"backup.json: was changed: .* use another copy"):
+        restore(into(job, tmp_path / "restored"), folder)
+
+
 def test_paths_that_lead_out_of_the_warehouse_are_refused(job: Job, folder: Path, tmp_path: Path) -> None:
     backup(job, folder)
     record = json.loads((folder / "backup.json").read_text())
     record["files"][0]["path"] = "../outside"
+    del record["sha256"]
     (folder / "backup.json").write_text(json.dumps(record))
 
     with pytest.raises(PipelineError, match="outside of the backup"):

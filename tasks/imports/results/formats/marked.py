@@ -14,7 +14,7 @@ def marked(text: str, marks: Mapping[str, float], before_reason: str, unreadable
     An explanation that begins with one of `unreadable` says that the judge's reply could not be read.
     """
     either = "|".join(map(re.escape, marks))
-    begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9.]+)\] )?")
+    begin = re.compile(rf"(?:\A|\n\n)\[({either})\] (?:\[(-?[0-9]+(?:\.[0-9]+)?)\] )?")
     found, heads = [], list(begin.finditer(text))
     for head, following in zip(heads, [*heads[1:], None], strict=False):
         item = text[head.end() : following.start() if following else len(text)]

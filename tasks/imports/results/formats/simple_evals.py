@@ -21,9 +21,10 @@ from tasks.llm import PROVIDER_ERROR
 _UNANSWERED = {"No response (bad request).": PROVIDER_ERROR}
 _SECTION = "<h3>Prompt conversation</h3>"
 _ANSWER, _RESULTS, _GRADES = "<h3>Sampled message</h3>", "<h3>Results</h3>", "<p>Rubrics with grades: "
-_MESSAGE = re.compile(r'<div class="message [^"]*">\s*<div class="role">\s*(\w+).*?<pre>(.*?)</pre>', re.DOTALL)
-_SCORE = re.compile(r"<p>Score: (-?[0-9.e+-]+)</p>")
-_MEAN = re.compile(r"<td><b>Score</b></td>\s*<td>([0-9.]+)</td>")
+_MESSAGE, _ROLE = '<div class="message ', '<div class="role">'
+_NUMBER = r"(-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?)"
+_SCORE = re.compile(rf"<p>Score: {_NUMBER}</p>")
+_MEAN = re.compile(rf"<td><b>Score</b></td>\s*<td>{_NUMBER}</td>")
 _MARKS = {"True": 1.0, "False": 0.0}
 _HTML_DECIMALS = 3
 
@@ -87,14 +88,22 @@ def _of_report(path: Path, text: str) -> Iterator[Answer]:
     for number, section in enumerate(text.split(_SECTION)[1:], start=1):
         asked, _, rest = section.partition(_ANSWER)
         said, _, results = rest.partition(_RESULTS)
-        found, score = _MESSAGE.search(said), _SCORE.search(results)
+        found, score = next(_messages(said), None), _SCORE.search(results)
         grades = results.partition(_GRADES)[2].rpartition("</p>")[0].replace("<br>", "\n").strip("\n")
         yield Answer(
-            f"{path}: example {number}", None, None, html.unescape(found[2]) if found else None,
-            messages=[(role, html.unescape(content)) for role, content in _MESSAGE.findall(asked)],
+            f"{path}: example {number}", None, None, found[1] if found else None, messages=list(_messages(asked)),
             failure_texts=_UNANSWERED,
             gradings=(_grading(marked(grades, _MARKS, "\n\tExplanation: "), float(score[1]) if score else None),),
         )  # fmt: skip
+
+
+def _messages(part: str) -> Iterator[tuple[str, str]]:
+    """Role and text of each message, byte for byte: HTML parsers drop a line feed that begins a text."""
+    for message in part.split(_MESSAGE)[1:]:
+        role, _, rest = message.partition(_ROLE)[2].partition("<pre>")
+        text, end, _ = rest.partition("</pre>")
+        if end and role.strip():
+            yield role.split(None, 1)[0].partition("<")[0], html.unescape(text)
 
 
 def _grading(decisions: Sequence[Decision], score: float | None) -> Grading:

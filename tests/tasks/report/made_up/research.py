@@ -17,7 +17,7 @@ from tasks.benchmarks.researchrubrics import AXES, BENCHMARK, LEVELS
 from tasks.config.job import Job
 from tasks.hard_subset import select_hard
 from tasks.ingest.ingest import ingest
-from tasks.rules.identity import IMPORTED
+from tasks.rules.identity import BASE_VINTAGE, IMPORTED, response_id, verdict_id
 from tasks.rules.records import Criterion, Task
 from tasks.rules.statistics.intervals import draws
 from tasks.rules.text.characters import count_alphanumeric
@@ -116,10 +116,12 @@ def _report(job: Job, key: Row, model: str, number: int, task: Task) -> Row:
     is_import = model not in model_hashes(job)
     text = f"# {model} on {task.conversation[0].prompt}\n\n" + "A paragraph with *evidence*. " * (5 + 3 * number)
     made = {} if is_import else {"prompt_tokens": 60, "completion_tokens": 400, "cost_usd": 0.02, "latency_s": 80.0}
+    config_hash = IMPORTED if is_import else model_hashes(job)[model]
+    identity = response_id(*key.values(), task.task_id, task.conversation_id, model, config_hash, 1, BASE_VINTAGE)
     return row(
-        "responses", response_id=f"{task.task_id}-{model}", task_id=task.task_id, model=model, status="ok", text=text,
+        "responses", response_id=identity, task_id=task.task_id, model=model, status="ok", text=text,
         conversation_id=task.conversation_id, chars_alnum=count_alphanumeric(text), degraded=False,
-        model_config_hash=IMPORTED if is_import else model_hashes(job)[model],
+        model_config_hash=config_hash,
         source="imported" if is_import else "sampled", created_at=at(number), **key, **made,
     )  # fmt: skip
 
@@ -128,8 +130,12 @@ def _decided(key: Row, report: Row, task: Task, judging: Row) -> Iterator[Row]:
     cost = {} if judging is _PERSON else {"cost_usd": 0.001, "prompt_tokens": 900, "completion_tokens": 40}
     for criterion in task.criteria:
         step = _step(report["model"], criterion, judging["judge"], task.task_id)
+        identity = verdict_id(
+            report["response_id"], report["text"], criterion.criterion_id, criterion.content_hash,
+            *(judging[name] for name in _PERSON),
+        )  # fmt: skip
         yield row(
-            "verdicts", verdict_id=f"{report['response_id']}-{criterion.criterion_id}-{judging['judge']}",
+            "verdicts", verdict_id=identity,
             response_id=report["response_id"], task_id=task.task_id, model=report["model"], status=_STEPS[step],
             value=VALUES[_STEPS[step]], criterion_id=criterion.criterion_id, criterion_hash=criterion.content_hash,
             explanation=f"The report {('does so', 'does so in part', 'does not')[step]}, says {judging['judge']}.",
