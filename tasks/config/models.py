@@ -141,11 +141,13 @@ class Analyst(Endpoint):
 
     It is asked `trials` times. `structured_output` asks for the reply's JSON schema: always, never, or (null) where
     LiteLLM knows that the model supports it. In `mode: batch` the calls go out as provider batches, which cost less and
-    may take a day.
+    may take a day. `allow_live` lets live calls do what a batch did not or cannot: failed calls, reminders after a
+    reply that cannot be read, long responses; else the first two are failures that the next run's batch repeats.
     """
 
     trials: Size = 1
     mode: Literal["live", "batch"] = "live"
+    allow_live: bool = False
     structured_output: bool | None = None
     timeout_s: Annotated[float, Field(gt=0)] = 600.0
 
@@ -153,6 +155,8 @@ class Analyst(Endpoint):
     def _can_be_batched(self) -> Self:
         if self.mode == "batch" and (not self.name.startswith(BATCH_PREFIXES) or self.api != "chat"):
             raise ValueError(f"`mode: batch` is for chat names that begin with {' or '.join(BATCH_PREFIXES)}")
+        if self.allow_live and self.mode != "batch":
+            raise ValueError("`allow_live` belongs to `mode: batch`")
         return self
 
 

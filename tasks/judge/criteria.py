@@ -116,4 +116,5 @@ class CriterionJudge:
             NotCalled: the call was not made.
         """
         call = judge_call(self.judging, self.target, prompt, pending.verdict_id, priority, self.vintage, question)
-        return await ask(self.gateway, replace(call, is_batched=call.is_batched and not is_live), question)
+        is_batched = call.is_batched and not (is_live and call.allows_live)
+        return await ask(self.gateway, replace(call, is_batched=is_batched), question)

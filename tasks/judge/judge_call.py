@@ -52,4 +52,7 @@ def judge_call(
     wants_shape = target.can_follow_schema if setting is None else setting
     shape = (question or verdict_question(judging)).shape if wants_shape else None
     messages = [{"role": "user", "content": prompt}]
-    return Call(target, messages, cell, shape, judging.judge_trial, vintage, priority, judging.judge.mode == "batch")
+    judge = judging.judge
+    return Call(
+        target, messages, cell, shape, judging.judge_trial, vintage, priority, judge.mode == "batch", judge.allow_live
+    )

@@ -21,7 +21,7 @@ async def judge_by_provider_batches(
 
     The replies are in the ledger then, where `judge_responses` finds them. Calls of a batch that goes on when the
     waiting ends stay missing until a later run. An answer that is too long for the judge takes calls that rest on
-    others, which no batch can hold; `judge_responses` makes them.
+    others, which no batch can hold; `judge_responses` makes them where the judge allows live calls.
     """
     context, target = run_context_of(job), judge_target(judging.judge)
     _, missing, conversations = criteria_to_judge(job, judging, response_ids, retry_failed=retry_failed)
@@ -29,8 +29,13 @@ async def judge_by_provider_batches(
     calls = [] if is_held_back else list(_whole_calls(judging, target, missing, conversations))
     report = StageReport("judge")
     await submit_and_collect(job, context, target, calls, report)
-    if len(calls) < len(missing) and not is_held_back:
-        report.notes.append(f"{len(missing) - len(calls)} verdicts on long responses are made by live calls")
+    n_long = 0 if is_held_back else len(missing) - len(calls)
+    if n_long and judging.judge.allow_live:
+        report.notes.append(f"{n_long} verdicts on long responses are made by live calls")
+    elif n_long:
+        report.warnings.append(
+            f"{n_long} verdicts on long responses need live calls: set `allow_live: true` for {judging.judge.label}"
+        )
     return report
 
 

@@ -87,8 +87,8 @@ class Call:
     """One answer that is wanted from a model.
 
     `cell` is the id of the row that the answer is for; `priority` orders calls that wait, lowest first. A call that
-    `is_batched` is answered by a provider's batch, and made by itself only after it failed there. Where its row was
-    removed, no reply that came until `not_before_s` (wall-clock time) is an answer to it.
+    `is_batched` is answered by a provider's batch, and made by itself only after it failed there, if it `allows_live`
+    calls. Where its row was removed, no reply that came until `not_before_s` (wall-clock time) is an answer to it.
     """
 
     target: Target
@@ -99,6 +99,7 @@ class Call:
     vintage: str = "base"
     priority: tuple[int, ...] = ()
     is_batched: bool = False
+    allows_live: bool = False
     not_before_s: float | None = None
 
     def parameters(self, own: Mapping[str, Any]) -> dict[str, Any]:

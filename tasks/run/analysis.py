@@ -119,7 +119,10 @@ def _call(analyst: Analyst, target: Target, item: Item, priority: tuple[int, ...
     wants_shape = target.can_follow_schema if analyst.structured_output is None else analyst.structured_output
     shape = item.question.shape if wants_shape else None
     messages = [{"role": "user", "content": item.prompt}]
-    return Call(target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch")
+    return Call(
+        target, messages, item.row_id, shape, item.trial, priority=priority, is_batched=analyst.mode == "batch",
+        allows_live=analyst.allow_live,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

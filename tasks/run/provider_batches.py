@@ -17,11 +17,16 @@ async def submit_and_collect(
     run.
     """
     limiter = context.limiters[report.stage]
-    batching = Batching(target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s)
+    batching = Batching(
+        target, context.ledger, context.budget, job.run_id, stop_at_s=limiter.stop_at_s, outage_s=limiter.outage_s
+    )
     outcome = await batching.submit_and_collect(calls, job.settings.limits.batch_wait_s)
     limiter.too_late += outcome.too_late
     for reply in outcome.replies:
         limiter.totals.add(Outcome(reply))
     report.warnings += outcome.notes
+    if outcome.n_failed:
+        then = "live calls follow" if any(call.allows_live for call in calls) else "the next run submits them again"
+        report.warnings.append(f"{outcome.n_failed} calls failed in a batch; {then}")
     if outcome.n_submitted:
         report.notes.append(f"{outcome.n_submitted} calls submitted as batches")

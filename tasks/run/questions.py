@@ -54,9 +54,9 @@ async def ask(gateway: Gateway, call: Call, question: Question[Found]) -> tuple[
 
 
 def _reminding(call: Call, reply: Reply, question: Question[Found]) -> Call:
-    """The same call once more, with the reply that could not be read and a reminder; never left to a batch."""
+    """The same call once more, with the reply that could not be read and a reminder; live, where that is allowed."""
     said = [{"role": "assistant", "content": reply.text or ""}, {"role": "user", "content": question.reminder}]
-    return replace(call, messages=[*call.messages, *said], is_batched=False)
+    return replace(call, messages=[*call.messages, *said], is_batched=call.is_batched and not call.allows_live)
 
 
 def _read(reply: Reply, question: Question[Found]) -> tuple[Reply, Found | None]:

@@ -87,6 +87,9 @@ class RunContext:
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
         lines = list(_endpoint_notices(limiter))
+        if limiter.n_instead_of_batch:
+            n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
+            lines.append(f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)")
         if self.budget.is_spent:
             report.is_at_budget = True
             lines.append(f"stopped at the budget: {self.budget.line}; finished work is kept")

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -33,6 +34,7 @@ class Settings(Protocol):
     polls_until_done: int
     batch_end: BatchEnd
     answered_before_end: int
+    written: Callable[[bytes, int], bytes]
 
 
 @dataclass
@@ -188,5 +190,5 @@ class Batches:
     def _file_of(self, name: str, results: list[Result]) -> str | None:
         if not results:
             return None
-        content = b"".join(result.line for result in results)
+        content = b"".join(self._settings.written(result.line, n) for n, result in enumerate(results, start=1))
         return self._files.store(name, "batch_output", content, [result.entry for result in results]).id

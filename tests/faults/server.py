@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from tests.faults.answers import Answer, Behaviour, is_judging, meets, well_behaved
 from tests.faults.batch import BatchEnd, Batches
@@ -52,6 +53,10 @@ class FaultServer:
         """How batches end."""
         self.answered_before_end = 0
         """How many requests of a batch are answered before it expires or is cancelled."""
+        self.written: Callable[[bytes, int], bytes] = lambda line, _number: line
+        """A line of a batch's results as it stands in the file, given its number there."""
+        self.strikes: Callable[[str], int | None] = lambda _: None
+        """Given method and path of a request: the error that comes instead, 0 to do as asked but say nothing, None."""
         self._book = Book(keeps_book, on_answered)
         self._batches = Batches(self, self._book)
         self._socket = socket.create_server((host, port), backlog=_BACKLOG)
@@ -124,7 +129,7 @@ class FaultServer:
     async def serve(self, when_ready: Callable[[], None]) -> None:
         """Serve from the running loop until `stop` is called."""
         self._loop = asyncio.get_running_loop()
-        app = web.Application(client_max_size=0)
+        app = web.Application(client_max_size=0, middlewares=[self._struck])
         app.add_routes(
             [
                 web.post(CHAT, self._complete),
@@ -143,6 +148,16 @@ class FaultServer:
         finally:
             await runner.cleanup()
             self._socket.close()
+
+    @web.middleware
+    async def _struck(self, http: web.Request, handler: Handler) -> web.StreamResponse:
+        struck = self.strikes(f"{http.method} {http.path}")
+        if struck:
+            return await send_json(http, error_json("Struck."), struck)
+        if struck == 0:
+            await http.read()
+            cut(http)
+        return await handler(http)
 
     async def _complete(self, http: web.Request) -> web.StreamResponse:
         path = http.path

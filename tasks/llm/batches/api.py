@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.llm.arguments import chat_arguments
+from tasks.llm.failures import failure_of
 from tasks.llm.litellm_setup import litellm
 from tasks.llm.redaction import filled_in, safe
 from tasks.llm.request import Messages, Target
+from tasks.llm.transport.bodies import TooLarge
 from tasks.llm.transport.watching import watched
 from tasks.llm.transport.wire import MOST_BYTES, Exchange
 from tasks.rules.errors import PipelineError
@@ -23,7 +25,7 @@ _UNPROCESSED = frozenset({"batch_expired", "batch_cancelled"})
 _LISTED = 100
 _CUSTOM_ID = re.compile(rb'"custom_id"\s*:\s*"(\w+)"')
 _HEAD_BYTES = 1000
-"""How much of a line that is too long is searched for the id of its request."""
+"""How much of a line that is not read is searched for the id of its request."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,25 @@ class BatchState:
     error: str | None = None
 
 
+class NotNow(PipelineError):
+    """The provider gave no answer, or one that may be another one later."""
+
+
+class UnreadableLine(ValueError):
+    """A line of a batch's results that is no result."""
+
+
 @dataclass(frozen=True)
 class Result:
-    """What a batch has for one request: an HTTP status and a body, or that it has more than is read."""
+    """What a batch has for one request: an HTTP status and a body, or the fault of its line.
+
+    The id is empty where the line does not show it.
+    """
 
     custom_id: str
     status: int
     body: Mapping[str, Any]
-    is_too_large: bool = False
+    fault: TooLarge | UnreadableLine | None = None
 
     @property
     def is_unprocessed(self) -> bool:
@@ -106,7 +119,7 @@ class BatchApi:
         error = "; ".join(str(getattr(each, "message", each)) for each in errors) or None
         return BatchState(batch.status in _RUNNING, str(batch.status), files, error and safe(error))
 
-    async def results(self, file_id: str, custom_ids: Iterable[str]) -> Iterator[Result]:
+    async def results(self, batch_id: str, file_id: str, custom_ids: Iterable[str]) -> Iterator[Result]:
         """The results in one of a batch's files, for requests with these ids.
 
         What is larger than is read counts as a result that is too large, and so do those that stand behind it.
@@ -114,16 +127,16 @@ class BatchApi:
         left = set(custom_ids)
         exchange = Exchange(n_results=len(left))
         content = await self._made(litellm().afile_content(file_id=file_id, **self._common), exchange)
-        return _results(content.content, left, is_cut=exchange.body.is_over)
+        return _results(content.content, f"batch {batch_id}, {file_id}", left, is_cut=exchange.body.is_over)
 
     async def _made(self, request: Awaitable[Any], exchange: Exchange | None = None) -> Any:
         with watched(exchange) as under_way:
             try:
                 return await request
-            except Exception:
-                if under_way.fault is not None:  # what a library made of it says less
-                    raise PipelineError(f"{self._target.endpoint_name}: batches: {under_way.fault}") from None
-                raise
+            except Exception as error:
+                failure = failure_of(under_way.fault or error)  # what a library made of a fault says less
+                kind = NotNow if failure.passes else PipelineError
+                raise kind(f"{self._target.endpoint_name}: batches: {failure.error}") from error
 
     @property
     def _common(self) -> dict[str, Any]:
@@ -140,21 +153,31 @@ class BatchApi:
         }  # fmt: skip
 
 
-def _results(content: bytes, left: set[str], *, is_cut: bool) -> Iterator[Result]:
-    for line in io.BytesIO(content):
+def _results(content: bytes, file: str, left: set[str], *, is_cut: bool) -> Iterator[Result]:
+    for number, line in enumerate(io.BytesIO(content), start=1):
         if len(line) >= MOST_BYTES or (is_cut and not line.endswith(b"\n")):
-            found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
-            result = None if found is None else Result(found[1].decode(), 200, {}, is_too_large=True)
+            result = _unread(line, TooLarge(MOST_BYTES))
+        elif line.strip():
+            try:
+                result = _result(json.loads(line))
+            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+                what = f"{file}, line {number}: cannot be read ({type(error).__name__})"
+                result = _unread(line, UnreadableLine(what))
         else:
-            result = _result(json.loads(line)) if line.strip() else None
-        if result is not None:
-            left.discard(result.custom_id)
-            yield result
+            continue
+        left.discard(result.custom_id)
+        yield result
     if is_cut:
-        yield from (Result(custom_id, 200, {}, is_too_large=True) for custom_id in sorted(left))
+        yield from (Result(custom_id, 200, {}, TooLarge(MOST_BYTES)) for custom_id in sorted(left))
+
+
+def _unread(line: bytes, fault: TooLarge | UnreadableLine) -> Result:
+    found = _CUSTOM_ID.search(line, 0, _HEAD_BYTES)
+    return Result("" if found is None else found[1].decode(), 200, {}, fault)
 
 
 def _result(line: Mapping[str, Any]) -> Result:
     response, error = line.get("response") or {}, line.get("error")
+    body = response.get("body") or {"error": error}
     status = int(response.get("status_code") or 500)
-    return Result(str(line["custom_id"]), status, response.get("body") or {"error": error})
+    return Result(str(line["custom_id"]), status, body if isinstance(body, Mapping) else {"error": body})

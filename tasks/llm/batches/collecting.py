@@ -1,5 +1,6 @@
 """Results of provider batches: written to the ledger once, as each batch ends."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks.llm.batches.api import BatchApi, BatchState, Result
@@ -19,12 +20,14 @@ from tasks.llm.usage import Usage
 class BatchOutcome:
     """What submitting and collecting batches brought: the replies, counts of calls, and notes.
 
-    `waiting` are still with the provider, `too_late` were not submitted since the time was up.
+    `waiting` are still with the provider, `too_late` were not submitted since the time was up, `n_failed` have failed
+    in a way that may pass.
     """
 
     replies: list[Reply] = field(default_factory=list)
     waiting: int = 0
     n_submitted: int = 0
+    n_failed: int = 0
     too_late: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -55,18 +58,17 @@ class Collector:
 
     async def _record(self, submission: Submission, state: BatchState, outcome: BatchOutcome) -> None:
         by_key = {call.call_key: call for call in submission.calls}
-        taken: list[tuple[Entry, Usage]] = []
-        for file_id in state.result_files:
-            for result in await self._api.results(file_id, by_key):
-                if result.custom_id in by_key and not result.is_unprocessed:
-                    taken.append(self._entry(by_key.pop(result.custom_id), result))
+        batch_id, has_all = str(submission.batch_id), state.status == "completed"
+        results = [each for file in state.result_files for each in await self._api.results(batch_id, file, by_key)]
+        taken = [self._entry(by_key.pop(key), each) for key, each in _matched(results, by_key, has_all=has_all)]
         await self._submissions.ended(submission, [entry for entry, _ in taken])
         for entry, used in taken:
             self._set_aside.settle(entry.call_key, used)
-        if state.status != "completed":  # it was cut short and did not come to the others
+        if not has_all:  # it was cut short and did not come to the others
             self._set_aside.give_back(by_key)
         outcome.replies += [entry.reply for entry, _ in taken]
-        if by_key or state.status != "completed":
+        outcome.n_failed += sum(not entry.is_final for entry, _ in taken)
+        if by_key or not has_all:
             outcome.notes.append(shortfall(submission, state, len(by_key)))
 
     def _entry(self, call: SubmittedCall, result: Result) -> tuple[Entry, Usage]:
@@ -78,3 +80,12 @@ class Collector:
             self._target.name, self._target.endpoint, call.parameters, reply, is_final(reply.status, failure),
             purpose=self._purpose, is_unpaid=outcome.is_free,
         ), outcome.used  # fmt: skip
+
+
+def _matched(results: Sequence[Result], left: Mapping[str, object], *, has_all: bool) -> Iterator[tuple[str, Result]]:
+    """The results of the calls that are left, which are taken out meanwhile; `has_all`: each call has a result."""
+    for result in results:
+        if result.custom_id in left and not result.is_unprocessed:
+            yield result.custom_id, result
+    if has_all:  # lines that do not show their call are those of the calls without one
+        yield from zip(list(left), (each for each in results if not each.custom_id), strict=False)

@@ -10,14 +10,13 @@ from tasks.llm.litellm_setup import litellm
 from tasks.llm.prices import batch_prices_of, cost_usd
 from tasks.llm.replies import Reply, from_chat
 from tasks.llm.request import Target
-from tasks.llm.transport.bodies import TooLarge, whole
-from tasks.llm.transport.wire import MOST_BYTES
+from tasks.llm.transport.bodies import whole
 
 
 def read_result(target: Target, result: Result) -> tuple[Reply, Failure | None]:
     """The reply that a result is, at the prices of a batch; a failure is a reply too, with its status and cause."""
-    if result.is_too_large:
-        return _failed(failure_of(TooLarge(MOST_BYTES)))
+    if result.fault is not None:
+        return _failed(failure_of(result.fault))
     if result.status != 200:
         return _failed(failure_of_status(result.status, as_text(result.body)))
     try:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
-from tasks.llm.batches.api import BatchApi
+from tasks.console import notice
+from tasks.llm.batches.api import BatchApi, NotNow
 from tasks.llm.batches.collecting import BatchOutcome, Collector
 from tasks.llm.failures import failure_of
 from tasks.llm.ledger.entries import as_text
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.submissions import Submissions, SubmittedCall
+from tasks.llm.ledger.submissions import Submission, Submissions, SubmittedCall
 from tasks.llm.limits.budget import Budget
 from tasks.llm.limits.set_aside import SetAside, happens
 from tasks.llm.prices import most_of
@@ -28,7 +29,7 @@ class Batching:
     """The batches of one target.
 
     Of all processes at work on the warehouse, one at a time submits what is not submitted yet. Nothing is submitted
-    after `stop_at_s` (wall-clock time), nor waited for.
+    after `stop_at_s` (wall-clock time), nor waited for. Submitting is given up when that fails for `outage_s`.
     """
 
     def __init__(
@@ -39,8 +40,10 @@ class Batching:
         run_id: str,
         purpose: str = "judge",
         stop_at_s: float | None = None,
+        outage_s: float = 60.0,
     ) -> None:
         self._target, self._ledger, self._budget, self._stop_at_s = target, ledger, budget, stop_at_s
+        self._outage_s = outage_s
         self._set_aside = SetAside(budget)
         self._api = BatchApi(target)
         self._submissions = Submissions(ledger)
@@ -98,9 +101,22 @@ class Batching:
         while True:
             with locks.holding(name) as is_ours:
                 if is_ours:
-                    await self._find_lost()
-                    return await self._submit(calls, outcome)
+                    return await self._submit_in_time(calls, outcome)
             await locks.released(name)
+
+    async def _submit_in_time(self, calls: Sequence[Call], outcome: BatchOutcome) -> list[Usage]:
+        """Find and submit, again where that may help: what was submitted in spite of a failure is found then."""
+        until_s, pause_s = time.monotonic() + self._left_s(self._outage_s), _FIRST_POLL_S
+        while True:
+            try:
+                await self._find_lost()
+                return await self._submit(calls, outcome)
+            except NotNow as error:
+                if time.monotonic() + pause_s >= until_s:
+                    raise
+                notice(f"{error}; submitting again in {pause_s:g} s")
+            await asyncio.sleep(pause_s)
+            pause_s *= 2
 
     async def _find_lost(self) -> None:
         """Find out what became of batches that a crash kept from being written down."""
@@ -121,7 +137,7 @@ class Batching:
             parameters = call.parameters(call.target.parameters)
             key = call.key(parameters)
             history = self._ledger.history(key)
-            if key in away or key in lines or history.answer_for(call.cell) is not None or history.has_failed:
+            if key in away or key in lines or history.answer_for(call.cell) or history.failed_for(call.cell):
                 continue
             if self._ledger.call_locks.is_held(key):  # another run makes the call just now
                 continue
@@ -146,16 +162,26 @@ class Batching:
         until_s, poll_s = time.monotonic() + self._left_s(wait_s), _FIRST_POLL_S
         while True:
             open_ = self._submissions.open(self._target.endpoint_name)
-            running = [each for each in open_ if not await self._collector.take_in(each, outcome)]
-            outcome.waiting = sum(len(each.calls) for each in running)
+            running = {each.name: note for each in open_ if (note := await self._poll(each, outcome)) is not None}
+            outcome.waiting = sum(len(each.calls) for each in open_ if each.name in running)
             left_s = until_s - time.monotonic()
             if not running:
                 self._set_aside.count_as_used()  # what other processes took in, and what a batch did not bring
             if not running or left_s <= 0:
-                outcome.notes += [f"batch {each.batch_id} goes on with {len(each.calls)} calls" for each in running]
+                outcome.notes += running.values()
                 return
             await asyncio.sleep(min(poll_s, left_s))
             poll_s = min(_LONGEST_POLL_S, 2 * poll_s)
+
+    async def _poll(self, submission: Submission, outcome: BatchOutcome) -> str | None:
+        """Collect a batch if it has ended; what is to be said of one that goes on, as far as can be told."""
+        try:
+            if await self._collector.take_in(submission, outcome):
+                return None
+            why = ""
+        except NotNow as error:
+            why = f", as far as is known ({error})"
+        return f"batch {submission.batch_id} goes on with {len(submission.calls)} calls{why}"
 
     def _left_s(self, wait_s: float) -> float:
         return wait_s if self._stop_at_s is None else min(wait_s, self._stop_at_s - time.time())

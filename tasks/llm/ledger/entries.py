@@ -131,11 +131,6 @@ class History:
         """The number of the next attempt."""
         return max([self.spent, *(entry.attempt for entry in self.entries)]) + 1
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether an attempt that is not part of a row failed."""
-        return any(not entry.is_final for entry in self._open)
-
     def failed_for(self, cell: str) -> tuple[Entry, ...]:
         """Attempts for a row that is not written yet that did not answer."""
         return tuple(entry for entry in self._open if entry.cell == cell and not entry.is_final)

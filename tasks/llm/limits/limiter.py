@@ -35,7 +35,7 @@ class Limiter:
     Calls wait by endpoint and priority; of all endpoints that may be called, the one with the lowest priority number is
     next. A call whose key is under way waits for the end of that one, so that the same request is never made twice at
     once. From `stop_at_s` (wall-clock time) on nothing is admitted, and all that wait are refused; calls under way come
-    to their end. `too_late` counts the refused.
+    to their end. `too_late` counts the refused, `n_instead_of_batch` calls that provider batches are meant to make.
     """
 
     concurrency: int
@@ -45,6 +45,7 @@ class Limiter:
     outage_s: float = 60.0
     stop_at_s: float | None = None
     too_late: int = 0
+    n_instead_of_batch: int = 0
     totals: Totals = field(default_factory=Totals)
     endpoints: dict[str, EndpointHealth] = field(default_factory=dict)
 

@@ -17,6 +17,8 @@ class SetAside:
 
     def has_room(self, key: str, most: Usage) -> bool:
         """Set aside the most that a call may use; False where the cap has no room for it, or none just now."""
+        if key in self._most:
+            return True
         try:
             fits = self._budget.reserve(most)
         except BudgetSpent:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,7 +47,6 @@ class _Before:
 
     answer: Reply | None
     failed: tuple[Entry, ...]
-    has_failed: bool
 
 
 class Gateway:
@@ -85,6 +84,8 @@ class Gateway:
         if (stored := before.answer) is not None:
             return stored
         self._refuse_to_call(call, before)
+        if call.is_batched and not call.allows_live:
+            return _failed_in_batch(before.failed)
         replies: list[Reply] = []
         tried = min(len(before.failed), self._tries.attempts - 1)
         started_s = time.monotonic()
@@ -113,7 +114,7 @@ class Gateway:
     def _refuse_to_call(self, call: Call, before: "_Before") -> None:
         if self._is_only_ledger:
             raise NotCalled(f"{call.target.endpoint_name}: the call may have been made before, and its row was lost")
-        if call.is_batched and not before.has_failed:
+        if call.is_batched and not before.failed:
             raise AwaitsBatch(f"{call.target.endpoint_name}: the call is left to a batch")
 
     def _before(self, call: Call) -> "_Before":
@@ -126,7 +127,7 @@ class Gateway:
             if resort.was_made_for(call.cell) and (last := resort.answer_for(call.cell)) is not None:
                 cost_usd = total_usd([*(entry.reply for entry in failed), last])
                 found = replace(last, degraded=True, cost_usd=cost_usd, attempts=len(failed) + last.attempts)
-        return _Before(found, failed, history.has_failed)
+        return _Before(found, failed)
 
     async def _attempt(self, call: Call, *, is_last: bool) -> tuple[Reply, Failure | None]:
         last_resort = call.target.last_resort if is_last and self._tries.attempts > 1 else None
@@ -170,6 +171,7 @@ class Gateway:
     ) -> tuple[Reply, Failure | None]:
         """Send the request and write down what came of it."""
         reply, failure = await self._send(call, parameters)
+        self._limiter.n_instead_of_batch += call.allows_live
         entry = Entry(
             key, number, call.cell, self._run_id, call.target.name, call.target.endpoint, as_text(parameters), reply,
             is_final(reply.status, failure), purpose=self._purpose, is_unpaid=failure is not None and failure.is_unpaid,
@@ -182,6 +184,13 @@ class Gateway:
         if stop_at_s is not None and time.time() + wait_s >= stop_at_s:
             return True
         return deadline_s is not None and time.monotonic() + wait_s - started_s >= deadline_s
+
+
+def _failed_in_batch(failed: Sequence[Entry]) -> Reply:
+    paid = tuple((entry.call_key, entry.attempt) for entry in failed)
+    return replace(
+        failed[-1].reply, attempts=len(failed), cost_usd=total_usd([entry.reply for entry in failed]), paid=paid
+    )
 
 
 def _admission_request(call: Call, parameters: Mapping[str, Any], key: str) -> AdmissionRequest:

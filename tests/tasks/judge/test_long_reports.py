@@ -447,7 +447,10 @@ def test_evidence_that_no_round_makes_shorter_is_a_failure(world: World) -> None
 
 
 def test_batches_hold_what_a_judge_can_read_and_calls_do_the_rest(world: World) -> None:
-    report = world.judged(mode="batch")
+    without = world.judged(mode="batch")
+    assert (without.skipped, without.failures) == (CRITERIA, {})
+    assert any(f"{CRITERIA} verdicts on long responses need live calls" in each for each in without.warnings)
+    report = world.judged(mode="batch", allow_live=True)
     assert report.failures == {}
     assert f"{CRITERIA} verdicts on long responses are made by live calls" in report.notes
     batched = [prompt_of(entry.request) for entry in world.server.entries if entry.path == "/v1/batches"]

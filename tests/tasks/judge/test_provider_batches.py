@@ -11,7 +11,7 @@ from tasks.config.job import Job
 from tasks.config.settings import Limits
 from tasks.llm.ledger.submissions import Submissions
 from tests.builders import job_on
-from tests.faults.server import Answer, FaultServer, Request, is_judging, well_behaved
+from tests.faults.server import Answer, Behaviour, FaultServer, Request, is_judging, well_behaved
 from tests.tasks.run.runs import judged, prepared, sampled
 from warehouse import Warehouse
 
@@ -28,22 +28,27 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
         yield running
 
 
-def job_at(server: FaultServer, folder: Path, mode: str = "batch", **limits: Any) -> Job:
+def job_at(
+    server: FaultServer, folder: Path, mode: str = "batch", judge: dict[str, Any] | None = None, **limits: Any
+) -> Job:
     """A sampled job on the sample, with one judge."""
     at = {"api_base": server.api_base, "max_tokens": 1000}
     job = job_on(
         "sample", folder, models=[{"name": "hosted_vllm/a", "label": "a", **at}],
-        judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at}],
+        judges=[{"name": "openai/judge", "label": "judge", "mode": mode, **at, **(judge or {})}],
         limits={"batch_wait_s": 0.0, "attempts": 2, **limits},
     )  # fmt: skip
     sampled(prepared(job))
     return job
 
 
-def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
+def rows_of(job: Job) -> list[dict[str, Any]]:
     with Warehouse(job.warehouse).reader() as reader:
-        rows = reader.rows("select verdict_id, status, value, explanation from verdicts")
-    return {row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows}
+        return reader.rows("select verdict_id, status, value, explanation, error, attempts from verdicts")
+
+
+def verdicts_of(job: Job) -> dict[str, tuple[Any, ...]]:
+    return {row["verdict_id"]: (row["status"], row["value"], row["explanation"]) for row in rows_of(job)}
 
 
 def paid_judgings(server: FaultServer) -> Counter[str]:
@@ -82,30 +87,92 @@ def test_a_batch_that_ends_while_the_run_waits_is_collected_by_it(server: FaultS
     assert (report.rows, report.skipped, report.warnings) == (N_CRITERIA, 0, [])
 
 
-def test_calls_that_fail_in_a_batch_are_made_one_by_one(server: FaultServer, tmp_path: Path) -> None:
-    def fails_once(request: Request, number: int) -> Answer:
-        is_struck = is_judging(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
-        return Answer(status=500) if is_struck and number == 0 else well_behaved(request, number)
+@pytest.mark.parametrize("kind", [503, 0])
+def test_what_a_provider_does_not_do_at_once_it_is_asked_for_again(
+    kind: int, server: FaultServer, tmp_path: Path
+) -> None:
+    """Where it did as asked and only its answer was lost (0), it has the batch: nothing is paid twice."""
+    job = job_at(server, tmp_path, batch_wait_s=60.0)
+    asked: Counter[str] = Counter()
 
-    server.behaviour = fails_once
+    def strikes(request: str) -> int | None:
+        asked[request] += 1
+        return kind if asked[request] == 1 else None
+
+    server.strikes = strikes
+    assert judged(job).rows == N_CRITERIA
+    assert {request.split("/")[2] for request in asked if asked[request] > 1} == {"batches", "files"}
+    assert min(asked.values()) > 1 or kind == 0
+    assert paid_judgings(server) == {BATCH: N_CRITERIA}
+
+
+def test_a_provider_that_stays_away_keeps_its_batch_until_a_later_run(server: FaultServer, tmp_path: Path) -> None:
+    job = job_at(server, tmp_path)
+    server.strikes = lambda seen: 503 if seen.startswith("GET /v1/batches/") else None
+    report = judged(job)
+    assert (report.rows, report.skipped) == (0, N_CRITERIA)
+    assert "batch batch_000001 goes on with 98 calls" in report.warnings[0]
+    assert "Struck" in report.warnings[0]
+    server.strikes = lambda _: None
+    assert judged(job).rows == N_CRITERIA
+
+
+@pytest.mark.parametrize("broken", [None, b"<html>\n", b"[]\n", b"[" * 100_000 + b"\n"])
+def test_a_line_that_cannot_be_read_is_the_failure_of_its_call_alone(
+    broken: bytes | None, server: FaultServer, tmp_path: Path
+) -> None:
+    def written(line: bytes, number: int) -> bytes:
+        return line if number != 5 else broken or line[: line.index(b"response")] + b"\n"
+
+    server.written = written
     job = job_at(server, tmp_path)
     report = judged(job)
-    failed = sum(entry.status == 500 for entry in server.entries)
-    assert failed > 0
+    assert (report.rows, report.failures) == (N_CRITERIA, {"provider_error": 1})
+    (cause,) = [row["error"] for row in rows_of(job) if row["error"]]
+    assert "batch batch_000001, file-000002, line 5: cannot be read" in cause
+    server.written = lambda line, _: line
+    assert judged(job).rows == 1
+    assert paid_judgings(server) == {BATCH: N_CRITERIA + 1}
+
+
+def fails_at_first(request: Request, number: int) -> Answer:
+    is_struck = is_judging(request) and sum(map(ord, request["messages"][0]["content"])) % 5 == 0
+    return Answer(status=500) if is_struck and number == 0 else well_behaved(request, number)
+
+
+def talks_at_first(request: Request, number: int) -> Answer:
+    is_first = is_judging(request) and len(request["messages"]) == 1 and number == 0
+    return Answer("Certainly!") if is_first else well_behaved(request, number)
+
+
+@pytest.mark.parametrize(("behaviour", "status"), [(fails_at_first, "provider_error"), (talks_at_first, "parse_error")])
+def test_calls_that_fail_in_a_batch_are_failures_until_the_next_run_s_batch(
+    behaviour: Behaviour, status: str, server: FaultServer, tmp_path: Path
+) -> None:
+    server.behaviour = behaviour
+    job = job_at(server, tmp_path)
+    report = judged(job)
+    failed = report.failures[status]
+    assert 0 < failed == report.failures.total()
+    told = [f"{failed} calls failed in a batch; the next run submits them again"] if status == "provider_error" else []
+    assert report.warnings == told
+    assert {row["attempts"] for row in rows_of(job)} == {1}
+    again = judged(job)
+    assert (again.rows, again.failures) == (failed, {})
+    assert set(paid_judgings(server)) == {BATCH}
+
+
+@pytest.mark.parametrize("behaviour", [fails_at_first, talks_at_first])
+def test_they_are_made_live_where_that_is_allowed_and_counted(
+    behaviour: Behaviour, server: FaultServer, tmp_path: Path
+) -> None:
+    server.behaviour = behaviour
+    job = job_at(server, tmp_path, judge={"allow_live": True})
+    report = judged(job)
     assert (report.rows, report.failures) == (N_CRITERIA, {})
-    assert paid_judgings(server) == {BATCH: N_CRITERIA - failed, CHAT: failed}
-
-
-@pytest.mark.long
-def test_a_reply_that_is_no_verdict_is_asked_again_by_a_call(server: FaultServer, tmp_path: Path) -> None:
-    def talks_first(request: Request, number: int) -> Answer:
-        is_first = is_judging(request) and len(request["messages"]) == 1
-        return Answer("Certainly!") if is_first else well_behaved(request, number)
-
-    server.behaviour = talks_first
-    report = judged(job_at(server, tmp_path))
-    assert (report.rows, report.failures) == (N_CRITERIA, {})
-    assert paid_judgings(server) == {BATCH: N_CRITERIA, CHAT: N_CRITERIA}
+    n_live = paid_judgings(server)[CHAT]
+    assert n_live > 0
+    assert f"{n_live} calls of `mode: batch` were made live, at the live price (`allow_live`)" in report.warnings
 
 
 def test_a_crash_between_handing_in_and_writing_it_down_pays_nothing_twice(
