@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,8 +125,9 @@ class PartStore:
         """Remove what writers that were killed left behind: temporary files that have not been touched for long."""
         oldest_s = time.time() - _LEFTOVER_AGE_S
         for leftover in self.root.glob("*/.*.tmp"):
-            if leftover.stat().st_mtime < oldest_s:
-                leftover.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # its writer renamed it since it was listed
+                if leftover.stat().st_mtime < oldest_s:
+                    leftover.unlink()
 
 
 def aside(root: Path, path: Path, sub: str = "") -> Path:
