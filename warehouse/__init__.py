@@ -20,7 +20,7 @@ from warehouse.parts.migrations import FILE, refuse_newer
 from warehouse.parts.rewriting import StoredRows
 from warehouse.parts.store import DAMAGED
 from warehouse.samples import sample_path
-from warehouse.warehouse import Warehouse
+from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
     "COLUMNS",
@@ -39,10 +39,12 @@ __all__ = [
     "WarehouseBusy",
     "WarehouseError",
     "WarehouseOutdated",
+    "content_of",
     "file_lock",
     "is_named_after",
     "is_removed",
     "lines_on",
+    "other_content",
     "quoted",
     "refuse_if_lost",
     "refuse_newer",
