@@ -10,7 +10,13 @@ from warehouse.database.losses import lines_on
 from warehouse.database.reader import DATABASE, Reader, reporting_damage
 from warehouse.files.atomic import sync, write_atomically
 from warehouse.files.damage import Notice, is_named_after, take_notices
-from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
+from warehouse.files.errors import (
+    WarehouseBusy,
+    WarehouseError,
+    WarehouseOutdated,
+    nothing_in,
+    refusal_of_disk,
+)
 from warehouse.files.locks import file_lock
 from warehouse.files.one_machine import refuse_if_lost
 from warehouse.parts.compaction import Compaction
@@ -44,8 +50,10 @@ __all__ = [
     "is_named_after",
     "is_removed",
     "lines_on",
+    "nothing_in",
     "other_content",
     "quoted",
+    "refusal_of_disk",
     "refuse_if_lost",
     "refuse_newer",
     "reporting_damage",

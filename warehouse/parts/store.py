@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from warehouse.contracts.tables import TABLES
 from warehouse.files.atomic import sync, write_named
 from warehouse.files.damage import HASH_HEX, is_whole
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.parts.manifest import Part, place_of, read_manifest, standing_parts, write_manifest
 
 DAMAGED = "damaged"
@@ -55,7 +55,7 @@ class PartStore:
             # Named when it is on the disk, so that hardly any part appears after one with a later name.
             return write_named(folder, content, lambda: f"{self._next_moment(table_name):015d}-{content_hash}.parquet")
         except OSError as error:
-            raise WarehouseError(f"{folder}: a part cannot be written ({error.strerror}); make room for it") from error
+            raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error, folder)}") from error
 
     def _next_moment(self, table_name: str) -> int:
         """Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back."""
