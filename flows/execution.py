@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -102,16 +102,20 @@ def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], st
         mark_killed(job)
         execution.reports = [*work(), *damage_reports(job)]
         execution.outcome = outcome_of(execution.reports)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        execution.outcome = INTERRUPTED
+    except BaseException as error:
+        was_stopped = isinstance(error, (KeyboardInterrupt, asyncio.CancelledError))
+        execution.outcome = INTERRUPTED if was_stopped else FAILED
+        with suppress(Exception):  # what ended the run, such as a full disk, is what people have to know
+            _record_end(execution, started_at)
         raise
-    except BaseException:
-        execution.outcome = FAILED
-        raise
-    finally:
-        store_spend(job)
-        warehouse.write("runs", [run_row(job, execution.reports, started_at, datetime.now(UTC), execution.outcome)])
-        warehouse.publish()
+    _record_end(execution, started_at)
+
+
+def _record_end(execution: Execution, started_at: datetime) -> None:
+    job, warehouse = execution.job, Warehouse(execution.job.warehouse)
+    store_spend(job)
+    warehouse.write("runs", [run_row(job, execution.reports, started_at, datetime.now(UTC), execution.outcome)])
+    warehouse.publish()
 
 
 def damage_reports(job: Job) -> list[StageReport]:

@@ -10,7 +10,13 @@ from warehouse.database.losses import lines_on
 from warehouse.database.reader import DATABASE, Reader, reporting_damage
 from warehouse.files.atomic import sync, write_atomically
 from warehouse.files.damage import Notice, is_named_after, take_notices
-from warehouse.files.errors import WarehouseBusy, WarehouseError, WarehouseOutdated
+from warehouse.files.errors import (
+    WarehouseBusy,
+    WarehouseError,
+    WarehouseOutdated,
+    nothing_in,
+    refusal_of_disk,
+)
 from warehouse.files.locks import file_lock
 from warehouse.files.one_machine import refuse_if_lost
 from warehouse.parts.compaction import Compaction
@@ -20,7 +26,7 @@ from warehouse.parts.migrations import FILE, refuse_newer
 from warehouse.parts.rewriting import StoredRows
 from warehouse.parts.store import DAMAGED
 from warehouse.samples import sample_path
-from warehouse.warehouse import Warehouse
+from warehouse.warehouse import Warehouse, content_of, other_content
 
 __all__ = [
     "COLUMNS",
@@ -39,11 +45,15 @@ __all__ = [
     "WarehouseBusy",
     "WarehouseError",
     "WarehouseOutdated",
+    "content_of",
     "file_lock",
     "is_named_after",
     "is_removed",
     "lines_on",
+    "nothing_in",
+    "other_content",
     "quoted",
+    "refusal_of_disk",
     "refuse_if_lost",
     "refuse_newer",
     "reporting_damage",

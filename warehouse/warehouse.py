@@ -17,10 +17,11 @@ from warehouse.database.reader import DATABASE, Reader
 from warehouse.database.recovery import listing_of
 from warehouse.files.damage import has_damage, note
 from warehouse.files.errors import WarehouseOutdated
-from warehouse.files.heartbeat import Tell
+from warehouse.files.heartbeat import PROCESSES, Tell
 from warehouse.files.warehouse_locks import Locks
 from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
 from warehouse.parts.migrations import (
+    FILE,
     Migration,
     begin,
     is_old,
@@ -36,6 +37,20 @@ from warehouse.parts.store import PartStore
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""
+
+_MARKS = (FILE, DATABASE, PROCESSES, "parts")
+"""What makes a folder a warehouse, also where a kill came before the first part, or only the database was copied."""
+
+
+def content_of(folder: Path) -> list[str]:
+    """The names in a folder, if it is there, save for what an empty one may have: hidden files, locks, `lost+found`."""
+    names = sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    return [name for name in names if not name.startswith(".") and not name.endswith(".lock") and name != "lost+found"]
+
+
+def other_content(folder: Path) -> str | None:
+    """Something in a folder that is neither empty nor a warehouse; None where it is one of them."""
+    return None if any((folder / mark).exists() for mark in _MARKS) else next(iter(content_of(folder)), None)
 
 
 class Warehouse(Locks):

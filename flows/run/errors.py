@@ -1,15 +1,19 @@
 """Errors in one line, with their exit code."""
 
+from pathlib import Path
+
 
 def explained(error: BaseException) -> tuple[int, str]:
     """The exit code of an error, and one line that says what is wrong, where, and what to do."""
     from tasks.llm import safe
     from tasks.rules.errors import PipelineError
-    from warehouse import WarehouseError
+    from warehouse import WarehouseError, refusal_of_disk
 
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, OSError) and error.filename is not None:
+        if refusal := refusal_of_disk(error, Path(error.filename)):
+            return 1, f"{error.filename}: {refusal}"
         return 1, f"{error.filename}: {error.strerror}; check the path and its permissions"
     if isinstance(error, PipelineError | WarehouseError):
         return getattr(error, "exit_code", 1), str(error)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tasks.rules.errors import UsageError
 from tasks.rules.paths import from_home
+from warehouse import other_content
 
 VARIABLE = "PRBENCH_WAREHOUSE"
 _DEFAULT = Path("warehouse", "data")
@@ -19,7 +20,8 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
         config_file: the configuration file; None: there is none, and the default is in the current folder.
 
     Raises:
-        UsageError: the path is that of a file, leads through one, or begins in the home folder of nobody.
+        UsageError: the path is that of a file or of a folder with something else in it, leads through a file, or
+            begins in the home folder of nobody.
     """
     beside = config_file.parent if config_file else Path()
     from_environment = os.environ.get(VARIABLE)
@@ -36,4 +38,9 @@ def warehouse_folder(option: Path | None, configured: str | None, config_file: P
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not existing.is_dir():
         raise UsageError(f"warehouse {folder} ({source}): {existing} is a file; choose a folder with --warehouse")
+    if (other := other_content(folder)) is not None:
+        raise UsageError(
+            f"warehouse {folder} ({source}): holds {other} and is no warehouse; choose an empty or new folder with "
+            "--warehouse"
+        )
     return folder, source

@@ -1,7 +1,9 @@
 """A folder of this machine, used as a store is."""
 
+import os
 import shutil
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,8 +26,11 @@ class Folder:
 
     def files(self) -> dict[str, int]:
         """The names of all files, and their sizes in bytes."""
-        found = (path for path in self.path.rglob("*") if path.is_file())
-        return {path.relative_to(self.path).as_posix(): path.stat().st_size for path in found}
+        found = {}
+        for path in (Path(folder, name) for folder, _, names in os.walk(self.path) for name in names):
+            with suppress(FileNotFoundError):  # another writer renamed or removed it since it was listed
+                found[path.relative_to(self.path).as_posix()] = path.stat().st_size
+        return found
 
     def read(self, name: str) -> bytes | None:
         """What a small file holds; None: it is not there."""
@@ -57,6 +62,7 @@ class Folder:
         """Remove files that are there, and the folders that are empty then."""
         for name in names:
             path = self.path / name
-            path.unlink()
-            while (path := path.parent) != self.path and not any(path.iterdir()):
-                path.rmdir()
+            path.unlink(missing_ok=True)
+            with suppress(OSError):  # it is not empty, or another writer removed it
+                while (path := path.parent) != self.path:
+                    path.rmdir()

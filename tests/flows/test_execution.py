@@ -1,13 +1,17 @@
 """A run from its lock to its row in `runs`, with work that is made up."""
 
-from collections.abc import Callable
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 
 from flows import execution
+from flows.cli.main import main
 from flows.execution import execute
+from tasks.llm.ledger.ledger import Ledger
 from tasks.run import StageReport
 from tests.builders import job_on
 from warehouse import Warehouse
@@ -58,3 +62,51 @@ def test_work_that_is_cut_short_is_recorded_with_its_outcome(
     except ZeroDivisionError:
         assert outcome == "failed"
     assert outcomes(tmp_path) == [outcome]
+
+
+def mounted(folder: Path, *options: str) -> bool:
+    command = ["mount", *options, str(folder)]
+    return shutil.which("mount") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 64 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if not mounted(folder, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        pytest.skip("mounts a small disk, which only root may")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_filled", [0, 60_000, 65_536])
+def test_a_full_disk_is_named_by_every_command(
+    disk: Path, n_filled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (disk / ".filled").write_bytes(bytes(n_filled))
+    for command in ("ingest", "run", "leaderboard", "status", "aggregate", "sql tasks"):
+        assert 1 == main([*command.split(), "--warehouse", str(disk / "data")])
+        said = capsys.readouterr().err
+        assert f"the disk at {disk} is full (0.0 MB free); make room there" in said
+        assert 1 == said.count("\n")
+
+
+@pytest.mark.slow
+def test_a_warehouse_that_may_not_be_written_is_read_and_nobody_is_told_that_a_run_repairs_it(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    at = ["--warehouse", str(disk / "data")]
+    assert mounted(disk, "-o", "remount,size=64m")
+    assert 0 == main(["ingest", *at])
+    Ledger(disk / "data" / "ledger").close()
+    assert mounted(disk, "-o", "remount,ro")
+
+    assert 0 == main(["status", "--spend", *at])
+    capsys.readouterr()
+    for command in ("run", "aggregate"):
+        assert 1 == main([command, *at])
+        assert f"this user may not write to {disk / 'data'}" in capsys.readouterr().err

@@ -149,3 +149,11 @@ def test_what_a_kill_left_behind_does_not_hinder_the_next_publishing(warehouse: 
 
     with contextlib.closing(warehouse.reader()) as reader:
         assert 1 == reader.value("select count(*) from runs")
+
+
+def test_a_temporary_file_that_is_gone_once_it_was_listed_does_not_hinder_publishing(warehouse: Warehouse) -> None:
+    warehouse.write("runs", [row("runs", command="run")])
+    # A link to nothing is listed and has no file, like one that another writer renames in between.
+    (warehouse.root / "parts" / "runs" / f".{'0' * 32}.tmp").symlink_to("gone")
+
+    assert warehouse.publish()

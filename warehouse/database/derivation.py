@@ -14,8 +14,8 @@ from warehouse.database.build import compute_models
 from warehouse.database.published import stamp
 from warehouse.database.reader import Reader
 from warehouse.database.schema import attach, put_empty
-from warehouse.files.errors import WarehouseError
-from warehouse.parts.engine import engine, first_line, memory, quoted
+from warehouse.files.errors import WarehouseError, first_line
+from warehouse.parts.engine import engine, memory, quoted
 
 _LIKE_PARQUET = 5
 """JSON Lines are so many times as large as the Parquet files that the engine's memory is reckoned by."""

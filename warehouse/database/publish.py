@@ -20,9 +20,8 @@ from warehouse.database.published import Published, remember, stamp, what_is_pub
 from warehouse.database.recovery import listing_of, note_missing_parts, restore_rows, set_aside_damaged
 from warehouse.files.atomic import sync
 from warehouse.files.damage import is_database_whole, note
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.files.one_machine import refuse_if_lost
-from warehouse.parts.engine import first_line
 from warehouse.parts.loading import Names
 from warehouse.parts.manifest import Part
 from warehouse.parts.migrations import known_version, version_of
@@ -94,7 +93,7 @@ def publish(store: PartStore, database: Path, *, must_rebuild: bool = False, mus
         note(store.root.parent, f"{database}: was damaged; it is rebuilt from the parts", is_mended=True)
         return publish(store, database, must_rebuild=True)
     except (duckdb.Error, OSError) as error:
-        raise WarehouseError(f"{database}: cannot be published: {first_line(error)}") from error
+        raise WarehouseError(f"{database}: cannot be published: {cause_of(error, database)}") from error
     finally:
         _remove_leftovers(database)
     # A new retraction asks for a build from the parts alone, so a copy knows none that the last state did not.

@@ -10,8 +10,8 @@ from typing import Any, Self
 import duckdb
 
 from warehouse.files.damage import is_database_whole
-from warehouse.files.errors import WarehouseError
-from warehouse.parts.engine import first_line, memory, quieten, quoted
+from warehouse.files.errors import WarehouseError, cause_of, nothing_in
+from warehouse.parts.engine import memory, quieten, quoted
 
 DATABASE = "prbench.duckdb"
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -33,7 +33,7 @@ class Reader:
     def __init__(self, path: Path, spill: Path | None = None) -> None:
         """Open a file; with a folder `spill`, queries that need much memory use the disk there instead."""
         if not path.exists():
-            raise WarehouseError(f"{path}: nothing is published here yet; run `prbench ingest` or `prbench run`")
+            raise WarehouseError(nothing_in(path))
         self._is_own = spill is not None
         self._base = _base() if spill is None else _bounded(spill)
         self._connection = self._base.cursor()
@@ -120,7 +120,7 @@ def reporting_damage(path: Path) -> Iterator[None]:
 
 def _unreadable(path: Path, error: duckdb.Error) -> str:
     if is_database_whole(path):
-        return f"{path}: cannot be opened: {first_line(error)}"
+        return f"{path}: cannot be opened: {cause_of(error, path)}"
     return f"{path}: is damaged; `prbench aggregate` rebuilds it from the stored parts, without a model call"
 
 

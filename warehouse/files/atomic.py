@@ -62,6 +62,9 @@ def write_named(folder: Path, content: bytes, name: Callable[[], str]) -> str:
         chosen = name()
         refuse_if_lost(folder)
         temporary.replace(folder / chosen)
+    except OSError as error:
+        error.filename = error.filename or str(folder)  # a file that is open does not say its name
+        raise
     finally:
         temporary.unlink(missing_ok=True)
     sync(folder)

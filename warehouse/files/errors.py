@@ -1,5 +1,19 @@
 """What can go wrong with a warehouse, each in one line."""
 
+import errno
+import os
+import re
+import shutil
+from pathlib import Path
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_PROTECTED = {errno.EROFS, errno.EACCES, errno.EPERM}
+# DuckDB and SQLite repeat what the system said.
+_SAYS_FULL = re.compile(r"no space left on device|disk is full|quota exceeded", re.IGNORECASE)
+_SAYS_PROTECTED = re.compile(r"read-?only (file system|database)|permission denied|unable to open", re.IGNORECASE)
+_LEAST_BYTES = 20_000_000
+"""What a first run of a small data set takes up, the report included."""
+
 
 class WarehouseError(Exception):
     """The warehouse cannot do what was requested; the message says what, where, and what to do."""
@@ -11,3 +25,40 @@ class WarehouseBusy(WarehouseError):
 
 class WarehouseOutdated(WarehouseError):
     """The database was published by another version of the code; publishing renews it."""
+
+
+def cause_of(error: Exception, path: Path) -> str:
+    """Return why a file could not be read or written, in one line."""
+    return refusal_of_disk(error, path) or getattr(error, "strerror", None) or first_line(error)
+
+
+def refusal_of_disk(error: Exception, path: Path) -> str | None:
+    """Return which disk is full, or that it may not be written to, and what to do; None where neither is the cause."""
+    code, text, existing = getattr(error, "errno", None), str(error), _existing(path)
+    if code in _FULL or _SAYS_FULL.search(text):
+        return f"{_full(existing)}; make room there and run it again"
+    if code in _PROTECTED or (_SAYS_PROTECTED.search(text) and not os.access(existing, os.W_OK)):
+        return f"this user may not write to {existing} ({os.strerror(code) if code else first_line(error)})"
+    return None
+
+
+def nothing_in(path: Path, what: str = "published") -> str:
+    """Return what to do where nothing is stored: first to make room, where the disk has none for a first run."""
+    existing = _existing(path)
+    is_full = shutil.disk_usage(existing).free < _LEAST_BYTES
+    room = f", and {_full(existing)}; make room there, then" if is_full else ";"
+    return f"{path}: nothing is {what} here yet{room} run `prbench ingest` or `prbench run`"
+
+
+def _full(existing: Path) -> str:
+    mount = next(each for each in (existing, *existing.parents) if each.is_mount())
+    return f"the disk at {mount} is full ({shutil.disk_usage(existing).free / 1e6:.1f} MB free)"
+
+
+def _existing(path: Path) -> Path:
+    return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of a message."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

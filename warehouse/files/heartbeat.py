@@ -21,7 +21,7 @@ from warehouse.files.errors import WarehouseBusy
 from warehouse.files.machine import Machine, elapsed_s, this_machine
 
 Tell = Callable[[str], object]
-_FILE, _PROCESSES = "machine.lock", "processes.lock"
+_FILE, PROCESSES = "machine.lock", "processes.lock"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Heartbeat:
             WarehouseBusy: another machine writes.
         """
         self._root.mkdir(parents=True, exist_ok=True)
-        self._processes = (self._root / _PROCESSES).open("a+")  # NFS locks only what is open for reading
+        self._processes = (self._root / PROCESSES).open("a+")  # NFS locks only what is open for reading
         try:
             self._begin(tell)
         except BaseException:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from warehouse.files.errors import WarehouseBusy
+from warehouse.files.errors import WarehouseBusy, WarehouseError, cause_of, refusal_of_disk
 from warehouse.files.heartbeat import Heartbeat, Tell
 
 _lock = threading.RLock()
@@ -28,12 +28,19 @@ def only_machine(root: Path, tell: Tell | None = None) -> Iterator[None]:
     with _lock:
         if place not in _kept:
             heartbeat = Heartbeat(root)
-            heartbeat.begin(tell)
+            try:
+                heartbeat.begin(tell)
+            except OSError as error:
+                raise WarehouseError(f"{root}: cannot be written: {cause_of(error, root)}") from error
             _kept[place] = heartbeat
             _needed[place] = 0
         _needed[place] += 1
     try:
         yield
+    except OSError as error:
+        # A file that is open does not say its name when the disk refuses its content.
+        error.filename = error.filename or (str(root) if refusal_of_disk(error, root) else None)
+        raise
     finally:
         with _lock:
             _needed[place] -= 1

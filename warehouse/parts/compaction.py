@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.files.atomic import sync
-from warehouse.files.errors import WarehouseError
-from warehouse.parts.engine import engine, first_line
+from warehouse.files.errors import WarehouseError, cause_of
+from warehouse.parts.engine import engine
 from warehouse.parts.manifest import (
     Manifest,
     Part,
@@ -90,7 +90,7 @@ def compact(
                 if folder.is_dir():
                     compacted.append(_compact(connection, table, folder, held, large_rows, grace_s))
             except (OSError, pa.ArrowException, duckdb.Error) as error:
-                raise WarehouseError(f"{folder}: cannot be compacted: {first_line(error)}") from error
+                raise WarehouseError(f"{folder}: cannot be compacted: {cause_of(error, folder)}") from error
     return compacted
 
 
@@ -134,7 +134,9 @@ def _rows(part: Part) -> int:
     try:
         return int(pq.read_metadata(part.path).num_rows)
     except (OSError, pa.ArrowException) as error:
-        raise WarehouseError(f"{part.path}: cannot be read ({first_line(error)}); restore it from a backup") from error
+        raise WarehouseError(
+            f"{part.path}: cannot be read ({cause_of(error, part.path)}); restore it from a backup"
+        ) from error
 
 
 def _delete_replaced(folder: Path, manifest: Manifest, published: set[str], grace_s: float) -> None:

@@ -55,8 +55,3 @@ def quieten(connection: duckdb.DuckDBPyConnection) -> None:
 def quoted(text: object) -> str:
     """A SQL string literal."""
     return "'" + str(text).replace("'", "''") + "'"
-
-
-def first_line(error: Exception) -> str:
-    """The first line of a message."""
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

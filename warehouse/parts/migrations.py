@@ -15,7 +15,7 @@ from warehouse.contracts.columns import FORMER_COLUMNS
 from warehouse.contracts.tables import FORMER_TABLES, TABLES
 from warehouse.files.atomic import Unsound, read_sealed, write_sealed
 from warehouse.files.damage import is_whole, note
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.parts.manifest import Part, replace_parts, standing_parts
 from warehouse.parts.merging import rewritten
 from warehouse.parts.part_list import noted_version
@@ -152,7 +152,9 @@ def migrate(root: Path) -> list[Migration]:
                 step.apply(root)
             _note(root, step.version)
         except OSError as error:
-            raise WarehouseError(f"{root}: cannot be migrated to version {step.version}: {error}") from error
+            raise WarehouseError(
+                f"{root}: cannot be migrated to version {step.version}: {cause_of(error, root)}"
+            ) from error
     return missing
 
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import sql
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.files.damage import refuse_damaged
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.parts.current_rows import BY_MOMENT, REMOVALS, is_removed, view_parts
-from warehouse.parts.engine import engine, first_line
+from warehouse.parts.engine import engine
 from warehouse.parts.manifest import replace_parts
 from warehouse.parts.merging import rewritten
 from warehouse.parts.store import PartStore
@@ -41,7 +41,7 @@ def responses_where(store: PartStore, condition: str, values: Sequence[Any]) -> 
             )  # fmt: skip
             rows = connection.execute(query, list(values)).fetchall()
         except duckdb.Error as error:
-            raise WarehouseError(f"{store.root}: cannot be searched: {first_line(error)}") from error
+            raise WarehouseError(f"{store.root}: cannot be searched: {cause_of(error, store.root)}") from error
     return [dict(zip(_SHOWN, row, strict=True)) for row in rows]
 
 
@@ -65,7 +65,7 @@ def clean(store: PartStore, published: set[str]) -> int:
                 folder, [[part] for part in dirty], lambda run, into: rewritten(table, run, into, gone), published
             )
         except (OSError, pa.ArrowException, duckdb.Error) as error:
-            raise WarehouseError(f"{folder}: cannot be rewritten: {first_line(error)}") from error
+            raise WarehouseError(f"{folder}: cannot be rewritten: {cause_of(error, folder)}") from error
     return len(dirty)
 
 

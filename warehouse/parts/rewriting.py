@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from warehouse.contracts.tables import TABLES, Table
 from warehouse.files.damage import refuse_damaged
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.parts.current_rows import definition, standing_rows, view_parts
-from warehouse.parts.engine import engine, first_line
+from warehouse.parts.engine import engine
 from warehouse.parts.manifest import Part, replace_parts
 from warehouse.parts.merging import rewritten
 from warehouse.parts.store import PartStore
@@ -83,7 +83,7 @@ def rewrite(store: PartStore, table_name: str, changes: Changes) -> None:
 
         replace_parts(folder, [[part] for part in found], write, changes_rows=True)
     except (OSError, pa.ArrowException) as error:
-        raise WarehouseError(f"{folder}: cannot be rewritten: {first_line(error)}") from error
+        raise WarehouseError(f"{folder}: cannot be rewritten: {cause_of(error, folder)}") from error
 
 
 def _changed_keys(table: Table, part: Part, changes: Changes) -> dict[int, tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from warehouse.contracts.tables import TABLES
 from warehouse.files.atomic import sync, write_named
 from warehouse.files.damage import HASH_HEX, is_whole
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.parts.manifest import Part, place_of, read_manifest, standing_parts, write_manifest
 
 DAMAGED = "damaged"
@@ -54,7 +55,7 @@ class PartStore:
             # Named when it is on the disk, so that hardly any part appears after one with a later name.
             return write_named(folder, content, lambda: f"{self._next_moment(table_name):015d}-{content_hash}.parquet")
         except OSError as error:
-            raise WarehouseError(f"{folder}: a part cannot be written ({error.strerror}); make room for it") from error
+            raise WarehouseError(f"{folder}: a part cannot be written: {cause_of(error, folder)}") from error
 
     def _next_moment(self, table_name: str) -> int:
         """Milliseconds of the clock, or more: a part comes after those that stand, also when the clock went back."""
@@ -124,8 +125,9 @@ class PartStore:
         """Remove what writers that were killed left behind: temporary files that have not been touched for long."""
         oldest_s = time.time() - _LEFTOVER_AGE_S
         for leftover in self.root.glob("*/.*.tmp"):
-            if leftover.stat().st_mtime < oldest_s:
-                leftover.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # its writer renamed it since it was listed
+                if leftover.stat().st_mtime < oldest_s:
+                    leftover.unlink()
 
 
 def aside(root: Path, path: Path, sub: str = "") -> Path:

@@ -33,7 +33,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     """
     from tasks.dataset import source_of
     from tasks.rules.errors import PipelineError
-    from warehouse import refuse_newer
+    from warehouse import nothing_in, refuse_newer
 
     job = context.job
     if context.arguments.splits:
@@ -41,7 +41,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     if refuse_newer(job.warehouse) is not None:
         return
     if must_be_stored:
-        raise PipelineError(f"{job.warehouse}: nothing is stored here yet; run `prbench ingest` or `prbench run`")
+        raise PipelineError(nothing_in(job.warehouse, "stored"))
     _ = job.data  # looked up now, which says if it is not there
 
 

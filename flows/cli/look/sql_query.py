@@ -12,7 +12,7 @@ import duckdb
 
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.table import Table
-from warehouse import reporting_damage
+from warehouse import nothing_in, reporting_damage
 
 MOST_COUNTED = 10_000
 """How many of the rows that are left out get counted: each has to be computed and fetched."""
@@ -82,7 +82,7 @@ def write_parquet(database: Path, query: str, output: Path | BinaryIO) -> None:
 @contextmanager
 def _opened(database: Path, query: str) -> Iterator[duckdb.DuckDBPyConnection]:
     if not database.exists():
-        raise PipelineError(f"{database}: nothing is published here yet; run `prbench ingest` or `prbench run`")
+        raise PipelineError(nothing_in(database))
     try:
         with reporting_damage(database), duckdb.connect(str(database), read_only=True) as connection:
             connection.execute("set autoinstall_known_extensions = false")

@@ -10,10 +10,8 @@ from tasks.rules.text.characters import one_line
 DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 """What SQLite's module raises on a damaged file; the second where what SQLite says of it is damaged text."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
-_NOT_OF_THE_FILE = _BUSY | {
-    sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_READONLY,
-}  # fmt: skip
+_FORBIDDEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY})
+_NOT_OF_THE_FILE = _BUSY | _FORBIDDEN | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM}
 
 
 def says_damaged(error: Exception, path: Path) -> bool:
@@ -26,8 +24,11 @@ def says_damaged(error: Exception, path: Path) -> bool:
 
 def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
     """What could not be done to a file, why, and what to do about it: to wait, if another program has locked it."""
-    advice = "another program is using it; try again later" if _code(error) in _BUSY else remedy
-    return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {advice}")
+    if _code(error) in _BUSY:
+        remedy = "another program is using it; try again later"
+    elif _code(error) in _FORBIDDEN and not os.access(path.parent, os.W_OK):
+        remedy = "this user may not write there; check the permissions"
+    return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {remedy}")
 
 
 def suspected(path: Path) -> Path:

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import math
+import os
 import sqlite3
 from collections import defaultdict
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any
 
 from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.paths import read_all_files
+from tasks.llm.ledger.paths import beside, read_all_files
 from tasks.llm.replies import OK
 
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
@@ -68,10 +69,7 @@ def _summed(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 def _rows_of(path: Path) -> list[tuple[Any, ...]]:
     try:
-        # A connection that may not write leaves its share of the log's index behind when it is closed; this one merely
-        # does not.
-        address = f"{path.absolute().as_uri()}?mode=rw"
-        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=30)) as connection:
+        with contextlib.closing(sqlite3.connect(_address(path), uri=True, timeout=30)) as connection:
             connection.execute("pragma query_only = on")
             tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
             if "spend" in tables:
@@ -79,3 +77,14 @@ def _rows_of(path: Path) -> list[tuple[Any, ...]]:
             return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
     except DAMAGE as error:
         raise refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
+
+
+def _address(path: Path) -> str:
+    """Return how to open a file for reading.
+
+    A connection that may not write leaves its share of the log's index behind when it is closed; this one merely does
+    not. Where nothing can be written and no log is there, SQLite reads a file that it is told never changes.
+    """
+    how = "mode=rw" if os.access(path.parent, os.W_OK) else "mode=ro"
+    is_alone = how == "mode=ro" and not beside(path, "-wal").exists()
+    return f"{path.absolute().as_uri()}?{how}{'&immutable=1' if is_alone else ''}"

@@ -10,7 +10,7 @@ from tasks.maintain.backup.record import FILES, NAME, Kept, Record, is_whole, li
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import LEDGER, StageReport
 from tasks.stores import Folder, Store, work_folder
-from warehouse import Warehouse, file_lock, refuse_if_lost, sync
+from warehouse import Warehouse, content_of, file_lock, refuse_if_lost, sync
 
 _LOCK = "backup.lock"
 
@@ -95,7 +95,7 @@ def _refuse_folder(warehouse: Warehouse, folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is not a folder; name another one")
     is_ours = any((folder / name).exists() for name in (NAME, _LOCK))
-    if folder.exists() and not is_ours and any(folder.iterdir()):
+    if not is_ours and content_of(folder):
         raise UsageError(f"{folder}: holds files that are not a backup; name an empty folder")
 
 

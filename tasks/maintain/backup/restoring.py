@@ -11,7 +11,7 @@ from tasks.maintain.file_lists import Damaged, hash_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import LEDGER, StageReport
 from tasks.stores import Folder, Store
-from warehouse import DAMAGED, Warehouse, refuse_newer, sync
+from warehouse import DAMAGED, Warehouse, content_of, refuse_newer, sync
 from warehouse import FILE as VERSION_FILE
 
 _STAGE = ".restoring"
@@ -57,15 +57,12 @@ def restore(job: Job, source: Path | Store) -> StageReport:
 def _refuse_filled(root: Path) -> None:
     if root.exists() and not root.is_dir():
         raise UsageError(f"{root}: is not a folder; name an empty or new one with --warehouse")
-    if not root.exists() or (root / _STAGE / RECORD).exists():
+    if (root / _STAGE / RECORD).exists():
         return
-    # Locks hold nothing, and the version is written with the first lock.
-    held = [path.name for path in root.iterdir() if path.suffix != ".lock" and path.name not in _HOLD_NOTHING]
+    # The version is written with the first lock.
+    held = [name for name in content_of(root) if name not in (VERSION_FILE, "living")]
     if held:
         raise UsageError(f"{root}: is not empty ({held[0]}); name an empty or new folder with --warehouse")
-
-
-_HOLD_NOTHING = (_STAGE, VERSION_FILE, "living")
 
 
 def _stage(job: Job, source: Path | Store, record: Record, stage: Path) -> None:

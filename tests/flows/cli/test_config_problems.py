@@ -9,6 +9,8 @@ from flows.cli.main import main
 from flows.run.arguments import Arguments
 from flows.run.config import load_job
 from tasks.rules.errors import UsageError
+from tests.builders import row
+from warehouse import Warehouse
 
 
 @pytest.fixture
@@ -88,6 +90,20 @@ def test_a_label_used_twice_an_unwritten_rubric_checks_and_a_wrong_folder_are_to
     (file.parent / "taken").touch()
     for part in (*broken, "taken is a file; choose a folder"):
         assert part in refusal(Arguments(config=file, warehouse=file.parent / "taken"))
+
+
+def test_a_folder_that_is_neither_empty_nor_a_warehouse_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    taken, disk = tmp_path / "taken", tmp_path / "disk"
+    (taken / "apt").mkdir(parents=True)
+    assert f"warehouse {taken} (--warehouse): holds apt and is no warehouse" in refusal(Arguments(warehouse=taken))
+    assert [taken / "apt"] == list(taken.iterdir())
+
+    (disk / "lost+found").mkdir(parents=True)
+    (disk / ".snapshots").mkdir()
+    assert disk == load_job(Arguments(warehouse=disk)).warehouse
+    Warehouse(disk).write("runs", [row("runs", command="run")])
+    (disk / "notes.txt").touch()
+    assert disk == load_job(Arguments(warehouse=disk)).warehouse
 
 
 @pytest.mark.parametrize(

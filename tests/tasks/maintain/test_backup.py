@@ -261,6 +261,19 @@ def test_a_warehouse_that_holds_something_is_not_restored_into(job: Job, folder:
     assert before.keys() == files_in(job.warehouse).keys()
 
 
+def test_hidden_files_and_what_every_disk_has_hinder_neither_a_backup_nor_its_restoring(
+    job: Job, tmp_path: Path, folder: Path
+) -> None:
+    restored = into(job, tmp_path / "restored")
+    for root in (folder, restored.warehouse):
+        (root / "lost+found").mkdir(parents=True)
+        (root / ".directory").touch()
+    backup(job, folder)
+    restore(restored, folder)
+
+    assert content(job) == content(restored)
+
+
 def test_a_folder_that_holds_something_else_is_not_backed_up_into(job: Job, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")

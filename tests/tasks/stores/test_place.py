@@ -1,6 +1,8 @@
 """What a path or an address stands for, and what a store's library says in one line."""
 
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import fsspec
@@ -8,7 +10,7 @@ import pytest
 
 from flows.cli.main import main
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.stores import Store, place
+from tasks.stores import Folder, Store, place
 
 
 @pytest.mark.parametrize(("given", "meant"), [
@@ -110,6 +112,25 @@ def test_names_of_files_are_those_below_the_prefix_alone(store: Store, tmp_path:
     store.remove(["c"])
     assert {"b": 5} == store.below("a").files()
     assert None is store.read("c")
+
+
+def test_a_folder_is_listed_and_cleared_while_another_writer_changes_it(tmp_path: Path) -> None:
+    folder, is_over = Folder(tmp_path), threading.Event()
+    folder.write("a/b", b"")
+
+    def write() -> None:
+        while not is_over.is_set():
+            folder.write("c", b"1")
+
+    with ThreadPoolExecutor() as writers:
+        writers.submit(write)
+        try:
+            assert all(found.keys() >= {"a/b"} for found in (folder.files() for _ in range(2_000)))
+        finally:
+            is_over.set()
+    folder.remove(["a/b", "a/gone"])
+    assert {"c": 1} == folder.files()
+    assert not (tmp_path / "a").exists()
 
 
 def test_a_large_upload_tells_how_far_it_has_come(
