@@ -1,7 +1,13 @@
 """All checks of `prbench doctor`. No key is ever shown, and nothing heavy is imported."""
 
 from flows.cli.operate.doctor_conditions import check_conditions
-from flows.cli.operate.doctor_configuration import check_configuration, check_data_set, check_models, check_nights
+from flows.cli.operate.doctor_configuration import (
+    check_caps,
+    check_configuration,
+    check_data_set,
+    check_models,
+    check_nights,
+)
 from flows.cli.operate.doctor_senders import check_senders
 from flows.cli.operate.doctor_storage import check_versions, check_warehouse
 from flows.cli.operate.findings import Finding
@@ -25,8 +31,8 @@ def examine(job: Job, *, may_call: bool = False) -> list[Finding]:
 
 def _of_job(job: Job, *, may_call: bool) -> list[Finding]:
     return [
-        *check_data_set(job), *check_models(job, may_call=may_call), *check_conditions(job), *check_senders(job),
-        *check_nights(job), *check_warehouse(job),
+        *check_data_set(job), *check_models(job, may_call=may_call), *check_caps(job, may_call=may_call),
+        *check_conditions(job), *check_senders(job), *check_nights(job), *check_warehouse(job),
     ]  # fmt: skip
 
 

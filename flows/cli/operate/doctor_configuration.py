@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -14,8 +15,8 @@ from tasks.console import notice
 from tasks.llm import filled_in, filled_in_secrets, is_embedded, key_state, missing_key, probe, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.secrecy import is_reference
-from tasks.run import LEDGER, target_of
-from warehouse import Warehouse
+from tasks.run import LEDGER, target_of, unbounded
+from warehouse import Warehouse, WarehouseError
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
@@ -49,7 +50,7 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
     """Whether each model has its key and a server that can be reached, and takes a call where `may_call`."""
     settings = job.settings
     used_as: list[tuple[str, Endpoint]] = [
-        *(("model", model) for model in settings.models),
+        *(("model", model) for model in settings.models if not model.is_imported),
         *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
         *(("annotator", annotator) for annotator in settings.annotator),
@@ -63,6 +64,7 @@ def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
     ):
         if not listed:
             yield Finding(name, True, f"none is configured, so {outcome}")
+    yield from _imported(job)
     yield from _literal_headers(endpoint for _, endpoint in used_as)
     routes: dict[str, tuple[Endpoint, Finding]] = {}
     for role, endpoint in used_as:
@@ -89,6 +91,32 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
             known = "" if key_state(target_of(endpoint)) in said.detail else f"{found.detail}; "
             found = Finding(found.subject, said.is_ok, known + said.detail)  # noqa: PLW2901
         yield found
+
+
+def check_caps(job: Job, *, may_call: bool) -> Iterator[Finding]:
+    """Whether a cap on cost and tokens could be kept; that is a problem only where one is configured.
+
+    Where no model is called either, LiteLLM's table is not loaded for it.
+    """
+    has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
+    lines = list(unbounded(job)) if has_cap or may_call else []
+    if lines:
+        yield Finding("caps", False if has_cap else None, "; ".join(lines))
+
+
+def _imported(job: Job) -> Iterator[Finding]:
+    """Whether something was imported for each model that is configured as imported."""
+    labels = [model.label for model in job.settings.models if model.is_imported]
+    warehouse = Warehouse(job.warehouse)
+    counts = {}
+    if labels and warehouse.database.exists():
+        query = "select model, count(*) as n from responses where source = 'imported' group by model"
+        with suppress(WarehouseError), warehouse.reader() as reader:
+            counts = {row["model"]: row["n"] for row in reader.rows(query)}
+    for label in labels:
+        n = counts.get(label, 0)
+        detail = f"{n} imported responses" if n else "nothing is imported under this label; import its responses"
+        yield Finding(f"model {label}", bool(n) or None, detail)
 
 
 def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
