@@ -1,9 +1,11 @@
 """The full pipeline, one line for each stage: a run, a night, and a backfill model by model."""
 
 import asyncio
+from collections.abc import Sequence
 
 from flows.job_flow import job_flow
 from flows.run.errors import explained
+from flows.run.outcomes import no_call_succeeded
 from flows.run.recording import is_recorded
 from flows.stage_log import log_stage
 from flows.stages import (
@@ -30,14 +32,16 @@ from warehouse import Warehouse
 async def evaluate(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run the full pipeline: each stage does only what is missing."""
     async with open_run_context(job, retry_failed=retry_failed):  # one budget for sampling and judging
-        return [*await _evaluated(job, retry_failed), *await _concluded(job)]
+        reports = await _evaluated(job, retry_failed)
+        return [*reports, *await _concluded(job, reports)]
 
 
 @job_flow("night")
 async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Run one night: the full pipeline, the judges' control sets, and compaction if there are many files."""
     async with open_run_context(job, retry_failed=retry_failed):
-        reports = [*await _evaluated(job, retry_failed), await drift_flow(job), *await _concluded(job)]
+        reports = [*await _evaluated(job, retry_failed), await drift_flow(job)]
+        reports += await _concluded(job, reports)
     # The ledger's file can be compacted when this run does not write to it any more.
     return [*reports, await compact_flow(job, only_if_needed=True)]
 
@@ -45,13 +49,15 @@ async def night(job: Job, retry_failed: bool = False) -> list[StageReport]:
 @job_flow("sample-missing")
 async def sample(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Sample the missing responses, and compare what is there with the coverage bar."""
-    return [await sample_flow(job, retry_failed), coverage_report(job, "sample")]
+    report = await sample_flow(job, retry_failed)
+    return [report, coverage_report(job, "sample", is_quiet=no_call_succeeded([report]))]
 
 
 @job_flow("judge-missing")
 async def judge(job: Job, retry_failed: bool = False) -> list[StageReport]:
     """Judge the missing verdicts, and compare what is there with the coverage bar."""
-    return [await judge_flow(job, retry_failed), coverage_report(job, "judge")]
+    report = await judge_flow(job, retry_failed)
+    return [report, coverage_report(job, "judge", is_quiet=no_call_succeeded([report]))]
 
 
 @job_flow("backfill")
@@ -64,9 +70,10 @@ async def backfill(job: Job, retry_failed: bool = False) -> list[StageReport]:
         blocks, is_complete = await _in_blocks(job, retry_failed)
         reports += blocks
         if not is_complete:
-            return [*reports, *await _concluded(job)]
+            return [*reports, *await _concluded(job, reports)]
         filled = await asyncio.gather(*(_filled(job, label, retry_failed) for label in labels))
-        return [*reports, *(report for of_model in filled for report in of_model), *await _concluded(job)]
+        reports += [report for of_model in filled for report in of_model]
+        return [*reports, *await _concluded(job, reports)]
 
 
 def _to_fill(job: Job) -> list[str]:
@@ -134,9 +141,10 @@ async def _derived(job: Job, retry_failed: bool) -> list[StageReport]:
     return [await derive_flow(job, retry_failed)] if wanted_rubrics(job) else []
 
 
-async def _concluded(job: Job) -> list[StageReport]:
+async def _concluded(job: Job, before: Sequence[StageReport]) -> list[StageReport]:
     """Aggregate, select the hard subset, measure coverage, and write the report."""
-    reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False), coverage_report(job)]
+    reports = [await aggregate_flow(job), await select_hard_flow(job, must_select=False)]
+    reports.append(coverage_report(job, is_quiet=no_call_succeeded(before)))
     if is_recorded():
         from flows.recorded.result_tables import results_shown
 
@@ -144,11 +152,20 @@ async def _concluded(job: Job) -> list[StageReport]:
     return [*reports, await report_flow(job)] if job.settings.report.enabled else reports
 
 
-def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
-    """Compare what is stored of a stage's work (or of all stages') with the configured bar."""
+def coverage_report(job: Job, stage: str = "evaluate", *, is_quiet: bool = False) -> StageReport:
+    """Compare what is stored of a stage's work (or of all stages') with the configured bar.
+
+    Where no call succeeded, the cause is said and not what follows from it (`is_quiet`).
+    """
     report = StageReport("coverage")
     configured = {judge.label for judge in job.settings.judges}
-    for covered in coverage(job):
+    matrix = coverage(job)
+    absent = {model.label for model in job.settings.models if model.is_imported} - {c.model for c in matrix if c.due}
+    report.is_below_bar = bool(absent)
+    report.warnings += [
+        f"{label}: nothing is imported under this label; `prbench import responses`" for label in absent
+    ]
+    for covered in matrix:
         is_asked = covered.judge in configured if covered.judge else stage != "judge"
         if is_asked and covered.due_share < job.settings.coverage.min and (stage != "sample" or not covered.judge):
             by = f"verdicts of {covered.judge} on" if covered.judge else "responses of"
@@ -159,7 +176,7 @@ def coverage_report(job: Job, stage: str = "evaluate") -> StageReport:
                 f"({coverage_text(covered.due_share)}, the bar is {job.settings.coverage.min:.1%}); "
                 f"{causes or 'the rest is missing'}"
             )
-    if not job.is_quiet:
+    if not (job.is_quiet or is_quiet):
         for warning in report.warnings:
             notice(f"  {warning}")
     return report

@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tasks.run import StageReport
+from tasks.llm import PROVIDER_ERROR, REDIRECTED, TIMEOUT
+from tasks.run import ROLES, StageReport
 
 RUNNING, KILLED = "running", "killed"
+UNANSWERED = (PROVIDER_ERROR, REDIRECTED, TIMEOUT)
+"""States of rows whose calls brought no reply at all."""
 DONE, BELOW_BAR, SKIPPED, MISSED = "done", "below_bar", "skipped", "missed"
 STOPPED_AT_BUDGET, STOPPED_AT_TIME = "stopped_at_budget", "stopped_at_time"
 FAILED, INTERRUPTED = "failed", "interrupted"
@@ -42,12 +45,22 @@ def any_failed(reports: Iterable[StageReport]) -> bool:
     return any(report.has_failed for report in reports)
 
 
+def no_call_succeeded(reports: Iterable[StageReport]) -> bool:
+    """Whether calls were made and none was answered."""
+    called = [report for report in reports if report.stage in ROLES]
+    n_unanswered = sum(report.failures[status] for report in called for status in UNANSWERED)
+    return 0 < n_unanswered == sum(report.rows for report in called)
+
+
 def outcome_of(reports: Sequence[StageReport]) -> str:
     """The outcome that stages amount to; of several that apply, the first as the exit codes are ordered (4, 1, 3)."""
     if any(report.is_at_budget for report in reports):
         return STOPPED_AT_BUDGET
     if any(report.is_at_stop_time for report in reports):
         return STOPPED_AT_TIME
-    if any_failed(reports):
+    is_below = any(report.is_below_bar for report in reports)
+    # The last few calls of a run that has all it needs may fail each time; a model that was stopped is never that.
+    is_grave = is_below or any(report.stopped for report in reports)
+    if any_failed(reports) or (is_grave and no_call_succeeded(reports)):
         return FAILED
-    return BELOW_BAR if any(report.is_below_bar for report in reports) else DONE
+    return BELOW_BAR if is_below else DONE

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from tasks.rules.identity import IMPORTED
 from tasks.rules.text.secrecy import REFERENCE, is_reference, is_secret_name, literal_secret
 
 BATCH_PREFIXES = ("openai/", "hosted_vllm/")
@@ -128,12 +129,33 @@ class Model(Endpoint):
     """A model that is evaluated.
 
     `system_prompt` is sent as the first message of every conversation, and is part of the model's identity; judges do
-    not see it. Without it none is sent, as the benchmarks do.
+    not see it. Without it none is sent, as the benchmarks do. One whose `source` is `imported` is never called: its
+    responses are those that were imported under its label.
     """
 
+    source: Literal["sampled", "imported"] = "sampled"
     resample: Literal["never", "nightly"] = "never"
     fallback: dict[str, Any] = {}
     system_prompt: Annotated[str, Field(min_length=1)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _needs_no_name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("source") == IMPORTED and data.get("label"):
+            return {"name": data["label"], **data}
+        return data
+
+    @model_validator(mode="after")
+    def _has_no_settings_of_calls(self) -> Self:
+        plain = Model.model_construct(name=self.label, label=self.label, source=self.source)
+        if self.is_imported and self != plain:
+            raise ValueError("a model with `source: imported` is never called, so it has a `label` and nothing else")
+        return self
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether its responses are those that were imported under its label."""
+        return self.source == IMPORTED
 
 
 class Analyst(Endpoint):

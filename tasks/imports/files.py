@@ -247,4 +247,16 @@ def store(
     note = f"{brought} imported, {sum(n_given.values()) - n_new} already present (batch {batch})"
     if was_retracted:
         note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
-    return StageReport("import", rows=n_new, notes=[note])
+    return StageReport("import", rows=n_new, notes=[note, *_unjudged(job, tables.get("responses", ()))])
+
+
+def _unjudged(job: Job, responses: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """How responses come to be judged whose model the configuration does not name, though it names others."""
+    configured = {model.label for model in job.settings.models}
+    labels = list(dict.fromkeys(row["model"] for row in responses if row["model"] not in configured))
+    if configured and labels:
+        listed = ", ".join(f"{{label: {label}, source: imported}}" for label in labels)
+        yield (
+            f"{', '.join(labels)}: not among the configured models, so no run judges these responses; to have them "
+            f"judged, add {listed} to `models`, or run with {' '.join(f'--model {label}' for label in labels)}"
+        )

@@ -4,7 +4,7 @@ from tasks.llm.batches.runner import Batching
 from tasks.llm.context_window import ContextWindow, context_window_of
 from tasks.llm.embedded import MODEL, is_embedded, weights_hash, weights_path
 from tasks.llm.failures import failure_of_status
-from tasks.llm.keys import KEYS, missing_key, set_key
+from tasks.llm.keys import key_state, missing_key
 from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.ledger.files import mend
@@ -18,6 +18,7 @@ from tasks.llm.limits.budget import Budget, NotCalled
 from tasks.llm.limits.limiter import Limiter
 from tasks.llm.litellm_setup import collect_seldom, warm_up
 from tasks.llm.live.gateway import Gateway, Tries
+from tasks.llm.live.probing import probe
 from tasks.llm.live.sending import send
 from tasks.llm.prices import batch_prices_of, cost_usd, count_tokens, most_answer_tokens, prices_of
 from tasks.llm.redaction import filled_in, filled_in_secrets, guard_logs, redacted, safe
@@ -33,7 +34,6 @@ from tasks.llm.transport.wire import Exchange
 __all__ = [
     "CONTEXT_LENGTH",
     "EMPTY",
-    "KEYS",
     "MODEL",
     "NO_PRICES",
     "OK",
@@ -77,17 +77,18 @@ __all__ = [
     "inspect_nodes",
     "is_embedded",
     "kept_replies",
+    "key_state",
     "mend",
     "missing_key",
     "most_answer_tokens",
     "prices_of",
+    "probe",
     "prune",
     "read_all_files",
     "redacted",
     "refuse_without_ray",
     "safe",
     "send",
-    "set_key",
     "spend_in",
     "total_usd",
     "warm_up",

@@ -43,6 +43,8 @@ class Failure:
     retry_after_s: float | None = None
     is_unpaid: bool = False
     """Whether the server said no before it worked on the request, so that it cost nothing."""
+    is_about_key: bool = False
+    """Whether the key is missing, or refused."""
 
     @property
     def passes(self) -> bool:
@@ -84,12 +86,21 @@ _QUOTA = re.compile(
 _UNKNOWN_MODEL = re.compile(
     r"model_not_found|(?:unknown|no such|invalid) model|model .{0,80}does not exist", re.IGNORECASE
 )
-_NEVER_SENT = re.compile(r"LLM Provider NOT provided|missing credentials|api_key client option", re.IGNORECASE)
+_NO_KEY = r"missing credentials|missing (?:\w+ )?api[ _-]?key|api_key client option"
+_NEVER_SENT = re.compile(rf"LLM Provider NOT provided|{_NO_KEY}", re.IGNORECASE)
+_KEY_REFUSED = re.compile(
+    rf"(?:incorrect|invalid) api[ _-]?key|api[ _-]?key (?:is )?(?:not valid|not found|invalid|expired|missing)"
+    rf"|{_NO_KEY}",
+    re.IGNORECASE,
+)
+"""What some providers say of a wrong key with HTTP 400, and libraries of one that is not there."""
 _NO_ANSWER = frozenset({"TransportError", "ClientError", "APIConnectionError", "OSError"})
 """Classes (of httpx, aiohttp, openai, Python) that say that no whole answer came; their status is made up."""
 _NO_CONNECTION = frozenset({"ConnectError", "ClientConnectorError", "ConnectionRefusedError"})
 _TRACE = re.compile(r"\s*Traceback \(most recent call last\)")
 """Where a message of LiteLLM goes on with its traceback."""
+_LIBRARY = re.compile(r"litellm\.\w+: (?:\w+Error: )?")
+"""How a message of LiteLLM begins: with the name of its own class, twice."""
 _PASSING_4XX = frozenset({408, 409, 425, 429})
 
 
@@ -99,15 +110,19 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(REDIRECTED, Kind.FATAL, safe(str(error)), is_unpaid=True)
     if isinstance(error, TooLarge):
         return Failure(TOO_LARGE, Kind.DECLINED, safe(str(error)))
-    text = safe(f"{type(error).__name__}: {_TRACE.split(str(error))[0]}")
+    text = safe(f"{type(error).__name__}: {_LIBRARY.sub('', _TRACE.split(str(error))[0])}")
     status = getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or type(error).__name__ == "Timeout" or status == 408:
         return Failure(TIMEOUT, Kind.DOWN, text, _retry_after_s(error))
     if isinstance(error, PipelineError) or _NEVER_SENT.search(text):
-        return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True)
+        return Failure(PROVIDER_ERROR, Kind.FATAL, text, is_unpaid=True, is_about_key=bool(_KEY_REFUSED.search(text)))
     if not isinstance(status, int) or status < 400 or _goes_back_to(_NO_ANSWER, error):
         return Failure(PROVIDER_ERROR, Kind.DOWN, text, is_unpaid=_goes_back_to(_NO_CONNECTION, error))
-    return Failure(*_by_status(status, _evidence(error)), text, _retry_after_s(error), is_unpaid=True)
+    evidence = _evidence(error)
+    return Failure(
+        *_by_status(status, evidence), text, _retry_after_s(error), is_unpaid=True,
+        is_about_key=_is_about_key(status, evidence),
+    )  # fmt: skip
 
 
 def failure_of_status(status: int, text: str) -> Failure:
@@ -117,9 +132,13 @@ def failure_of_status(status: int, text: str) -> Failure:
     return Failure(*_by_status(status, text), safe(f"HTTP {status}: {text}"), is_unpaid=True)
 
 
+def _is_about_key(status: int, text: str) -> bool:
+    return status == 401 or (status in {400, 403} and bool(_KEY_REFUSED.search(text)))
+
+
 def _by_status(status: int, text: str) -> tuple[str, Kind]:
     is_about_request = status < 500 and status not in _PASSING_4XX
-    if status in {401, 402, 404} or (status in {400, 403, 429} and _QUOTA.search(text)):
+    if status in {402, 404} or _is_about_key(status, text) or (status in {400, 403, 429} and _QUOTA.search(text)):
         return PROVIDER_ERROR, Kind.FATAL
     if _CONTEXT_LENGTH.search(text) and (is_about_request or status == 500):
         return CONTEXT_LENGTH, Kind.DECLINED

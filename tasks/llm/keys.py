@@ -18,6 +18,11 @@ KEYS = {
     "moonshot": ("MOONSHOT_API_KEY",),
 }
 """By provider: the names of its key, of which one must be set; messages name the first."""
+_OTHERS = {
+    "bedrock": "AWS_ACCESS_KEY_ID", "sagemaker": "AWS_ACCESS_KEY_ID", "sagemaker_chat": "AWS_ACCESS_KEY_ID",
+    "vertex_ai": "GOOGLE_APPLICATION_CREDENTIALS",
+}  # fmt: skip
+"""Variables that are not named as usual, `PROVIDER_API_KEY`, of providers that may take their keys elsewhere."""
 
 
 def set_key(provider: str) -> str | None:
@@ -28,16 +33,33 @@ def set_key(provider: str) -> str | None:
 def missing_key(target: Target) -> str | None:
     """The variable that has to be set before a model can be called; None where nothing is known to be missing."""
     provider = target.name.partition("/")[0]
-    has_own = bool(target.api_base or target.headers or "api_key" in str(target.parameters))
+    # The client behind `openai/` wants a key wherever it calls, and whatever headers it sends.
+    has_own = "api_key" in str(target.parameters) or (provider != "openai" and bool(target.api_base or target.headers))
     if target.is_embedded or has_own or provider not in KEYS or set_key(provider):
         return None
     return KEYS[provider][0]
 
 
+def key_state(target: Target) -> str:
+    """Which variables the key of a model comes from, and whether they are set: `OPENAI_API_KEY is not set`."""
+    provider, _, model = target.name.partition("/")
+    names = _named(target)
+    if not names and model:
+        usual = _OTHERS.get(provider, f"{provider.upper()}_API_KEY")
+        names = [set_key(provider) or KEYS.get(provider, (usual,))[0]]
+    states = (f"{name} is {'not ' if variable(name) is None else ''}set" for name in names)
+    return ", ".join(states) or "its provider's variable is unknown here"
+
+
 def missing_variables(target: Target) -> list[str]:
     """The variables that have to be set where a model is called from and are not: its key, and what it refers to."""
-    secrets = secrets_in({**target.parameters, **target.fallback})
-    texts = [target.api_base or "", *target.headers.values(), *(str(secret) for _, secret in secrets)]
-    named = [name for text in texts for name in REFERENCE.findall(text)]
+    named = [*REFERENCE.findall(target.api_base or ""), *_named(target)]
     key = missing_key(target)
     return sorted({name for name in named if variable(name) is None} | ({key} if key else set()))
+
+
+def _named(target: Target) -> list[str]:
+    """The variables that headers and secret parameters refer to."""
+    secrets = secrets_in({**target.parameters, **target.fallback})
+    texts = [*target.headers.values(), *(str(secret) for _, secret in secrets)]
+    return list(dict.fromkeys(name for text in texts for name in REFERENCE.findall(text)))

@@ -42,7 +42,8 @@ class Planned:
 
     `cost_usd` is None where lengths were not measured; `cost_usd_low` and `cost_usd_high` then rest on the lengths that
     `assumed` names. Without a price all are None. `judged_before` says which of a judge's calls repeat verdicts that
-    stand under another template, `asked_for` which cascade asks a judge, and for how much.
+    stand under another template, `asked_for` which cascade asks a judge, and for how much. `model` is the one whose
+    responses a judge reads.
     """
 
     role: str
@@ -58,6 +59,7 @@ class Planned:
     assumed: str = ""
     judged_before: str = ""
     asked_for: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,13 @@ class PerCall:
 
 def in_all(planned: Sequence[Planned]) -> Planned:
     """The sum; None where a part is not known."""
-    added = ("prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
-    sums = {name: _sum([getattr(each, name) for each in planned]) for name in added}
-    return Planned("all", "", sum(each.calls for each in planned), **sums, basis="")
+    return summed(Planned("all", "", 0, basis=""), planned)
+
+
+def summed(row: Planned, planned: Sequence[Planned]) -> Planned:
+    """A row with the calls, tokens and costs of some rows; None where a part is not known."""
+    added = ("calls", "prompt_tokens", "completion_tokens", "cost_usd", "cost_usd_low", "cost_usd_high")
+    return replace(row, **{name: _sum([getattr(each, name) for each in planned]) for name in added})
 
 
 def measured_per_call(reader: Reader, table: str, condition: str, identity: list[Any]) -> PerCall:

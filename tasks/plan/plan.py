@@ -12,11 +12,19 @@ from typing import Any
 import sql
 from tasks.annotate import ANNOTATION
 from tasks.capabilities import EMBEDDINGS, NAMES, PHRASES
-from tasks.config import ORIGINAL, Analyst, Job
+from tasks.config import ORIGINAL, Analyst, Job, Model
 from tasks.judge import ContextFit, context_fit_of
 from tasks.llm import Target, batch_prices_of, most_answer_tokens, prices_of
 from tasks.plan.cascades import Asked, asked_for
-from tasks.plan.estimate import COUNTED, COUNTED_PROMPTS, Planned, counted_per_prompt, measured_per_call, planned_calls
+from tasks.plan.estimate import (
+    COUNTED,
+    COUNTED_PROMPTS,
+    Planned,
+    counted_per_prompt,
+    measured_per_call,
+    planned_calls,
+    summed,
+)
 from tasks.plan.former_templates import judged_before
 from tasks.review import REVIEW
 from tasks.rules.errors import PipelineError
@@ -29,6 +37,7 @@ from tasks.run import (
     MissingVerdicts,
     WantedTasks,
     conversations_of,
+    imported_models,
     judge_target,
     judgings,
     messages_to,
@@ -63,17 +72,18 @@ def plan(job: Job) -> list[Planned]:
         conversations = conversations_of(reader, wanted, wanted.task_ids)
         if len(conversations) < len(wanted.task_ids):
             raise PipelineError("the conversations are not assembled; run `prbench assemble` first, it makes no call")
-        cells = {
-            model.label: missing_responses(job, wanted, reader, model, target_of(model).config_hash, retry_failed=False)
-            for model in job.settings.models
-        }
-        models = [_samples(job, reader, label, of_model, conversations) for label, of_model in cells.items()]
-        to_come = [task_id for of_model in cells.values() for task_id, _ in of_model]
+        models: list[Planned] = []
+        to_come: dict[str, list[str]] = {label: [] for label in imported_models(job, wanted, reader)}
+        for model in job.settings.models:
+            cells = missing_responses(job, wanted, reader, model, retry_failed=False)
+            to_come[model.label] = [task_id for task_id, _ in cells]
+            models += [] if model.is_imported else [_samples(reader, model, cells, conversations)]
         judges = [
-            _verdicts(wanted, reader, asked, missing, conversations, to_come)
+            _verdicts(wanted, reader, asked, missing, conversations, label, tasks)
             for judging in judgings(job, wanted.benchmark)
             for missing in [missing_verdicts(job, wanted, reader, judging, retry_failed=False)]
             for asked in asked_for(reader, wanted, judging, missing)
+            for label, tasks in to_come.items()
         ]
         control = [
             _control(job, wanted, reader, judging, asked)
@@ -82,7 +92,16 @@ def plan(job: Job) -> list[Planned]:
             for asked in asked_for(reader, wanted, judging)
         ]
         rewording = [_rewording(job, wanted, reader)] if AUGMENTED in wanted_rubrics(job) else []
-    return models + rewording + judges + control
+    return models + rewording + _by_judge_and_model(judges) + control
+
+
+def _by_judge_and_model(planned: Sequence[Planned]) -> list[Planned]:
+    """One row for all trials of a judge."""
+    rows: dict[tuple[str, ...], list[Planned]] = {}
+    for each in planned:
+        rows.setdefault((each.label, each.asked_for, each.model), []).append(each)
+    # What is said of a judge's calls is that of a trial that has some.
+    return [summed(max(trials, key=lambda trial: trial.calls), trials) for trials in rows.values()]
 
 
 def plan_analyses(job: Job) -> list[Planned]:
@@ -115,23 +134,23 @@ def _asked(reader: Reader, analysis: Analysis, analyst: Analyst, items: Sequence
 
 
 def _samples(
-    job: Job, reader: Reader, label: str, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
+    reader: Reader, model: Model, cells: Sequence[tuple[str, int]], conversations: Mapping[str, Conversation]
 ) -> Planned:
-    model = next(model for model in job.settings.models if model.label == label)
     target = target_of(model)
-    per_call = measured_per_call(
-        reader, "responses", "model = ? and model_config_hash = ?", [label, target.config_hash]
-    )
+    identity = [model.label, target.config_hash]
+    per_call = measured_per_call(reader, "responses", "model = ? and model_config_hash = ?", identity)
     if per_call.prompt is None and cells:
         texts = ["\n".join(text for _, text in messages_to(model, conversations[task_id])) for task_id, _ in cells]
         per_call = replace(per_call, prompt=counted_per_prompt(target, texts), basis=COUNTED)
-    return planned_calls("sample", label, len(cells), per_call, prices_of(target), _most_answer(target))
+    return planned_calls("sample", model.label, len(cells), per_call, prices_of(target), _most_answer(target))
 
 
 def _verdicts(
     wanted: WantedTasks, reader: Reader, asked: Asked, missing: Sequence[MissingVerdicts],
-    conversations: Mapping[str, Conversation], to_come: Sequence[str],
+    conversations: Mapping[str, Conversation], model: str, to_come: Sequence[str],
 ) -> Planned:  # fmt: skip
+    """The calls of a judging about the responses of a model; `to_come` are the tasks of those not sampled yet."""
+    missing = [each for each in missing if each.model == model]
     judging = asked.judging
     n_criteria = _n_criteria(reader, wanted)
     to_come_calls = sum(n_criteria[task_id] for task_id in to_come)
@@ -159,7 +178,7 @@ def _verdicts(
     unknown += [f"verdicts on {unworded} criteria that are not rewritten yet"] if unworded else []
     before = judged_before(reader, wanted, judging) if planned.calls else ""
     note = "; ".join([*filter(None, [planned.note]), *unknown])
-    return replace(planned, note=note, judged_before=before, asked_for=asked.note)
+    return replace(planned, note=note, judged_before=before, asked_for=asked.note, model=model)
 
 
 def _rewording(job: Job, wanted: WantedTasks, reader: Reader) -> Planned:

@@ -49,10 +49,11 @@ class ExpectedComparison:
 
 @dataclass(frozen=True)
 class ExpectedCalls:
-    """The calls of a model or judge: all that are missing, and how many would be made; costs in USD."""
+    """The calls of a model, or of a judge on a model: all missing ones, and how many would be made; costs in USD."""
 
     role: str
     label: str
+    model: str
     all_calls: int
     calls: Expected
     all_cost_usd: float | None
@@ -75,14 +76,10 @@ def plan_stopping(job: Job) -> tuple[list[ExpectedComparison], list[ExpectedCall
         if found is None:
             return [], []
         history, progress = _history(found, wanted, reader), found.progress(reader)
-        samples, verdicts = missing_cells(job, wanted, reader)
+        cells = missing_cells(job, wanted, reader)
     needed, compared = _simulated(progress, history)
-    of_judges = iter(verdicts)
     return compared, [
-        _calls(each, samples[each.label], needed)
-        if each.role == "sample"
-        else _calls(each, next(of_judges) if each.role == "judge" else (), needed)
-        for each in planned
+        _calls(each, cells.get((each.role, each.label, each.asked_for, each.model), ()), needed) for each in planned
     ]
 
 
@@ -154,7 +151,7 @@ def _calls(planned: Planned, cells: Cells, needed: Needed) -> ExpectedCalls:
     share = needed.calls(cells) / missing if missing else np.ones(ORDERS)
     calls = _expected(np.round(share * planned.calls))
     cost = None if planned.cost_usd is None else planned.cost_usd * float(np.median(share))
-    return ExpectedCalls(planned.role, planned.label, planned.calls, calls, planned.cost_usd, cost)
+    return ExpectedCalls(planned.role, planned.label, planned.model, planned.calls, calls, planned.cost_usd, cost)
 
 
 def _expected(values: Floats) -> Expected:

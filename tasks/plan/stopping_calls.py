@@ -8,7 +8,7 @@ import numpy as np
 from tasks.config import Job
 from tasks.plan.cascades import asked_for
 from tasks.rules.statistics.quantiles import Floats
-from tasks.run import Comparison, WantedTasks, judgings, missing_responses, missing_verdicts, target_of
+from tasks.run import Comparison, WantedTasks, judgings, missing_responses, missing_verdicts
 from warehouse import Reader
 
 Cells = Sequence[tuple[str, str, int]]
@@ -43,26 +43,28 @@ class Needed:
         return np.asarray(np.max([place < n_tasks for place, n_tasks in placed], axis=0), dtype=np.float64)
 
 
-def missing_cells(job: Job, wanted: WantedTasks, reader: Reader) -> tuple[dict[str, Cells], list[Cells]]:
-    """The missing responses of each model; and the missing verdicts of each judge, in the order of the plan's rows."""
+def missing_cells(job: Job, wanted: WantedTasks, reader: Reader) -> dict[tuple[str, ...], list[tuple[str, str, int]]]:
+    """What is missing for each row of the plan that is a model's or a judge's, by what identifies the row."""
     criteria = {
         row["task_id"]: row["n_criteria"]
         for row in reader.rows(
             "select task_id, n_criteria from tasks where benchmark = ? and dataset_revision = ?", [*wanted.key.values()]
         )
     }
-    samples: dict[str, Cells] = {}
+    cells: dict[tuple[str, ...], list[tuple[str, str, int]]] = {}
+    to_come = []
     for model in job.settings.models:
-        missing = missing_responses(job, wanted, reader, model, target_of(model).config_hash, retry_failed=False)
-        samples[model.label] = [(model.label, task_id, 1) for task_id, _ in missing]
-    to_come = [(label, task_id, criteria[task_id]) for cells in samples.values() for label, task_id, _ in cells]
-    verdicts: list[Cells] = []
+        missing = missing_responses(job, wanted, reader, model, retry_failed=False)
+        cells["sample", model.label, "", ""] = [(model.label, task_id, 1) for task_id, _ in missing]
+        to_come += [(model.label, task_id, criteria[task_id]) for task_id, _ in missing]
     for judging in judgings(job, wanted.benchmark):
         unjudged = missing_verdicts(job, wanted, reader, judging, retry_failed=False)
         tasks = _tasks_of(reader, [each.response_id for each in unjudged])
         here = [(each.model, tasks[each.response_id], each.n_criteria) for each in unjudged]
-        verdicts += [[*here, *to_come] for _ in asked_for(reader, wanted, judging)]
-    return samples, verdicts
+        for asked in asked_for(reader, wanted, judging, unjudged):
+            for cell in [*here, *to_come]:
+                cells.setdefault(("judge", asked.judging.judge.label, asked.note, cell[0]), []).append(cell)
+    return cells
 
 
 def _tasks_of(reader: Reader, response_ids: Sequence[str]) -> Mapping[str, str]:

@@ -31,11 +31,13 @@ from tasks.run.provider_batches import submit_and_collect
 from tasks.run.questions import Found, Question, ask, together
 from tasks.run.run_context import (
     LEDGER,
+    ROLES,
     RunContext,
     open_run_context,
     refuse_uninstalled,
     refuse_unready,
     run_context_of,
+    unbounded,
     used_by,
 )
 from tasks.run.sender_states import sender_states
@@ -59,6 +61,7 @@ __all__ = [
     "LEDGER",
     "NO_CALL",
     "PASSING",
+    "ROLES",
     "Analysis",
     "CascadeJudgings",
     "Columns",
@@ -108,6 +111,7 @@ __all__ = [
     "target_of",
     "template_of",
     "together",
+    "unbounded",
     "unworded_criteria",
     "usage_columns",
     "used_by",

@@ -58,8 +58,8 @@ class Covered:
 def coverage(job: Job, *, only_stored: bool = False) -> list[Covered]:
     """The coverage matrix of a job: responses by model and trial, verdicts by model, trial, judge and judge trial.
 
-    Models that only imported responses have are in it too, unless models are named. With `only_stored` it is about the
-    models and judges that something stored has, instead of the configured ones.
+    Models that only imported responses have are in it where they are named, or no model is configured. With
+    `only_stored` it is about the models and judges that something stored has, instead of the configured ones.
     """
     if only_stored:
         job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": (), "judges": ()})})
@@ -135,22 +135,28 @@ def _models(asked: _Asked) -> dict[str, _Counted]:
 def _wanted(asked: _Asked, models: dict[str, _Counted]) -> _Wanted:
     """How many responses and verdicts are wanted, by model and trial: those of every wanted task.
 
-    Of a model that only imported responses have and that is not named, no more than these are due.
+    Of a model that only imported responses have no more than these are due; one that is configured as imported has none
+    due in a trial that nothing was imported for.
     """
     job, task_ids = asked.job, list(asked.wanted.task_ids)
     tasks = asked.rows("wanted_size", tasks=task_ids)[0]
-    of_tasks = {"tasks": task_ids, "trials": list(job.trials), "is_any_trial": job.named_trials is None}
+    # A run judges the trials that it wants, and no others; what is stored is shown whole.
+    is_any_trial = asked.only_stored and job.named_trials is None
+    of_tasks = {"tasks": task_ids, "trials": list(job.trials), "is_any_trial": is_any_trial}
     given = [
         (vintage, row)
         for vintage in (asked.vintages if asked.only_stored else [job.vintage])
         for row in asked.rows("answers_by_trial", **of_tasks, vintage=vintage, is_any_source=asked.only_stored)
     ]
-    labels = set() if asked.only_stored else {*model_hashes(job), *(job.named_models or ())}
     size = tasks["n_tasks"], tasks["n_criteria"]
-    n_wanted = {(model, trial): _Cells(*size, *size) for model in models if model in labels for trial in job.trials}
+    sampled = [model.label for model in job.settings.models if not model.is_imported]
+    n_wanted = {(label, trial): _Cells(*size, *size) for label in sampled for trial in job.trials}
     for vintage, row in given:
         if row["model"] in models and models[row["model"]].vintage == vintage:
             n_wanted.setdefault((row["model"], row["trial"]), _Cells(*size, row["n_tasks"], row["n_criteria"]))
+    for model in job.settings.models:
+        for trial in job.trials:
+            n_wanted.setdefault((model.label, trial), _Cells(*size, 0, 0))
     return n_wanted
 
 

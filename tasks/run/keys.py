@@ -47,8 +47,10 @@ class Callee(NamedTuple):
 
 
 def callees(job: Job, roles: Collection[str] = ANALYST_ROLES) -> Iterator[Callee]:
-    """The models and judges of a job, its writer of rubrics if a judge's rubric needs one, and analysts of roles."""
+    """The models and judges that a job may call, its writer of rubrics if a rubric needs one, and analysts of roles."""
     for model in job.settings.models:
+        if model.is_imported:
+            continue
         yield Callee(MODEL, model.label, target_of(model))
     for judge in job.settings.judges:
         cascade = judge.label if judge.cascade else None
@@ -135,9 +137,7 @@ class _Missing(NamedTuple):
 
     def _has_responses(self, label: str) -> bool:
         return any(
-            missing_responses(
-                self.job, self.wanted, self.reader, model, target_of(model).config_hash, retry_failed=self.retry_failed
-            )
+            missing_responses(self.job, self.wanted, self.reader, model, retry_failed=self.retry_failed)
             for model in self.job.settings.models
             if model.label == label
         )

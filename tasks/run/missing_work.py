@@ -9,8 +9,9 @@ from tasks.benchmarks import load_benchmark
 from tasks.benchmarks.base import Benchmark
 from tasks.config import ORIGINAL, Job, Model
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.identity import IMPORTED
 from tasks.run.judgings import Judging
-from tasks.run.part_writer import target_of
+from tasks.run.part_writer import model_hash
 from tasks.run.stopped_work import left_out
 from warehouse import Reader
 
@@ -80,15 +81,17 @@ def _chosen(job: Job, task_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def missing_responses(
-    job: Job, wanted: WantedTasks, reader: Reader, model: Model, model_config_hash: str, *, retry_failed: bool
+    job: Job, wanted: WantedTasks, reader: Reader, model: Model, *, retry_failed: bool
 ) -> list[tuple[str, int]]:
     """The (task, trial) cells of a model that have no response, or a failed one that is to be tried again.
 
-    An imported response of the same label, trial and vintage fills its cell.
+    An imported response of the same label, trial and vintage fills its cell; a model that has no others misses none.
     """
+    if model.is_imported:
+        return []
     parameters = {
         **wanted.key, "tasks": wanted.of_model(model.label), "trials": list(job.trials), "model": model.label,
-        "vintage": job.vintage_of(model), "model_config_hash": model_config_hash, "again": list(PASSING),
+        "vintage": job.vintage_of(model), "model_config_hash": model_hash(model), "again": list(PASSING),
         "retry_failed": retry_failed,
     }  # fmt: skip
     rows = reader.rows(sql.read("questions/run/missing_responses"), parameters)
@@ -111,7 +114,7 @@ def missing_verdicts(
     Answers to one task stand together, so that the provider's cache serves what their prompts have in common, and equal
     ones next to each other: they are judged by the same calls.
 
-    Imported responses are judged like sampled ones, unless models are named and theirs is not among them.
+    Imported responses are judged like sampled ones where their model is configured or named, or none is either.
     """
     named, hashes = job.named_models, model_hashes(job)
     values = {
@@ -119,9 +122,13 @@ def missing_verdicts(
         **_undecided(judging, retry_failed),
         "tasks": list(wanted.task_ids),
         "trials": list(job.trials),
-        "sampled": [f"{job.vintage_of(model)} {hashes[model.label]} {model.label}" for model in job.settings.models],
+        "configured": [
+            f"{job.vintage_of(model)} {config_hash} {model.label}"
+            for model in job.settings.models
+            for config_hash in (hashes[model.label], IMPORTED)
+        ],
         "vintage": job.vintage,
-        "is_any_import": named is None,
+        "is_any_import": named is None and not job.settings.models,
         "imported": list(named or ()),
         "left_out": [[label, task_id] for label, tasks in wanted.left_out.items() for task_id in sorted(tasks)],
     }
@@ -160,11 +167,16 @@ def unworded_criteria(
 
 
 def imported_models(job: Job, wanted: WantedTasks, reader: Reader) -> list[str]:
-    """The labels of imported answers that the job is about: those it names, or all where it names no model."""
+    """The labels of imported answers that the job is about without configuring them.
+
+    Those are the ones it names; all, where it neither names nor configures a model.
+    """
+    if job.named_models is None and job.settings.models:
+        return []
     rows = reader.rows(sql.read("questions/run/imported_models"), {**wanted.key, "vintage": job.vintage})
     return [row["model"] for row in rows if job.named_models is None or row["model"] in job.named_models]
 
 
 def model_hashes(job: Job) -> dict[str, str]:
     """The configuration hash of each configured model, by label."""
-    return {model.label: target_of(model).config_hash for model in job.settings.models}
+    return {model.label: model_hash(model) for model in job.settings.models}

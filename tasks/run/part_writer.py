@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from tasks.config import ORIGINAL, Endpoint, Judge, Model
 from tasks.llm import Ledger, Prices, Reply, Target
+from tasks.rules.identity import IMPORTED
 from warehouse import Warehouse
 
 _PART_ROWS = 2_000
@@ -29,6 +30,11 @@ def target_of(endpoint: Endpoint) -> Target:
         is_streamed=endpoint.stream,
         prices=None if price is None else Prices(**price.model_dump(), price_table=_CONFIGURED),
     )
+
+
+def model_hash(model: Model) -> str:
+    """The configuration hash of a model's responses."""
+    return IMPORTED if model.is_imported else target_of(model).config_hash
 
 
 def _identity_of(endpoint: Endpoint) -> dict[str, Any]:

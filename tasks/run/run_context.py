@@ -86,6 +86,7 @@ class RunContext:
             )
         limiter = self.limiters[report.stage]
         # Stages that call the same endpoint, one after the other or side by side, report on it once.
+        report.stopped += [f"{each.name}: {each.stopped}" for each in limiter.endpoints.values() if each.stopped]
         lines = list(_endpoint_notices(limiter))
         if limiter.n_instead_of_batch:
             n_live, limiter.n_instead_of_batch = limiter.n_instead_of_batch, 0
@@ -220,23 +221,21 @@ def refuse_unready(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_fai
         for text in (callee.target.api_base or "", *callee.target.headers.values()):
             filled_in(text)
     refuse_without_key(job, roles, retry_failed=retry_failed)
-    _refuse_unbounded(job, roles)
-
-
-def _refuse_unbounded(job: Job, roles: Collection[str]) -> None:
-    """Refuse a cap that cannot be kept."""
     limits = job.settings.limits
-    if limits.max_usd is None and limits.max_tokens is None:
-        return
+    if limits.max_usd is not None or limits.max_tokens is not None:
+        for problem in unbounded(job, roles, in_usd=limits.max_usd is not None):
+            raise UsageError(problem)
+
+
+def unbounded(job: Job, roles: Collection[str] = CALLED_ROLES, *, in_usd: bool = True) -> Iterator[str]:
+    """Why no cap can be kept, one in USD or one on tokens alone: a line for what each model lacks."""
     for callee in callees(job, roles):
         target = callee.target
-        if limits.max_usd is not None and prices_of(target).input_usd_per_mtok is None:
-            raise UsageError(f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`")
+        if in_usd and prices_of(target).input_usd_per_mtok is None:
+            yield f"{callee}: has no known price, so --max-usd cannot be enforced; set its `price`"
         used = [target.parameters] + ([target.last_resort] if target.last_resort else [])
         if any(most_answer_tokens(target, parameters) is None for parameters in used):
-            raise UsageError(
-                f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
-            )
+            yield f"{callee}: the length of its responses is not limited, so no cap can be enforced; set `max_tokens`"
 
 
 def refuse_uninstalled(job: Job) -> None:

@@ -10,7 +10,7 @@ class StageReport:
 
     `is_below_bar` is set when data quality or coverage fell below the configured bar, `is_at_budget` when the cap ended
     the work, `is_at_stop_time` when the time did, `has_failed` when a part of it ended with an error and the rest went
-    on. `skipped` are cells that no call was made for.
+    on. `skipped` are cells that no call was made for, `stopped` says of which models no more calls were made, and why.
     """
 
     stage: str
@@ -20,6 +20,7 @@ class StageReport:
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
     is_below_bar: bool = False
     is_at_budget: bool = False
     is_at_stop_time: bool = False
@@ -45,6 +46,7 @@ class StageReport:
         """Take over what another stage has to say about this one's rows, such as a check."""
         self.notes += other.notes
         self.warnings += other.warnings
+        self.stopped += other.stopped
         self.is_below_bar |= other.is_below_bar
 
     @property

@@ -14,7 +14,7 @@ from tasks.rules.stopping.confidence_sequence import METHOD
 from tasks.rules.stopping.decisions import OPEN, Asked, Rule, alpha_of_each
 from tasks.rules.stopping.task_order import block_ends, task_order
 from tasks.run.judgings import Judging, judgings
-from tasks.run.part_writer import target_of
+from tasks.run.part_writer import model_hash
 from warehouse import Reader
 
 EARLIER = "earlier nights"
@@ -186,4 +186,4 @@ def _models(job: Job) -> dict[str, Model]:
 
 
 def _side(job: Job, model: Model) -> Compared:
-    return Compared(model.label, target_of(model).config_hash, job.vintage_of(model))
+    return Compared(model.label, model_hash(model), job.vintage_of(model))

@@ -34,9 +34,7 @@ def plan_samples(job: Job, *, retry_failed: bool) -> dict[str, list[Cell]]:
     with Warehouse(job.warehouse).reader() as reader:
         wanted = wanted_tasks(job, reader)
         return {
-            model.label: missing_responses(
-                job, wanted, reader, model, target_of(model).config_hash, retry_failed=retry_failed
-            )
+            model.label: missing_responses(job, wanted, reader, model, retry_failed=retry_failed)
             for model in job.settings.models
         }
 

@@ -46,13 +46,32 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 
 def explain_exit(execution: "Execution") -> None:
-    """Say why the exit code is 3, since everything was done."""
-    from flows.run.outcomes import BELOW_BAR
+    """Say why the exit code is 3, since everything was done; or 1, where no call succeeded."""
+    from flows.run.outcomes import BELOW_BAR, FAILED, no_call_succeeded
 
     if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
-        stages = ", ".join(dict.fromkeys(report.stage for report in execution.reports if report.is_below_bar))
+        below = [report for report in execution.reports if report.is_below_bar]
+        stages = ", ".join(dict.fromkeys(report.stage for report in below))
         why = "quality or coverage below the configured minimum, or damaged data"
-        click.echo(f"exit code 3 ({why}): {stages}; see the warnings above", err=True)
+        seen = "; see the warnings above" if any(report.warnings for report in below) else ""
+        click.echo(f"exit code 3 ({why}): {stages}{seen}", err=True)
+    if execution.outcome == FAILED and no_call_succeeded(execution.reports):
+        advice = "correct that and run it again; `prbench doctor` tests each model"
+        click.echo(f"exit code 1 (no call succeeded): {_cause(execution)}; {advice}", err=True)
+
+
+def _cause(execution: "Execution") -> str:
+    """Why no call succeeded, unless that was said before."""
+    from warehouse import Warehouse
+
+    if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
+        return "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
+    query = """
+        select error from (from responses select run_id, error union all from verdicts select run_id, error)
+        where run_id = ? group by error order by count(*) desc limit 1
+    """
+    with Warehouse(execution.job.warehouse).reader() as reader:
+        return str(reader.value(query, [execution.job.run_id]))
 
 
 def finish(context: Context, execution: "Execution") -> int:

@@ -13,20 +13,24 @@ if TYPE_CHECKING:
     from flows.cli.operate.findings import Finding
 
 
-@click.command(cls=Command, epilog=examples("prbench doctor --config prbench.yaml", "prbench doctor --json"))
+@click.command(cls=Command, epilog=examples(
+    "prbench doctor --config prbench.yaml", "prbench doctor --no-call", "prbench doctor --json",
+))  # fmt: skip
+@click.option("--no-call", is_flag=True, help="Do not call the models.")
 @shared_options(output=SHOWS)
-def doctor(context: Context) -> int:
+def doctor(context: Context, no_call: bool) -> int:
     """Check the setup.
 
     Checks the configuration, keys (never shown), endpoints, the Prefect server, the warehouse and the installed
-    versions. All stored data is read and verified. The exit code is 2 if the configuration is broken, 3 if only stored
-    data is damaged, and 1 for any other problem.
+    versions. Each model is called once, with one token, which shows whether its key is taken. All stored data is read
+    and verified. The exit code is 2 if the configuration is broken, 3 if only stored data is damaged, and 1 for any
+    other problem.
     """
     from flows.cli.operate.doctor_checks import examine, examine_broken
     from flows.run.validation import ConfigurationError
 
     try:
-        findings = examine(context.job)
+        findings = examine(context.job, may_call=not no_call)
     except ConfigurationError as error:
         _show(context, examine_broken(error))
         return error.exit_code

@@ -2,6 +2,8 @@
 
 import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -9,9 +11,12 @@ from cronsim import CronSim
 
 from flows.cli.operate.findings import Finding, answers, host_and_port
 from tasks.config import Endpoint, Job, Receiver
-from tasks.llm import KEYS, filled_in, filled_in_secrets, is_embedded, set_key, weights_hash
+from tasks.console import notice
+from tasks.llm import filled_in, filled_in_secrets, is_embedded, key_state, missing_key, probe, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.secrecy import is_reference
+from tasks.run import LEDGER, target_of, unbounded
+from warehouse import Warehouse, WarehouseError
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 """Providers that LiteLLM calls with boto3, which is not installed with it."""
@@ -41,12 +46,11 @@ def _count(endpoints: Sequence[Endpoint], what: str) -> str:
     return f"{len(endpoints)} {what}{'' if len(endpoints) == 1 else 's'}"
 
 
-def check_models(job: Job) -> Iterator[Finding]:
-    """Whether each model has its key, or a server that can be reached."""
-    seen: set[tuple[str, str | None]] = set()
+def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
+    """Whether each model has its key and a server that can be reached, and takes a call where `may_call`."""
     settings = job.settings
     used_as: list[tuple[str, Endpoint]] = [
-        *(("model", model) for model in settings.models),
+        *(("model", model) for model in settings.models if not model.is_imported),
         *(("judge", judge) for judge in settings.called_judges),
         *([] if settings.rubric_writer is None else [("rubric writer", settings.rubric_writer)]),
         *(("annotator", annotator) for annotator in settings.annotator),
@@ -60,11 +64,59 @@ def check_models(job: Job) -> Iterator[Finding]:
     ):
         if not listed:
             yield Finding(name, True, f"none is configured, so {outcome}")
+    yield from _imported(job)
     yield from _literal_headers(endpoint for _, endpoint in used_as)
+    routes: dict[str, tuple[Endpoint, Finding]] = {}
     for role, endpoint in used_as:
-        if (endpoint.name, endpoint.api_base) not in seen:
-            seen.add((endpoint.name, endpoint.api_base))
-            yield _model(f"{role} {endpoint.name}", endpoint)
+        route = str((endpoint.name, endpoint.api_base, endpoint.headers))
+        if route not in routes:
+            routes[route] = endpoint, _model(f"{role} {endpoint.name}", endpoint)
+    # What a cluster calls has its keys there.
+    is_here = settings.calls.where == "here" or settings.calls.address == "local"
+    yield from _called(job, list(routes.values())) if may_call and is_here else (found for _, found in routes.values())
+
+
+def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Finding]:
+    """The findings on models, with what those say that nothing else was wrong with, and that cost something to call."""
+    called = [endpoint for endpoint, found in models if found.is_ok is not False and not is_embedded(endpoint.name)]
+    if called:
+        notice(f"calling {_count(called, 'model')}, 1 call of 1 token each (--no-call leaves them out)")
+    # Two machines that open one ledger damage it.
+    ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
+    targets = [target_of(endpoint) for endpoint in called]
+    probed = iter(probe(targets, ledger if ledger.is_dir() and not is_elsewhere else None, job.run_id))
+    for endpoint, found in models:
+        if endpoint in called:
+            said = next(probed)
+            known = "" if key_state(target_of(endpoint)) in said.detail else f"{found.detail}; "
+            found = Finding(found.subject, said.is_ok, known + said.detail)  # noqa: PLW2901
+        yield found
+
+
+def check_caps(job: Job, *, may_call: bool) -> Iterator[Finding]:
+    """Whether a cap on cost and tokens could be kept; that is a problem only where one is configured.
+
+    Where no model is called either, LiteLLM's table is not loaded for it.
+    """
+    has_cap = job.settings.limits.max_usd is not None or job.settings.limits.max_tokens is not None
+    lines = list(unbounded(job)) if has_cap or may_call else []
+    if lines:
+        yield Finding("caps", False if has_cap else None, "; ".join(lines))
+
+
+def _imported(job: Job) -> Iterator[Finding]:
+    """Whether something was imported for each model that is configured as imported."""
+    labels = [model.label for model in job.settings.models if model.is_imported]
+    warehouse = Warehouse(job.warehouse)
+    counts = {}
+    if labels and warehouse.database.exists():
+        query = "select model, count(*) as n from responses where source = 'imported' group by model"
+        with suppress(WarehouseError), warehouse.reader() as reader:
+            counts = {row["model"]: row["n"] for row in reader.rows(query)}
+    for label in labels:
+        n = counts.get(label, 0)
+        detail = f"{n} imported responses" if n else "nothing is imported under this label; import its responses"
+        yield Finding(f"model {label}", bool(n) or None, detail)
 
 
 def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
@@ -77,38 +129,23 @@ def _literal_headers(endpoints: Iterable[Endpoint]) -> Iterator[Finding]:
 
 
 def _model(subject: str, endpoint: Endpoint) -> Finding:
-    if is_embedded(endpoint.name):
-        try:
-            return Finding(subject, True, f"embedded, weights {weights_hash()}")
-        except PipelineError as error:
-            return Finding(subject, False, str(error))
-    if endpoint.api_base:
-        return _reachable(subject, endpoint)
-    return _callable(subject, endpoint.name.partition("/")[0])
-
-
-def _callable(subject: str, provider: str) -> Finding:
-    """Whether a hosted provider has what it needs: a package, or a key."""
-    if provider in _ON_AWS and importlib.util.find_spec("boto3") is None:
+    target = target_of(endpoint)
+    if endpoint.name.partition("/")[0] in _ON_AWS and importlib.util.find_spec("boto3") is None:
         return Finding(subject, False, "boto3 is not installed; run `uv pip install boto3`")
-    if provider not in KEYS:
-        return Finding(subject, None, "unknown provider; LiteLLM reads the provider's own environment variable")
-    name = set_key(provider)
-    return (
-        Finding(subject, True, f"{name} is set")
-        if name
-        else Finding(subject, False, f"{KEYS[provider][0]} is not set; export it")
-    )
-
-
-def _reachable(subject: str, endpoint: Endpoint) -> Finding:
+    if (key := missing_key(target)) is not None:
+        return Finding(subject, False, f"{key} is not set; export it")
     try:
+        if target.is_embedded:
+            return Finding(subject, True, f"embedded, weights {weights_hash()}")
         for value in endpoint.headers.values():
             filled_in(value)
         filled_in_secrets(endpoint.parameters)
-        return answers(subject, *host_and_port(endpoint.api_base or ""))
-    except UsageError as error:
+        if not endpoint.api_base:
+            return Finding(subject, True, key_state(target))
+        reached = answers(subject, *host_and_port(endpoint.api_base))
+    except PipelineError as error:
         return Finding(subject, False, str(error))
+    return replace(reached, detail=f"{reached.detail}; {key_state(target)}") if reached.is_ok else reached
 
 
 def check_nights(job: Job) -> Iterator[Finding]:

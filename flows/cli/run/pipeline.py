@@ -36,8 +36,11 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
     configuration, tasks are evaluated in random order until the comparisons of models are settled.
     """
+    from flows.run.outcomes import FAILED, no_call_succeeded
+
     execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
-    if execution.was_interrupted:
+    has_nothing = execution.outcome == FAILED and no_call_succeeded(execution.reports)
+    if execution.was_interrupted or (has_nothing and not context.as_json):
         return finish(context, execution)
     if context.as_json:
         explain_exit(execution)

@@ -1,6 +1,6 @@
 """The command `plan`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tasks.config import Job
     from tasks.plan import Expected, Planned
 
-_COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
+_COLUMNS = ["stage", "model or judge", "responses of", "calls", "prompt tokens", "completion tokens", "USD", "lengths"]
 
 
 @click.command(cls=Command, epilog=examples(
@@ -35,10 +35,10 @@ _COLUMNS = ["stage", "model or judge", "calls", "prompt tokens", "completion tok
 def plan(context: Context, stopping: bool) -> int:
     """Show the calls and cost of a run without making any call.
 
-    For each model and judge: the missing calls, their tokens and the estimated cost. Lengths come from stored calls;
-    where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded yet is loaded
-    and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below, because a run does
-    not include them.
+    For each model, and each judge and model: missing calls, their tokens and the estimated cost. Lengths come from
+    stored calls; where there are none, the cost is a range that rests on assumed lengths. A data set that is not loaded
+    yet is loaded and checked first. Configured analyses (`prbench annotate`, `prbench review`) are listed below,
+    because a run does not include them.
 
     With --stopping the tables show what `stopping` is expected to leave of these calls: the rule is run over 200 random
     orders of earlier scores of the same models.
@@ -51,6 +51,7 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     from flows.run.unknown_names import refuse_unknown_names
     from tasks.plan import in_all, plan_analyses
     from tasks.plan import plan as planned_calls
+    from tasks.run import unbounded
 
     refuse_early(context)
     refuse_unknown_names(job)
@@ -60,12 +61,15 @@ def show_plan(context: Context, job: "Job", *, with_stopping: bool = False) -> i
     if with_stopping:
         return _show_stopping(context, job)
     planned, analyses = planned_calls(job), plan_analyses(job)
-    total = in_all(planned)
+    total, without_cap = in_all(planned), list(unbounded(job))
     if context.as_json:
         calls = {"calls": planned, "analyses": analyses}
-        show_json({name: [vars(each) for each in of_kind] for name, of_kind in calls.items()} | {"total": vars(total)})
+        rows = {name: [vars(each) for each in of_kind] for name, of_kind in calls.items()}
+        show_json(rows | {"total": vars(total), "without_cap": without_cap})
         return 0
     _show_calls([*planned, total])
+    for line in without_cap:
+        click.echo(f"A cap would be refused: {line}")
     if analyses:
         click.echo("Analyses, which have commands of their own and are not part of a run:")
         _show_calls(analyses)
@@ -94,11 +98,11 @@ def _show_stopping(context: Context, job: "Job") -> int:
         ],
     )  # fmt: skip
     show_table(
-        ["stage", "model or judge", "calls", "90 % range", "without stopping", "USD", "USD without stopping"],
+        [*_COLUMNS[:4], "90 % range", "without stopping", "USD", "USD without stopping"],
         [
             (
-                each.role, each.label, round(each.calls.median), _range(each.calls), each.all_calls, each.cost_usd,
-                each.all_cost_usd,
+                each.role, each.label, each.model, round(each.calls.median), _range(each.calls), each.all_calls,
+                each.cost_usd, each.all_cost_usd,
             )
             for each in calls
         ],
@@ -112,19 +116,33 @@ def _range(expected: "Expected") -> str:
 
 def _show_calls(planned: "Sequence[Planned]") -> None:
     rows = [
-        (each.role, each.label, each.calls, each.prompt_tokens, each.completion_tokens, _usd(each), each.basis)
+        (
+            each.role,
+            each.label,
+            each.model,
+            each.calls,
+            each.prompt_tokens,
+            each.completion_tokens,
+            _usd(each),
+            each.basis,
+        )
         for each in planned
     ]
     show_table(_COLUMNS, rows)
-    for each in planned:
-        if each.asked_for:
-            click.echo(f"{each.label}: {each.asked_for}")
-        if each.note:
-            click.echo(f"Unknown for {each.label}: {each.note}")
-        if each.assumed:
-            click.echo(f"Assumed for {each.label}, since none was measured yet: {each.assumed}")
-        if each.judged_before:
-            click.echo(f"Judged again by {each.label}: {each.judged_before}")
+    # What is said of a judge is the same for each model.
+    for line in dict.fromkeys(line for each in planned for line in _lines(each)):
+        click.echo(line)
+
+
+def _lines(planned: "Planned") -> Iterator[str]:
+    if planned.asked_for:
+        yield f"{planned.label}: {planned.asked_for}"
+    if planned.note:
+        yield f"Unknown for {planned.label}: {planned.note}"
+    if planned.assumed:
+        yield f"Assumed for {planned.label}, since none was measured yet: {planned.assumed}"
+    if planned.judged_before:
+        yield f"Judged again by {planned.label}: {planned.judged_before}"
 
 
 def _prepare(job: "Job") -> "Execution | None":

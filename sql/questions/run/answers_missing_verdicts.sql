@@ -22,7 +22,7 @@ answers as (
         and list_contains($trials::bigint[], trial)
         and (
             list_contains(
-                $sampled::varchar[],
+                $configured::varchar[],
                 vintage || ' ' || model_config_hash || ' ' || model
             )
             or (

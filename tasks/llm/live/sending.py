@@ -9,6 +9,7 @@ from typing import Any
 from tasks.llm import embedded
 from tasks.llm.arguments import EMBEDDING, RESPONSES, chat_arguments, embedding_arguments, response_arguments
 from tasks.llm.failures import Failure, failure_of
+from tasks.llm.keys import key_state
 from tasks.llm.litellm_setup import litellm, make_known, spare_work
 from tasks.llm.prices import cost_usd, prices_of
 from tasks.llm.redaction import filled_in
@@ -42,6 +43,8 @@ async def send(call: Call, parameters: Mapping[str, Any]) -> tuple[Reply, Failur
                 raise exchange.fault  # noqa: TRY301 - a library that took it for the end of a reply kept it to itself
         except Exception as error:  # noqa: BLE001 - every failure of a call becomes its state, with the cause
             failure = failure_of(exchange.fault or error)
+            if failure.is_about_key:
+                failure = replace(failure, error=f"{failure.error}; check the key: {key_state(target)}")
             cause = failure.error if str(error) else f"no complete reply within {target.timeout_s:g} s"
             return Reply(failure.status, latency_s=time.monotonic() - started_s, error=cause), failure
     reply = _reply_of(answer, exchange, parameters.get("api"))

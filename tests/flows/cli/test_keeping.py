@@ -18,10 +18,13 @@ from flows.execution import Execution
 from tasks.config.job import Job
 from tasks.llm.ledger.entries import Entry
 from tasks.llm.ledger.ledger import Ledger
+from tasks.llm.ledger.spend import spend_in
 from tasks.llm.replies import Reply
 from tasks.maintain.run_history import latest_runs, spent
 from tasks.run.stage_report import StageReport
 from tests.builders import at, job_on, response, row
+from tests.faults.server import Answer, FaultServer
+from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -249,6 +252,55 @@ def test_doctor_looks_whether_receivers_can_be_reached_and_names_no_more_than_th
     assert (True, f"127.0.0.1:{port} answers") == reached
     assert gone[0] is False
     assert "secret-path" not in gone[1]
+
+
+CALLED: dict[str, tuple[Answer, bool | None, str]] = {
+    "served": (Answer("Hello."), True, "HOSTED_VLLM_API_KEY is not set; 1 call of 1 token was answered"),
+    "key refused": (failed(401, "no"), False, "check the key: HOSTED_VLLM_API_KEY is not set"),
+    "unknown model": (failed(404, "The model `m` does not exist"), False, "every call would fail: NotFoundError"),
+    "too short": (failed(400, "max_tokens must be at least 16"), True, "takes the key, but not a call of 1 token"),
+    "busy": (failed(429, "slow down"), None, "is busy, so its key was not tried"),
+    "broken": (failed(503, "overloaded"), False, "does not answer: ServiceUnavailableError"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CALLED)
+def test_doctor_calls_each_model_once_and_says_whether_its_key_is_taken(
+    case: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
+    answer, is_ok, detail = CALLED[case]
+    with FaultServer(lambda _request, _number: answer) as server:
+        endpoint = {"name": "hosted_vllm/m", "api_base": server.api_base, "reasoning_effort": "high"}
+        price = {"input_usd_per_mtok": 1, "output_usd_per_mtok": 1}
+        judges = [{**endpoint, "label": "judge"}, {**endpoint, "name": "hosted_vllm/judge", "price": price}]
+        job = job_on("sample", folder, models=[endpoint], judges=judges)
+        record(folder, "k", "earlier", NOW)
+        found = {each.subject: each for each in examine(job, may_call=True)}
+
+    called = sorted((entry.request["model"], entry.request["max_tokens"]) for entry in server.entries)
+    assert called == [("judge", 1), ("m", 1)]
+    assert "reasoning_effort" not in server.entries[0].request
+    for subject in ("model hosted_vllm/m", "judge hosted_vllm/judge"):
+        assert found[subject].is_ok is is_ok
+        assert detail in found[subject].detail
+    spent_by = {row["purpose"]: row["called_model"] for row in spend_in(folder / "ledger")}
+    assert spent_by == {"judge": "m"} | ({"doctor": "hosted_vllm/judge"} if case == "served" else {})
+
+
+@pytest.mark.slow
+def test_doctor_fails_where_a_key_is_refused_and_calls_nothing_when_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FaultServer(lambda _request, _number: failed(401, "no")) as server:
+        model = f"{{name: hosted_vllm/m, api_base: '{server.api_base}'}}"
+        (tmp_path / "n.yaml").write_text(f"dataset: {{source: sample}}\nmodels: [{model}]\n", encoding="utf-8")
+        assert main(["doctor", "--no-call", "--config", str(tmp_path / "n.yaml")]) == 0
+        assert server.entries == []
+        assert main(["doctor", "--config", str(tmp_path / "n.yaml")]) == 1
+    assert "calling 1 model, 1 call of 1 token" in capsys.readouterr().err
+    assert not (tmp_path / "warehouse").exists()
 
 
 def test_doctor_says_when_the_next_night_begins(folder: Path) -> None:

@@ -73,7 +73,7 @@ DOES = {
     "publish": ACTS | WAREHOUSE | {"--keep"},
     "certify": ACTS | ANY_PLACE,
     "verify": SHOWS | {"--digest", "--texts"},
-    "doctor": SHOWS | ANY_PLACE,
+    "doctor": SHOWS | ANY_PLACE | {"--no-call"},
     "check": ACTS | ANY_PLACE | {"--list"},
     "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name", "--work-pool"},
 }  # fmt: skip

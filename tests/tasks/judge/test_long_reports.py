@@ -26,7 +26,7 @@ from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target
 from tasks.maintain.reread import reread
-from tasks.plan.estimate import Planned
+from tasks.plan.estimate import Planned, in_all
 from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
 from tasks.run.judgings import judgings
@@ -146,6 +146,7 @@ class World:
     server: FaultServer
     judge: Judge
     planned: Planned | None = None
+    notes: Container[str] = ()
 
     def job(self, **judge: Any) -> Job:
         named = {"name": "hosted_vllm/judge", "label": "judge", "api_base": self.server.api_base}
@@ -195,7 +196,8 @@ def world(answered: Path, tmp_path: Path) -> Iterator[World]:
 def done(answered: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """Everything is judged."""
     with world_in(tmp_path_factory.mktemp("done") / "world", answered) as made:
-        (made.planned,) = plan(made.job())
+        made.planned = in_all(planned := plan(made.job()))
+        made.notes = {each.note for each in planned}
         report = made.judged()
         assert (report.rows, report.failures) == (2 * CRITERIA, {})
         yield made
@@ -230,7 +232,7 @@ def test_a_report_that_fits_takes_one_call_for_each_criterion(done: World) -> No
 
 def test_the_plan_counts_the_calls_of_parts(done: World) -> None:
     assert done.planned is not None
-    assert (done.planned.calls, done.planned.note) == (len(done.prompts()), "its price is unknown; set its `price`")
+    assert (done.planned.calls, done.notes) == (len(done.prompts()), {"its price is unknown; set its `price`"})
     sent = sum(len(done.judge.encoding.encode(prompt)) for prompt in done.prompts())
     assert done.planned.prompt_tokens == pytest.approx(sent, rel=0.15)
 

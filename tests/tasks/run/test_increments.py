@@ -224,3 +224,49 @@ def test_an_imported_answer_fills_its_cell_in_the_pinned_sampling_and_in_no_nigh
     import_responses(world.job(), given, "fresh")
     assert world.does() == (TASKS - 1, VERDICTS)
     assert world.does(night="2026-11-22") == (TASKS, VERDICTS)
+
+
+IMPORTED = {
+    "not listed": ([], None, None),
+    "named": ([], ("elsewhere",), {"elsewhere": CRITERIA}),
+    "listed": ([{"label": "elsewhere", "source": "imported"}], None, {"elsewhere": CRITERIA, "pinned": 0}),
+    "listed but not there": ([{"label": "elsewere", "source": "imported"}], None, None),
+    "listed alone": (None, None, {"elsewhere": CRITERIA}),
+    "no model is": (None, None, {"elsewhere": CRITERIA, "pinned": 0}),
+}
+
+
+@pytest.mark.parametrize("case", IMPORTED)
+def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_model_is_configured(
+    case: str, world: World, tmp_path: Path
+) -> None:
+    from tasks.imports import import_responses
+    from tasks.plan import plan
+
+    given = tmp_path / "given.jsonl"
+    rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
+    given.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    listed, named, judged_calls = IMPORTED[case]
+    note = import_responses(world.job(), given, "elsewhere").notes[-1]
+    assert note == (
+        "elsewhere: not among the configured models, so no run judges these responses; to have them judged, add "
+        "{label: elsewhere, source: imported} to `models`, or run with --model elsewhere"
+    )
+    world.settings["models"] = [*world.settings["models"], *listed] if listed is not None else []
+    if case == "listed alone":
+        world.settings["models"] = [{"label": "elsewhere", "source": "imported"}]
+    narrowed = {"named_models": named} if named else {}
+    job = world.job(**narrowed)
+    if named:
+        job = job.model_copy(update={"settings": job.settings.model_copy(update={"models": ()})})
+
+    calls = {each.model: each.calls for each in plan(job) if each.role == "judge"}
+    assert sum(calls.values()) == (judged_calls or {}).get("elsewhere", 0)
+    if judged_calls:
+        assert calls.items() >= judged_calls.items() - {("pinned", 0)}
+    assert world.does(**narrowed) == (0, (judged_calls or {}).get("elsewhere", 0))
+    cells = [each for each in coverage(job) if each.model.startswith("else")]
+    assert {each.trial for each in cells} == ({1} if judged_calls or listed else set())
+    assert all(each.done == each.due for each in cells)
+    wanted = {each.wanted for each in cells}
+    assert wanted == ({TASKS, VERDICTS} if cells else set())

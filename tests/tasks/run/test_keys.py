@@ -57,11 +57,14 @@ def test_where_nothing_is_left_to_call_no_key_is_needed(job: Job) -> None:
 
 
 @pytest.mark.parametrize("own", [{"api_base": "http://localhost:1/v1"}, {"headers": {"X-Team": "evals"}}])
-def test_an_endpoint_of_ones_own_needs_no_key_of_the_provider(
+def test_an_endpoint_of_ones_own_needs_no_key_of_the_provider_unless_its_client_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, object]
 ) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert refuse_unready(job_on("sample", tmp_path, models=[{"name": "openai/gpt-4o-mini", **own}])) is None
+    for name in ("OPENAI_API_KEY", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert refuse_unready(job_on("sample", tmp_path, models=[{"name": "mistral/small", **own}])) is None
+    with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
+        refuse_unready(job_on("sample", tmp_path, models=[{"name": "openai/gpt-4o-mini", **own}]))
 
 
 def split_of(job: Job, *task_ids: str) -> None:

@@ -144,3 +144,19 @@ def test_an_open_breaker_lets_one_call_try_after_a_pause() -> None:
     for _ in range(3):
         endpoint.began()
     assert endpoint.wait_s(12.0) == 0.0
+
+
+@pytest.mark.parametrize("status", [400, 401, 403])
+@pytest.mark.parametrize("key", ["a-key-that-is-long", None])
+def test_a_key_that_is_refused_or_missing_stops_its_model_and_is_named(
+    status: int, key: str | None, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOSTED_VLLM_API_KEY", raising=False)
+    if key:
+        monkeypatch.setenv("HOSTED_VLLM_API_KEY", key)
+    server = serve(failed(status, "API key not valid. Please pass a valid API key."))
+    (reply,) = calling.together(call_to(server))
+    assert isinstance(reply, Reply)
+    assert (reply.error or "").endswith(f"check the key: HOSTED_VLLM_API_KEY is {'' if key else 'not '}set")
+    (reason,) = calling.stopped.values()
+    assert reason == reply.error
