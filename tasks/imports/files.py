@@ -24,7 +24,7 @@ Offered = TypeVar("Offered")
 Found = TypeVar("Found")
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".parquet")
 BATCH_HEX = 16
-_LONGEST_FIELD = 2**31 - 1
+_LONGEST_FIELD, _LONGEST_NUMBER = 2**31 - 1, 9
 
 
 class ImportRefused(PipelineError):
@@ -195,10 +195,10 @@ def number_of(where: str, row: Given, name: str) -> int:
     given = row.get(name)
     if given is None or given == "":
         return 1
-    is_digits = isinstance(given, str) and given.isascii() and given.isdecimal()
+    is_digits = isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) <= _LONGEST_NUMBER
     number = int(given) if is_digits else as_whole_number(given)
-    if number is None or number < 1:
-        raise ImportRefused(f"{where}: `{name}` is {given!r}; it is a whole number from 1")
+    if number is None or not 1 <= number < 10**_LONGEST_NUMBER:
+        raise ImportRefused(f"{where}: `{name}` is {given!r:.80}; it is a whole number from 1")
     return number
 
 
