@@ -1,6 +1,6 @@
 """File lists: JSON files that are written last and make the files beside them an export or a backup.
 
-The last value of a list is a hash of all others. Lists that were written before November's end have none.
+The last value of a list is a hash of all others. Older lists have none.
 """
 
 import hashlib

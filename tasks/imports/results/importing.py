@@ -19,6 +19,7 @@ from tasks.imports.results.sources import Source
 from tasks.imports.results.storing import notes_on, stored
 from tasks.imports.verdicts import stored_verdicts
 from tasks.rules.errors import UsageError
+from tasks.rules.text.characters import one_line
 from tasks.run import StageReport
 from warehouse import Warehouse
 
@@ -64,7 +65,10 @@ def import_results(
         raise ImportRefused(f"revision {data.revision[:12]} of {data.name} is not ingested; run `prbench ingest` first")
     made: list[Made] = []
     for source in map(Source, files):
-        log = format_of(source, format_name).read(source)
+        try:
+            log = format_of(source, format_name).read(source)
+        except ValueError as error:
+            raise ImportRefused(f"{source.path}: cannot be read ({one_line(str(error))}); correct it") from error
         labels = Labels(source.path, log, model, judge)
         each = made_of(job, key, source.batch_with(model, judge), log, labels, tasks, criteria)
         each.refuse_unfit(source.path, skip_unknown=skip_unknown)

@@ -4,9 +4,12 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 
+from tasks.imports.files import ImportRefused
 from tasks.imports.results.records import Answer, Grading
 
 Said = tuple[Hashable, ...]
+_MOST_OF_TASK = 1000
+"""Each is compared with those before it."""
 
 
 def told_apart(answers: Iterable[tuple[str, Answer]]) -> list[Answer]:
@@ -20,6 +23,8 @@ def told_apart(answers: Iterable[tuple[str, Answer]]) -> list[Answer]:
     found = []
     for run, answer in answers:
         known = by_task[run, answer.model, answer.task_id, tuple(answer.messages or ())]
+        if len(known) == _MOST_OF_TASK:
+            raise ImportRefused(f"{answer.where}: more than {_MOST_OF_TASK:,} responses to one task; split the folder")
         placed = _placed(answer, known)
         known.append(placed)
         found.append(placed)
