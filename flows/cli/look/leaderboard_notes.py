@@ -15,8 +15,8 @@ _SMALL_MARKS = {
 }
 
 _HIDING = {
-    True: "Imported from a tool that stores failed judge calls as decisions",
-    None: "Imported, and not known whether failed judge calls are stored as decisions",
+    True: "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong",
+    None: "Imported, and not known whether failed judge calls count as decisions",
 }
 """`may_hide_failures` -> what it means."""
 _MOST_NAMED = 5
@@ -36,7 +36,7 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
         lines.append(f"Not judged on a split by this judge: {_models(unjudged, is_one_judge)}")
     for may_hide, said in _HIDING.items():
         if hiding := [r for r in records if r.get("may_hide_failures", False) is may_hide and r not in unjudged]:
-            lines.append(f"{said}, so some scores may be wrong: {_models(hiding, is_one_judge)}")
+            lines.append(f"{said}: {_models(hiding, is_one_judge)}")
     lines += _on_subsets(records)
     lines += _on_annotations(records)
     if any(r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"] for r in records):

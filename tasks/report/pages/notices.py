@@ -86,12 +86,12 @@ def _hiding(edition: Edition) -> Iterable[Notice]:
     for row in edition.rows("overview/hiding"):
         by_judge[row["judge"], row["is_known"]].append(row["model"])
     for (judge, is_known), models in by_judge.items():
-        how = "from a tool that stores" if is_known else "from a tool of which it is not known whether it stores"
-        text = (
-            f"Verdicts of {judge} on {_some(models)} were imported {how} failed judge calls as decisions, so some "
-            "scores may be wrong."
+        said = (
+            " from a tool that stores failed judge calls as decisions, so some scores may be wrong"
+            if is_known
+            else ", and it is not known whether failed judge calls count as decisions"
         )
-        yield Notice("warn", text, "judges.html")
+        yield Notice("warn", f"Verdicts of {judge} on {_some(models)} were imported{said}.", "judges.html")
 
 
 def _narrowed(edition: Edition) -> Iterable[Notice]:

@@ -18,8 +18,7 @@ _ATTACHED = "attachment://"
 _JUDGE_ROLES = ("judge", "grader", "scorer")
 _JUDGE_OPTIONS = ("judge", "judge_model", "grader_model", "grader", "scorer_model", "model")
 _LIMITS = {"token": TRUNCATED, "context": CONTEXT_LENGTH, "time": TIMEOUT, "working": TIMEOUT}
-_OURS = {PRIMARY: PRIMARY, "healthbench_score": PRIMARY, MIN_NORMALIZED: MIN_NORMALIZED}
-"""The name of a score in a log -> ours."""
+_OURS, _SCORE = (PRIMARY, MIN_NORMALIZED), "_score"
 _MEANS = ("mean", "accuracy")
 """Metrics of Inspect that are the mean over tasks, where a score is a number."""
 Made = Mapping[str, Any]
@@ -109,12 +108,19 @@ def _gradings(spec: Made, sample: Made) -> Iterator[Grading]:
         # Two scorers with one judge are two judges: they may ask in other words.
         is_only = len(found) == 1 or certain == {name}
         label = judge if is_only else f"{judge} ({name})" if judge else name
-        stated = {PRIMARY: value} | {other: scores[other].get("value") for other in _OURS.values() if other in scores}
-        stated |= {known: as_mapping(value)[key] for key, known in _OURS.items() if key in as_mapping(value)}
+        stated = {PRIMARY: value} | {other: scores[other].get("value") for other in _OURS if other in scores}
+        stated |= _scores_in(as_mapping(value))
         own = {known: number for known, each in stated.items() if (number := as_number(each)) is not None}
         yield Grading(label, decisions, may_hide_failures=may_hide, own_scores=own, scorer=name)
     if scores and not found:
         yield Grading(None, ())
+
+
+def _scores_in(value: Made) -> Made:
+    """The scores in a value of several: those with our names, or the only one that is called a score."""
+    named = [name for name in value if name.endswith(_SCORE)]
+    ours = {name: value[name] for name in _OURS if name in value}
+    return ours or ({PRIMARY: value[named[0]]} if len(named) == 1 else {})
 
 
 def _judge_of(spec: Made, sample: Made, scorer: str) -> str | None:
@@ -141,10 +147,11 @@ def _means(header: Made, spec: Made, answers: Sequence[Answer]) -> Iterator[Mean
     for stated in map(as_mapping, as_list(as_mapping(header.get("results")).get("scores"))):
         name = as_text(stated.get("name")) or ""
         scorer = as_text(stated.get("scorer")) or name
-        known = _OURS.get(name) or (PRIMARY if name == scorer and scorer in scorers else None)
+        is_primary = scorer in scorers and (name == scorer or name.endswith(_SCORE))
+        known = name if name in _OURS else PRIMARY if is_primary else ""
         value = as_number(as_mapping(first_of(as_mapping(stated.get("metrics")), _MEANS)).get("value"))
         if value is None or stated.get("reducer") not in {None, "mean"}:
             continue
         for whose in (scorer,) if scorer in scorers else sorted(scorers):
             if (whose, known) in owned:
-                yield Mean(as_text(spec.get("model")), f"mean of {one_line(name)}", str(known), value, scorer=whose)
+                yield Mean(as_text(spec.get("model")), f"mean of {one_line(name)}", known, value, scorer=whose)

@@ -29,7 +29,7 @@ _MARKS = {"✓": 1.0, "✗": 0.0}
 _UNREADABLE = ("Invalid grading response format", "Could not parse grading response", "Failed to parse judge response")
 _UNEXPLAINED = "No explanation provided"
 _HIDING = "detailed_results"
-"""Where `healthbench` of inspect_evals keeps criteria. A call without a decision is unmet there, and mostly says so."""
+"""Where a scorer of inspect_evals (see the README) keeps criteria: there a call without a decision is unmet."""
 _BY_CRITERION = ("criteria", "verdicts", "decisions", "grades", "results", "met", "criteria_met")
 """Of several mappings of booleans, the one that these name has the decisions."""
 Found = tuple[list[Decision], bool | None]

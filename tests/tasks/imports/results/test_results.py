@@ -63,13 +63,13 @@ def test_the_report_and_the_leaderboard_say_whose_verdicts_may_hide_failures(sid
 
     said = "Verdicts of strict on brief, thorough were imported from a tool that stores failed judge calls as decisions"
     assert [said in text for text in notes].count(True) == 1
-    unknown = "thorough were imported from a tool of which it is not known whether it stores failed judge calls"
+    unknown = "thorough were imported, and it is not known whether failed judge calls count as decisions."
     assert [unknown in text for text in notes].count(True) == 1
-    lines = [line for line in notes_on(job, board) if "some scores may be wrong" in line]
+    lines = [line for line in notes_on(job, board) if line.startswith("Imported")]
     assert lines == [
         "Imported from a tool that stores failed judge calls as decisions, so some scores may be wrong: "
         "brief (strict), thorough (strict)",
-        "Imported, and not known whether failed judge calls are stored as decisions, so some scores may be wrong: "
+        "Imported, and not known whether failed judge calls count as decisions: "
         "openai-api/workload/brief (openai-api/workload/strict), "
         "openai-api/workload/thorough (openai-api/workload/strict)",
     ]
