@@ -27,7 +27,13 @@ def says_damaged(error: Exception, path: Path) -> bool:
 def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
     """What could not be done to a file, why, and what to do about it: to wait, if another program has locked it."""
     advice = "another program is using it; try again later" if _code(error) in _BUSY else remedy
-    return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {advice}")
+    cause = one_line(str(error))
+    if _code(error) == sqlite3.SQLITE_CANTOPEN:  # SQLite keeps the reason to itself
+        try:
+            path.touch()
+        except OSError as why:
+            cause = f"{cause}: {why.strerror}"
+    return PipelineError(f"{path}: cannot be {deed} ({cause}); {advice}")
 
 
 def suspected(path: Path) -> Path:
