@@ -200,7 +200,7 @@ async def open_run_context(
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
     context = register(job, await _opened(job))
     try:
-        if context.senders and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
+        if context.senders is not None and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
             context.senders.start()  # while the work is planned
         async with states_written(job, context.senders) if context.senders else nullcontext():
             yield context

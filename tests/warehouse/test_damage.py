@@ -85,7 +85,7 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     looks = (lambda: version_of(tmp_path), lambda: is_whole(part), lambda: is_database_whole(warehouse.database))
     is_database_whole(warehouse.database)
     for look in looks:
-        with pytest.raises(WarehouseError, match="cannot be read .*Too many open files"), no_file_opens():
+        with pytest.raises(WarehouseError, match=r"cannot be read .*Too many open files"), no_file_opens():
             look()
     assert told(warehouse) == []
 
