@@ -3,6 +3,7 @@
 import atexit
 import io
 import os
+import resource
 import sys
 import traceback
 from collections.abc import Sequence
@@ -48,6 +49,8 @@ from tasks.console import shown_visibly
 if TYPE_CHECKING:
     from warehouse import Notice
 
+_MOST_OPEN_FILES = 10_240
+"""What every system allows a process that asks for it; each call in flight takes one."""
 EXIT_DAMAGED = 3
 """The exit code of a command that did its work and found damaged data."""
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
@@ -88,6 +91,10 @@ def entry() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < _MOST_OPEN_FILES:
+        most = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     ending: list[int] = []
     # Registered first, so called last, after all other clean-up: Python would go on to tear down modules that
     # Prefect's threads still use, and DuckDB's binding prints pages about that.

@@ -95,6 +95,15 @@ def refuse_without_key(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry
         raise UsageError(f"{named[0]}; export the key of the provider{more}")
 
 
+def has_calls(job: Job, roles: Collection[str] = CALLED_ROLES, *, retry_failed: bool = False) -> bool:
+    """Whether something is missing, as far as is known, that a job is to call one of some roles for."""
+    try:
+        asked = [each for each in callees(job, roles) if each.role in roles]
+        return bool(_called(job, asked, roles, retry_failed=retry_failed))
+    except WarehouseError:
+        return False
+
+
 def _called(job: Job, asked: Collection[Callee], roles: Collection[str], *, retry_failed: bool) -> list[Callee]:
     """Those that have calls to answer; before the data set is ingested, all."""
     warehouse = Warehouse(job.warehouse)

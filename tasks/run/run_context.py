@@ -1,11 +1,13 @@
 """A run's context: its ledger, its limits and budget, and the gateways through which its stages call."""
 
 import asyncio
+import resource
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC
 
 from tasks.config import Job
+from tasks.console import notice
 from tasks.llm import (
     Budget,
     Gateway,
@@ -23,7 +25,7 @@ from tasks.llm import (
     weights_path,
 )
 from tasks.rules.errors import UsageError
-from tasks.run.keys import CALLED_ROLES, callees, callees_here, refuse_without_key
+from tasks.run.keys import CALLED_ROLES, callees, callees_here, has_calls, refuse_without_key
 from tasks.run.sender_states import states_written
 from tasks.run.stage_report import StageReport
 from warehouse import Warehouse
@@ -40,6 +42,8 @@ _LOST_ROLES = {
 }  # fmt: skip
 """Table -> what its rows are called for, and which column has the label of the one that is called."""
 LEDGER = "ledger"
+_OWN_FILES = 128
+"""What a run has open beside its calls, with room to spare; models and judges share the rest."""
 
 
 class RunContext:
@@ -49,11 +53,11 @@ class RunContext:
         limits = job.settings.limits
         self.budget = Budget(limits.max_usd, limits.max_tokens)
         self.limiters: dict[str, Limiter] = {}
-        for role in ("sample", "judge"):
-            rates = limits.rates(role)
-            concurrency = rates.concurrency or 1
+        rates_of = {role: limits.rates(role) for role in ("sample", "judge")}
+        fitted = {most: _fitted(most) for most in {rates.concurrency or 1 for rates in rates_of.values()}}
+        for role, rates in rates_of.items():
             self.limiters[role] = Limiter(
-                concurrency, self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
+                fitted[rates.concurrency or 1], self.budget, rates.rpm, rates.tpm, limits.outage_s, _stop_at_s(job)
             )
         self.limiters |= dict.fromkeys(_AS_JUDGES, self.limiters["judge"])
         self._held = _held_back(job)
@@ -123,6 +127,15 @@ def _senders(job: Job) -> SenderPool | None:
     return SenderPool(calls.address, n_senders, [callee.target for callee in callees(job)])
 
 
+def _fitted(concurrency: int) -> int:
+    """Calls at once, no more than this process may have files open for; the limit was raised when it started."""
+    n_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    room = concurrency if n_files == resource.RLIM_INFINITY else max(1, (n_files - _OWN_FILES) // 2)
+    if room < concurrency:
+        notice(f"limits.concurrency: {room} instead of {concurrency}, since `ulimit -n` is {n_files}")
+    return min(room, concurrency)
+
+
 def _held_back(job: Job) -> set[tuple[str, str | None]]:
     """The roles and labels whose calls may be for rows that were lost; without a label, it may be any."""
     found = set()
@@ -188,6 +201,8 @@ async def open_run_context(
     await asyncio.to_thread(refuse_unready, job, roles, retry_failed=retry_failed)
     context = register(job, await _opened(job))
     try:
+        if context.senders is not None and await asyncio.to_thread(has_calls, job, roles, retry_failed=retry_failed):
+            context.senders.start()  # while the work is planned
         async with states_written(job, context.senders) if context.senders else nullcontext():
             yield context
     finally:

@@ -1,12 +1,16 @@
 """A command needs what it calls, and nothing of what only other commands call."""
 
+import resource
+import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from tasks.llm import embedded
-from tests.faults.server import FaultServer
-from tests.flows.conftest import Command
+from tests.faults.server import FaultServer, well_behaved
+from tests.flows.conftest import PRBENCH, Command
+from tests.flows.test_pipeline import settings
 
 EMBEDDED = "embedded/smollm2-135m-instruct"
 
@@ -37,3 +41,27 @@ def test_a_command_that_calls_nobody_needs_no_variable_of_an_endpoint(
     command("ingest", "--warehouse", "data")
     refused = command("sample", "--warehouse", "data", code=2).stderr
     assert "the environment variable NOT_SET_ANYWHERE is not set" in refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("limit", "code", "most_in_hand", "line"),
+    [
+        ("-n 256", 0, 64, "limits.concurrency: 64 instead of 500, since `ulimit -n` is 256"),
+        ("-S -n 256", 0, 500, ""),
+        ("-n 18", 1, 0, "too many files are open: raise the limit of `ulimit -n`, or lower `limits.concurrency`"),
+    ],
+)
+def test_a_run_needs_no_more_open_files_than_it_may_have(
+    limit: str, code: int, most_in_hand: int, line: str, command: Command
+) -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2_000:
+        pytest.skip("no more files may be open here")
+    with FaultServer(lambda request, number: replace(well_behaved(request, number), delay_s=2)) as server:
+        command.configure(**settings(server, limits={"concurrency": 500}))
+        run = f"ulimit {limit} && exec {PRBENCH} run --warehouse data"
+        done = subprocess.run(["bash", "-c", run], cwd=command.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        assert server.most_in_hand <= most_in_hand
+    assert line in done.stderr
+    assert ("ulimit" in done.stderr) == bool(line)

@@ -2,8 +2,10 @@
 
 import json
 import random
+import resource
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,17 @@ def told(warehouse: Warehouse) -> list[str]:
     return [notice.line for notice in take_notices(warehouse.root)]
 
 
+@contextmanager
+def no_file_opens() -> Iterator[None]:
+    """This process may open no file that it has not open already."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def verdicts_on(answer: dict[str, Any], number: int) -> list[dict[str, Any]]:
     criteria = [{"criterion_id": f"c{i}", "content_hash": f"h{i}"} for i in range(number)]
     return [verdict(answer, each, float(i % 2)) for i, each in enumerate(criteria)]
@@ -62,6 +75,19 @@ def filled(warehouse: Warehouse) -> Rows:
         warehouse.write("labels", [row("labels", field="Law", kind="k", label=f"{number}")])
     warehouse.publish()
     return rows_of(warehouse)
+
+
+@pytest.mark.usefixtures("quick")
+def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_damaged(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path)
+    filled(warehouse)
+    part = next((tmp_path / "parts" / "verdicts").glob("*.parquet"))
+    looks = (lambda: version_of(tmp_path), lambda: is_whole(part), lambda: is_database_whole(warehouse.database))
+    is_database_whole(warehouse.database)
+    for look in looks:
+        with pytest.raises(WarehouseError, match=r"cannot be read .*Too many open files"), no_file_opens():
+            look()
+    assert told(warehouse) == []
 
 
 def anew(warehouse: Warehouse) -> Rows:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from warehouse.files.errors import refuse_if_unopened
 from warehouse.files.one_machine import refuse_if_lost
 
 _SEAL = "sha256"
@@ -29,6 +30,7 @@ def read_sealed(path: Path, *, must_be_sealed: bool = True) -> dict[str, Any]:
     Raises:
         FileNotFoundError: there is none.
         Unsound: it was changed since, or is none.
+        WarehouseError: it may not be read, which says nothing about its content.
     """
     try:
         document = json.loads(path.read_bytes())
@@ -36,6 +38,8 @@ def read_sealed(path: Path, *, must_be_sealed: bool = True) -> dict[str, Any]:
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError, AttributeError, TypeError) as error:
+        if isinstance(error, OSError):
+            refuse_if_unopened(path, error)
         raise Unsound(f"{type(error).__name__}: {error}") from error
     if seal != _hash(document):
         raise Unsound("its content is not what was written")

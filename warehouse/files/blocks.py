@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from warehouse.files.errors import refuse_if_unopened
+
 _HEADER_BYTES, _HEADERS = 4096, 3
 _BLOCK_COUNT, _BLOCK_BYTES, _ITERATION = 4, 5, 1
 """Places in a database header, in words of 8 bytes."""
@@ -31,7 +33,10 @@ def are_blocks_whole(path: Path) -> bool:
     """
     try:
         file = np.memmap(path, dtype=np.uint8, mode="r")
-    except (OSError, ValueError):
+    except OSError as error:
+        refuse_if_unopened(path, error)
+        return False
+    except ValueError:
         return False
     n_header_bytes = _HEADERS * _HEADER_BYTES
     if file.size < n_header_bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.files.errors import WarehouseError
+from warehouse.files.errors import WarehouseError, refuse_if_unopened
 
 HASH_HEX = 24
 """Length of the content hash in the name of a part."""
@@ -21,9 +21,8 @@ def is_whole(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             content_hash = hashlib.file_digest(file, "sha256").hexdigest()
-    except PermissionError as error:
-        raise WarehouseError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
-    except OSError:
+    except OSError as error:
+        refuse_if_unopened(path, error)
         return False
     return is_named_after(path.name, content_hash)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from flows.cli.operate.findings import Finding
 from tasks.config import Job
 from tasks.llm import inspect_nodes
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError
 from tasks.run import callees
 
 
@@ -17,7 +17,7 @@ def check_senders(job: Job) -> Iterator[Finding]:
     n_senders = None if calls.senders == "auto" else calls.senders
     try:
         states = inspect_nodes(calls.address, n_senders, [callee.target for callee in callees(job)])
-    except UsageError as error:
+    except PipelineError as error:
         yield Finding("Ray", False, str(error))
         return
     if not states:

@@ -24,11 +24,17 @@ def says_damaged(error: Exception, path: Path) -> bool:
 
 def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineError:
     """What could not be done to a file, why, and what to do about it: to wait, if another program has locked it."""
+    cause = one_line(str(error))
     if _code(error) in _BUSY:
         remedy = "another program is using it; try again later"
     elif _code(error) in _FORBIDDEN and not os.access(path.parent, os.W_OK):
         remedy = "this user may not write there; check the permissions"
-    return PipelineError(f"{path}: cannot be {deed} ({one_line(str(error))}); {remedy}")
+    elif _code(error) == sqlite3.SQLITE_CANTOPEN:  # SQLite keeps the reason to itself
+        try:
+            path.touch()
+        except OSError as why:
+            cause = f"{cause}: {why.strerror}"
+    return PipelineError(f"{path}: cannot be {deed} ({cause}); {remedy}")
 
 
 def suspected(path: Path) -> Path:

@@ -1,9 +1,11 @@
 """Ray, imported and connected to when it is needed: nodes, and processes on them."""
 
+import fcntl
 import logging
 import os
 import secrets
 import shutil
+import signal
 import socket
 import warnings
 from collections.abc import Mapping
@@ -12,11 +14,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
 
 LOCAL = "local"
 _AUTO = "auto"
@@ -36,7 +38,18 @@ _SETTINGS = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
-_OF_TOKEN = ("RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
+_START_S = 180
+"""How long the parts of a local Ray may take to start; Ray's own 30 s are too few on a busy machine."""
+_LOCAL_SETTINGS = {
+    # With it, and with the address below, every port is bound to the loopback interface.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_raylet_start_wait_time_s": str(_START_S),
+    "RAY_gcs_server_port_wait_time_s": str(_START_S),
+    "RAY_AUTH_TOKEN_PATH": None,
+    "RAY_AUTH_MODE": None,  # without it Ray turns authentication on, whatever was read before
+}
+_LOOPBACK = "127.0.0.1"
+_PREFIX, _TOKEN = "ray-", "token"
 
 
 @dataclass(frozen=True)
@@ -78,20 +91,22 @@ class Cluster:
 
         Raises:
             UsageError: there is no such cluster, or it runs other versions.
+            PipelineError: Ray does not start on this machine.
         """
         _refuse_where_nothing_listens(address)
         if address != LOCAL:
             os.environ.setdefault("RAY_gcs_server_port_wait_time_s", _N_TRIES)
-        self._environment = {name: os.environ.get(name) for name in _OF_TOKEN}
-        self._folder = Path(mkdtemp(prefix="ray-")) if address == LOCAL else None
-        options = _local_options(self._folder, n_cores) if self._folder else {"address": address}
+        self._local = _LocalFolder() if address == LOCAL else None
+        options = self._local.options(n_cores) if self._local else {"address": address}
         try:
             ray().init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=False)
         except Exception as error:
-            self._clear()
+            self.close()
             cause = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            hint = "" if address == LOCAL else _HINT
-            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}){hint}") from error
+            if address == LOCAL:
+                what_to_do = "run again when the machine is less busy, or without `calls.where: ray`"
+                raise PipelineError(f"Ray did not start on this machine ({cause}); {what_to_do}") from error
+            raise UsageError(f"calls.address: {address}: Ray is not there ({cause}){_HINT}") from error
 
     def nodes(self) -> list[Node]:
         """The nodes that are alive and have cores to offer."""
@@ -117,15 +132,66 @@ class Cluster:
     def close(self) -> None:
         """End all processes that were started here, and the connection."""
         ray().shutdown()
-        self._clear()
+        if self._local is not None:
+            self._local.remove()
 
-    def _clear(self) -> None:
-        if self._folder is not None:
-            for name, value in self._environment.items():
-                os.environ.pop(name, None)
-                if value is not None:
-                    os.environ[name] = value
-            shutil.rmtree(self._folder, ignore_errors=True)
+
+class _LocalFolder:
+    """The folder of a Ray on this machine, only for this user; Ray lets everybody write to what it makes below.
+
+    Its token is locked while its driver lives. What a killed one left is cleared when the next one starts.
+    """
+
+    def __init__(self) -> None:
+        _clear_abandoned()
+        self._environment = {name: os.environ.get(name) for name in _LOCAL_SETTINGS}
+        self._folder = Path(mkdtemp(prefix=_PREFIX))
+        file = self._folder / "new"
+        file.touch(0o600)
+        file.write_text(_token(), encoding="ascii")
+        self._lock = file.open()
+        fcntl.flock(self._lock, fcntl.LOCK_SH)
+        file.rename(self._folder / _TOKEN)
+
+    def options(self, n_cores: int | None) -> Mapping[str, Any]:
+        """What Ray is started with."""
+        # Ray's own token would stay in the home folder, where everybody may read it.
+        _set({**_LOCAL_SETTINGS, "RAY_AUTH_TOKEN_PATH": str(self._folder / _TOKEN)})
+        return {
+            "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
+            "_temp_dir": str(self._folder / "s"), "_node_ip_address": _LOOPBACK,
+        }  # fmt: skip
+
+    def remove(self) -> None:
+        """Remove it, and set the environment as it was."""
+        _set(self._environment)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._lock.close()
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        os.environ.pop(name, None)
+        if value is not None:
+            os.environ[name] = value
+
+
+def _clear_abandoned() -> None:
+    """End the processes of local Rays of this user whose driver is gone, and remove their folders."""
+    for token in Path(gettempdir()).glob(f"{_PREFIX}*/{_TOKEN}"):
+        with suppress(OSError), token.open() as file:
+            if token.parent.lstat().st_uid == os.getuid():
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while the driver lives
+                _kill_processes_of(token.parent)
+                shutil.rmtree(token.parent)
+
+
+def _kill_processes_of(folder: Path) -> None:
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_text(errors="replace")
+            if f"{folder}/" in command and "/ray/" in command:
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _refuse_where_nothing_listens(address: str) -> None:
@@ -144,19 +210,6 @@ def _name(node: Mapping[str, Any]) -> str:
     """The name that a node was started with (Ray's default is its address), or its host's with the address."""
     name, address = node["NodeName"], node["NodeManagerAddress"]
     return str(name) if name not in {"", address} else f"{node['NodeManagerHostname']} ({address})"
-
-
-def _local_options(folder: Path, n_cores: int | None) -> Mapping[str, Any]:
-    # Ray's own token would stay in the home folder, where everybody may read it.
-    file = folder / "token"
-    file.touch(0o600)
-    file.write_text(_token(), encoding="ascii")
-    os.environ["RAY_AUTH_TOKEN_PATH"] = str(file)
-    os.environ.pop("RAY_AUTH_MODE", None)  # without it Ray turns authentication on, whatever was read before
-    return {
-        "num_cpus": n_cores, "include_dashboard": False, "object_store_memory": _LOCAL_STORE_BYTES,
-        "_temp_dir": str(folder),
-    }  # fmt: skip
 
 
 @cache

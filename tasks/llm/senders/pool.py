@@ -13,7 +13,7 @@ from tasks.console import notice
 from tasks.llm.live.sending import NoSender, send
 from tasks.llm.redaction import safe
 from tasks.llm.request import Call, Target
-from tasks.llm.senders.cluster import Cluster, Node
+from tasks.llm.senders.cluster import LOCAL, Cluster, Node
 from tasks.llm.senders.process import Equipment, SenderProcess
 from tasks.llm.senders.remote import Made, RemoteSender, SenderState
 from tasks.llm.senders.versions import differing, versions
@@ -54,6 +54,11 @@ class SenderPool:
         sender = await self._free_for(call.target)
         return await sender.make(call, parameters)
 
+    def start(self) -> None:
+        """Begin to connect to Ray and to start senders, without waiting for it."""
+        if self._opening is None and not all(target.is_embedded for target in self._targets):
+            self._opening = asyncio.create_task(self._open())
+
     async def ready(self) -> None:
         """Wait until there is a sender, so that no call that may start has to wait for one.
 
@@ -72,9 +77,9 @@ class SenderPool:
 
     async def _connect(self) -> None:
         """Connect to Ray and have senders started, once."""
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open())
-        await asyncio.shield(self._opening)
+        self.start()
+        if self._opening is not None:
+            await asyncio.shield(self._opening)
 
     @property
     def states(self) -> list[SenderState]:
@@ -136,17 +141,14 @@ class SenderPool:
 
     async def _keep_senders(self, cluster: Cluster) -> None:
         """Have the senders that are wanted on the nodes that are there, now and while nodes come and go."""
-        had_nodes_s = time.monotonic()
+        missed_since_s: float | None = None
         while True:
             self._is_short.clear()
             nodes = await asyncio.to_thread(cluster.nodes)
             usable = [node for node in nodes if node.node_id not in self._refused]
             if nodes and not usable:
                 raise NoSender("; ".join(sorted(set(self._refused.values()))))
-            if nodes:
-                had_nodes_s = time.monotonic()
-            elif time.monotonic() - had_nodes_s > _WITHOUT_NODES_S:
-                raise NoSender(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
+            missed_since_s = None if nodes else self._missed_since_s(missed_since_s)
             for node, n_senders in wanted(usable, self._n_senders).items():
                 for _ in range(n_senders - self._n_on[node.node_id]):
                     self._n_on[node.node_id] += 1
@@ -154,6 +156,17 @@ class SenderPool:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_AT_NODES_EVERY_S):
                     await self._is_short.wait()
+
+    def _missed_since_s(self, known_s: float | None) -> float:
+        """Since when there are no nodes, which is said at first, and ends the run after some time."""
+        if self._address == LOCAL:
+            raise NoSender("Ray on this machine has ended; run again")
+        if known_s is None:
+            notice(f"Ray at {self._address} has no node with a core; calls wait up to {_WITHOUT_NODES_S:g} s for one")
+            return time.monotonic()
+        if time.monotonic() - known_s > _WITHOUT_NODES_S:
+            raise NoSender(f"Ray at {self._address} has had no node with a core for {_WITHOUT_NODES_S:g} s")
+        return known_s
 
     async def _have_sender(self, cluster: Cluster, node: Node) -> None:
         """Start a sender, and let it make attempts until it is gone."""

@@ -1,5 +1,6 @@
 """A run that is to call a model whose key is not set is refused at once; one that has nothing to call is not."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from typing import Any
 import pytest
 
 from tasks.config import Job
-from tasks.llm import environment, filled_in
+from tasks.config.settings import Calls
+from tasks.llm import SenderPool, environment, filled_in
 from tasks.rules.errors import UsageError
-from tasks.run import CALLED_BY, CALLED_ROLES, refuse_unready, target_of
+from tasks.run import CALLED_BY, CALLED_ROLES, open_run_context, refuse_unready, target_of
 from tests.builders import admitted, criterion, job_on, response, row
 from warehouse import Warehouse, take_notices
 
@@ -171,3 +173,26 @@ def test_the_env_file_that_is_read_is_the_one_that_litellm_reads(tmp_path: Path)
         cwd=tmp_path, check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert said.stdout.split() == ["from-the-file", "from-the-file"]
+
+
+def test_senders_start_while_work_is_planned_and_not_where_nothing_is_left_to_call(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+    monkeypatch.setattr("tasks.run.run_context.refuse_unready", lambda *_, **__: None)
+    monkeypatch.setattr(SenderPool, "start", lambda _: started.append(True))
+    calls = {"calls": Calls(where="ray", address="local")}
+    on_ray = job.model_copy(update={"settings": job.settings.model_copy(update=calls)})
+    started: list[bool] = []
+
+    async def plan() -> None:
+        async with open_run_context(on_ray):
+            pass
+
+    asyncio.run(plan())
+    assert started == [True]
+    member = row("split_members", dataset_revision=job.data.revision, split="sample", task_id="t0", position=0)
+    Warehouse(job.warehouse).write("split_members", [member])
+    Warehouse(job.warehouse).publish()
+    asyncio.run(plan())
+    assert started == [True]

@@ -2,9 +2,9 @@
 
 import asyncio
 import os
-import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
+import psutil
 import pytest
 
 from tasks.llm.failures import Kind
@@ -31,7 +33,7 @@ from tasks.llm.senders.cluster import LOCAL, Cluster, Node, refuse_without_ray
 from tasks.llm.senders.pool import SenderPool, wanted
 from tasks.llm.senders.process import SILENCE_S, SenderProcess
 from tasks.llm.senders.versions import differing, versions
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import PipelineError, UsageError
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import call_to
 
@@ -77,6 +79,13 @@ def processes(mark: str) -> list[int]:
     return found
 
 
+def addresses_listened_on() -> set[str]:
+    """Where this process and all that it started listen."""
+    own = psutil.Process()
+    connections = [each for process in [own, *own.children(recursive=True)] for each in process.net_connections("tcp")]
+    return {each.laddr.ip for each in connections if each.status == psutil.CONN_LISTEN}
+
+
 @pytest.mark.slow
 @needs_ray
 def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced(
@@ -89,6 +98,8 @@ def test_a_sender_that_is_killed_costs_its_calls_in_flight_alone_and_is_replaced
     async def work(gateway: Gateway, pool: SenderPool) -> tuple[list[Reply], dict[Path, str]]:
         await gateway.complete(call_to(server, "first"))
         await until(lambda: len(pool.senders) == 2)
+        assert addresses_listened_on() <= {"127.0.0.1", "::ffff:127.0.0.1"}
+        assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
         first = [sender.pid for sender in pool.senders]
         calls = [asyncio.create_task(gateway.complete(call_to(server, str(n)))) for n in range(N_CALLS)]
         await until(lambda: all(sender.n_in_hand for sender in pool.senders) and sum(c.done() for c in calls) >= 10)
@@ -196,6 +207,82 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
         refuse_without_ray()
 
 
+class RayAlike:
+    """Stands for Ray where nothing of it has to run."""
+
+    error: Exception | None = None
+
+    def init(self, **_: Any) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def nodes(self) -> list[Any]:
+        return []
+
+    def shutdown(self) -> None:
+        pass
+
+
+def test_what_a_killed_driver_left_is_ended_and_removed_at_the_next_start_and_nobody_else_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    left = tmp_path / "ray-left"
+    left.mkdir()
+    (left / "token").touch()
+    sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    ours, others = (subprocess.Popen([*sleep, f"{left}/{name}"]) for name in ("ray/raylet.out", "notes.txt"))
+    try:
+        while len(processes(f"{left}/")) < 2:
+            time.sleep(0.01)
+        living = Cluster(LOCAL)
+        assert ours.wait(60) == -signal.SIGKILL
+        (folder,) = tmp_path.glob("ray-*")
+        assert (stat.S_IMODE(folder.stat().st_mode), (folder / "token").is_file()) == (0o700, True)
+        Cluster(LOCAL).close()
+        assert list(tmp_path.glob("ray-*")) == [folder]
+        living.close()
+        assert list(tmp_path.glob("ray-*")) == []
+        assert others.poll() is None
+    finally:
+        ours.kill()
+        others.kill()
+
+
+def test_where_ray_does_not_start_on_this_machine_one_line_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    monkeypatch.setattr(RayAlike, "error", RuntimeError("timed out\nduring startup"))
+    with pytest.raises(PipelineError, match=r"did not start .*timed out during startup.*; run again when") as said:
+        Cluster(LOCAL)
+    assert said.value.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("address", "n_notices"), [(LOCAL, 0), ("auto", 1)])
+def test_where_ray_has_ended_the_run_ends_and_where_nodes_may_return_it_says_what_it_waits_for(
+    address: str, n_notices: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    monkeypatch.setattr(pools, "_WITHOUT_NODES_S", 0.5)
+    monkeypatch.setattr(pools, "_LOOK_AT_NODES_EVERY_S", 0.2)
+
+    async def run() -> None:
+        pool = SenderPool(address, 1, [call_to("http://127.0.0.1:9/v1").target])
+        try:
+            await pool.ready()
+        finally:
+            await pool.close()
+
+    with pytest.raises(NoSender, match=r"has ended; run again|has had no node with a core for 0\.5 s"):
+        asyncio.run(run())
+    assert capsys.readouterr().err.count("no node with a core; calls wait up to 0.5 s for one") == n_notices
+
+
 @pytest.mark.parametrize("address", ["auto", "ray://127.0.0.1:{port}"])
 def test_a_cluster_where_nothing_listens_is_refused_at_once_with_one_line(
     address: str, monkeypatch: pytest.MonkeyPatch
@@ -254,8 +341,10 @@ asyncio.run(pool(Call(target, [{"role": "user", "content": "hello"}], "cell"), {
 
 @pytest.mark.slow
 @needs_ray
-def test_a_driver_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
-    folder = f"/tmp/ray-of-killed-{os.getpid()}"
+def test_a_driver_that_is_killed_leaves_no_process_behind_and_its_folder_until_the_next_start(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = f"{gettempdir()}/ray-of-killed-{os.getpid()}"
     with FaultServer(lambda _request, _number: Answer("late", delay_s=600)) as server:
         driver = subprocess.Popen([sys.executable, "-c", _DRIVER, folder, server.api_base], cwd=PROJECT)
         try:
@@ -267,4 +356,6 @@ def test_a_driver_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> Non
             driver.wait()
     while processes(folder):
         time.sleep(0.1)
-    shutil.rmtree(folder)
+    monkeypatch.setattr(ray_cluster, "ray", RayAlike)
+    Cluster(LOCAL).close()
+    assert not Path(folder).exists()
