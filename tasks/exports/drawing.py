@@ -95,7 +95,7 @@ def purpose_of(named: str, reader: Reader, wanted: WantedTasks, models: Sequence
 
 
 def population_of(
-    job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str]
+    job: Job, reader: Reader, wanted: WantedTasks, purpose: Purpose, response_ids: Sequence[str], *, of_latest: bool
 ) -> Population:
     """The verdicts on some responses that a sheet can draw.
 
@@ -117,7 +117,7 @@ def population_of(
     rows = reader.rows(sql.read("questions/exports/drawing/population"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "response_ids": list(response_ids),
         "judging_id": judging["judging_id"], "steps": judging["steps"], "score": purpose.score,
-        "breakdown": purpose.breakdown, "label": purpose.label,
+        "breakdown": purpose.breakdown, "label": purpose.label, "of_latest": of_latest,
     })  # fmt: skip
     if not rows:
         raise UsageError(f"--for {purpose.named}: no criterion of these responses counts there")

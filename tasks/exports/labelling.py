@@ -69,7 +69,9 @@ def export_labelling(job: Job, file: Path, *, n_rows: int, seed: int = 0) -> Sta
     return StageReport("export", rows=len(rows), notes=notes)
 
 
-def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int, seed: int = 0) -> LabellingReport:
+def export_drawn_labelling(
+    job: Job, file: Path, *, drawn_for: str, n_rows: int, seed: int = 0, of_latest: bool = True
+) -> LabellingReport:
     """Write a CSV sheet of the verdicts whose labels narrow an interval most, and store how they were drawn.
 
     Each verdict without a label is drawn with a probability in proportion to what it adds to the chosen score and to
@@ -81,6 +83,8 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
         drawn_for: `leaderboard`, two models with a space between them, or a category.
         n_rows: number of verdicts; all if there are fewer.
         seed: another one draws another sheet.
+        of_latest: draw each model's latest vintage, which leaderboards show, instead of the job's; two models are
+            compared in the job's in any case.
 
     Raises:
         UsageError: the file is there already, nothing has the name, or there is nothing to label.
@@ -90,15 +94,16 @@ def export_drawn_labelling(job: Job, file: Path, *, drawn_for: str, n_rows: int,
     warehouse = Warehouse(job.warehouse)
     with warehouse.reader() as reader:
         wanted = wanted_tasks(job, reader)
-        usable = _usable(job, reader, wanted, file)
+        usable = _usable(job, reader, wanted, file, is_any_vintage=of_latest)
         purpose = purpose_of(drawn_for, reader, wanted, sorted({each["model"] for each in usable}))
+        if purpose.is_difference and of_latest:
+            of_latest, usable = False, _usable(job, reader, wanted, file)
         ids = [each["response_id"] for each in usable if each["model"] in purpose.models]
-        population = population_of(job, reader, wanted, purpose, ids)
+        population = population_of(job, reader, wanted, purpose, ids, of_latest=of_latest)
         drawn = draw(population, wanted, purpose, n_rows, seed)
         sheet, draws = sheet_rows(job, wanted, purpose, population, drawn, seed)
         widths = expected_widths(
-            reader, wanted, purpose, population, sorted({job.vintage_named(m) for m in purpose.models}),
-            len(drawn.places),
+            reader, wanted, purpose, population, len(drawn.places),
         )  # fmt: skip
         chosen = {
             (population.rows[place]["response_id"], population.rows[place]["criterion_id"]) for place in drawn.places
@@ -133,9 +138,12 @@ def _said(widths: Sequence[Width], population: Population, n_rows: int) -> str:
     )
 
 
-def _usable(job: Job, reader: Reader, wanted: WantedTasks, file: Path) -> list[dict[str, Any]]:
+def _usable(
+    job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False
+) -> list[dict[str, Any]]:
     """The responses that a person can be asked about."""
     key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
+    key |= {"is_any_vintage": is_any_vintage}
     usable = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, wanted))
     if not usable:
         vintages = " or ".join(job.vintages)

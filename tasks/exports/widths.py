@@ -30,7 +30,7 @@ class Width(NamedTuple):
 
 
 def expected_widths(
-    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, vintages: Sequence[str], n_rows: int
+    reader: Reader, wanted: WantedTasks, purpose: Purpose, population: Population, n_rows: int
 ) -> list[Width]:
     """The mean width of the chosen intervals now, and as expected after some numbers of labels and after `n_rows`.
 
@@ -39,7 +39,7 @@ def expected_widths(
     query = "difference_width" if purpose.is_difference else "widths"
     now = {row["model"]: row for row in reader.rows(sql.read(f"questions/exports/drawing/{query}"), {
         "benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "judge": population.judge,
-        "vintages": list(vintages), "score": purpose.score,
+        "vintages": sorted({row["vintage"] for row in population.rows}), "score": purpose.score,
         **({"models": list(purpose.models)} if purpose.is_difference else
            {"breakdown": purpose.breakdown, "label": purpose.label}),
     })}  # fmt: skip

@@ -103,7 +103,8 @@ def labelling(context: Context, file: Path, n_rows: int, seed: int, drawn_for: s
     refuse_early(context, must_be_stored=True)
     job = context.stored_job(checked=("split", "model", "judge"))
     return finish(context, execute(job, lambda: [
-        export_drawn_labelling(job, file, drawn_for=drawn_for, n_rows=n_rows, seed=seed)
+        export_drawn_labelling(job, file, drawn_for=drawn_for, n_rows=n_rows, seed=seed,
+                               of_latest=not (context.arguments.vintage or context.arguments.night))
     ]))  # fmt: skip
 
 

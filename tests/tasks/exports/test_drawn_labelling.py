@@ -133,6 +133,28 @@ def test_only_what_the_first_configured_judge_decided_is_drawn_and_every_label_o
     assert sum(row["task"] == "t0" for row in rows) < 3
 
 
+def test_a_leaderboard_is_drawn_from_the_latest_vintages_and_two_models_from_the_one_of_the_job(
+    job: Job, tmp_path: Path
+) -> None:
+    night = [{"task": f"t{n}", "model": "ada", "response": f"a later answer to t{n}", "vintage": "2026-11-20"}
+             for n in range(N_TASKS)]  # fmt: skip
+    judged = [
+        {"task": f"t{n}", "model": "ada", "criterion": f"t{n}-c{i}", "vintage": "2026-11-20", "judge": "a-judge",
+         "criteria_met": i % 2 == 0}
+        for n in range(N_TASKS) for i in range(N_CRITERIA)
+    ]  # fmt: skip
+    import_responses(job, write_jsonl(tmp_path / "night.jsonl", night))
+    import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", judged))
+    drawn = {}
+    for name, asked in (("leaderboard", {}), ("bob model ada", {}), ("Financial Accuracy", {"of_latest": False})):
+        export_drawn_labelling(job, tmp_path / f"{name}.csv", drawn_for=name, n_rows=20, **asked)
+        drawn[name] = {(row["model"], row["vintage"].lstrip("'")) for row in sheet(tmp_path / f"{name}.csv")}
+
+    of_base = {("ada", "base"), ("bob model", "base")}
+    assert {("ada", "2026-11-20"), ("bob model", "base")} == drawn["leaderboard"]
+    assert of_base == drawn["bob model ada"] == drawn["Financial Accuracy"]
+
+
 def test_a_sheet_for_two_models_needs_verdicts_of_the_judge_on_both(job: Job, tmp_path: Path) -> None:
     judged = {"task": "t0", "model": "ada", "criterion": "t0-c0", "judge": "b-judge", "criteria_met": True}
     import_verdicts(job, write_jsonl(tmp_path / "judged.jsonl", [judged]))

@@ -42,6 +42,7 @@ select
     responses.response_id,
     responses.task_id as task,
     responses.model,
+    responses.vintage,
     criteria.criterion_id,
     criteria.content_hash as criterion_hash,
     coalesce(criteria.category, '(none)') as category,
@@ -57,6 +58,7 @@ inner join staging.model_runs
     on
         points.model_run_id = model_runs.model_run_id
         and model_runs.judging_id = $judging_id
+        and (model_runs.is_latest or not $of_latest)
 inner join responses using (response_id)
 inner join criteria
     on

@@ -14,5 +14,9 @@ where
     and breakdown = $breakdown
     and label = $label
     and debiased is not null
-qualify row_number() over (partition by model order by n_tasks desc, split) = 1
+qualify
+    row_number() over (
+        partition by model
+        order by is_latest desc, n_tasks desc, split
+    ) = 1
 order by model

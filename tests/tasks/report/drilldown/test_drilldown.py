@@ -49,7 +49,9 @@ class Stored:
         for row in sorted(of["message_rows"], key=lambda row: row["position"]):
             self.turns[row["task_id"]].append(row)
         self.openings = {row["task_id"]: row["prompt"] for row in of["conversation_turns"] if row["position"] == 0}
-        self.verdicts = dict(self._cells(of["verdicts"]))
+        # People label here: their verdicts are no judge's.
+        judged = [row for row in of["verdicts"] if row["source"] == "judged"]
+        self.verdicts = dict(self._cells(judged))
 
     def _cells(self, verdicts: list[Row]) -> Iterator[tuple[Cell, Row]]:
         places = {
@@ -132,7 +134,7 @@ def test_every_verdict_of_every_judge_stands_beside_its_answer(held: dict[str, A
     }
 
     assert {cell: tuple(row[name] for name in same) for cell, row in stored.verdicts.items()} == found
-    assert len({judging for *_, judging, _ in found}) == 4  # two judges, one of them twice, and people
+    assert len({judging for *_, judging, _ in found}) == 3  # two judges, one of them twice
     assert {"met", "unmet", "timeout", "parse_error"} <= {status for status, *_ in found.values()}
 
 
@@ -221,8 +223,8 @@ def test_earlier_samplings_can_be_compared_with_and_are_called_so(held: dict[str
     assert NIGHTS[-1] in next(entry["vintage"] for entry in nightly if not entry["is_also"])
 
 
-def test_people_are_among_the_judges(held: dict[str, Any]) -> None:
-    assert [label for each in held["index"]["judgings"] if PEOPLE in (label := each["label"])]
+def test_people_who_label_are_not_among_the_judges(held: dict[str, Any]) -> None:
+    assert [] == [label for each in held["index"]["judgings"] if PEOPLE in (label := each["label"])]
 
 
 def test_no_canary_is_in_any_file(drilled: tuple[Job, Path, dict[str, Any]]) -> None:

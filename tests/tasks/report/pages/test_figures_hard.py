@@ -195,5 +195,5 @@ def test_a_chart_of_the_board_has_one_judge(edition: Edition) -> None:
 
     plots = FIGURES["hard_leaderboard"].plots(rows)  # type: ignore[misc]
 
-    assert len(plots) == len({(each["split"], each["judging"]) for each in rows}) == 2 * 4
+    assert len(plots) == len({(each["split"], each["judging"]) for each in rows}) == 2 * 3
     assert len({plot.title for plot in plots}) == len(plots)
