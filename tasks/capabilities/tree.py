@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, install_extra
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -174,7 +174,7 @@ def refuse_without_library() -> None:
     """
     if find_spec("sklearn") is None:
         raise UsageError(
-            "the tree of capabilities needs scikit-learn: install the extra, `prbench-pipeline[capabilities]`"
+            f"the tree of capabilities needs scikit-learn; install it with {install_extra('capabilities')}"
         )
 
 

@@ -141,8 +141,10 @@ class Model(Endpoint):
     @model_validator(mode="before")
     @classmethod
     def _needs_no_name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("source") == IMPORTED and data.get("label"):
-            return {"name": data["label"], **data}
+        if isinstance(data, dict) and data.get("source") == IMPORTED:
+            if not (data.get("label") or data.get("name")):
+                raise ValueError("`label` is missing, under which the responses were imported")
+            return {"name": data.get("label"), **data}
         return data
 
     @model_validator(mode="after")

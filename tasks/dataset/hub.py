@@ -1,6 +1,7 @@
 """Reading a pinned revision of a data set from the hub, or from the cache of an earlier read."""
 
 import logging
+import os
 import re
 import textwrap
 from collections.abc import Iterator
@@ -152,10 +153,8 @@ def _reason(error: Exception, revision: str) -> str:
             return _http_reason(link)
         if isinstance(link, httpx.TransportError | ConnectionError):
             hub = constants.ENDPOINT.rpartition("@")[2]  # without a user and password
-            return (
-                f"the hub at {hub} cannot be reached ({type(link).__name__}): check the network"
-                " and HF_ENDPOINT, or set HF_HUB_OFFLINE=1 to read the cache"
-            )
+            named = f"; HF_ENDPOINT is {hub}" if "HF_ENDPOINT" in os.environ else ""
+            return f"The hub cannot be reached (no network?{named}). With a cached copy: HF_HUB_OFFLINE=1."
     root = _root(error)
     return textwrap.shorten(f"unexpected {type(root).__name__}: {root}", _LONGEST_CAUSE)
 

@@ -247,7 +247,7 @@ def store(
     note = f"{brought} imported, {sum(n_given.values()) - n_new} already present (batch {batch})"
     if was_retracted:
         note = f"{batch_in(warehouse, batch)} restored (batch {batch})"
-    return StageReport("import", rows=n_new, notes=[note, *_unjudged(job, tables.get("responses", ()))])
+    return StageReport("import", rows=n_new, notes=[note], warnings=list(_unjudged(job, tables.get("responses", ()))))
 
 
 def _unjudged(job: Job, responses: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Errors that a user can cause, each one line: what is wrong, where, and what to do."""
 
+from pathlib import Path
+
 
 class PipelineError(Exception):
     """A failure that the user sees as one line; the process exits with `exit_code`."""
@@ -11,3 +13,9 @@ class UsageError(PipelineError):
     """Wrong usage or configuration: nothing was started."""
 
     exit_code = 2
+
+
+def install_extra(name: str) -> str:
+    """Return the command that installs an extra of this project: in a clone, or where the package is installed."""
+    is_clone = (Path(__file__).parents[2] / "pyproject.toml").is_file()
+    return f"`uv sync --extra {name}`" if is_clone else f"`pip install 'prbench-pipeline[{name}]'`"

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, install_extra
 from tasks.stores.store import Store, in_one_line
 
 _KEYS = re.compile(r"[^@]*:[^@]*@|.*\?")
@@ -63,7 +63,7 @@ def _refuse_without_library(given: str, scheme: str) -> None:
         fsspec.get_filesystem_class(scheme)
     except ImportError as error:
         library = known_implementations[scheme]["class"].partition(".")[0]
-        command = "uv sync --extra s3" if library == "s3fs" else f"uv pip install {library}"
+        command = install_extra("s3") if library == "s3fs" else f"`uv pip install {library}`"
         # What fsspec brings itself may need a library that only its text names.
-        how = str(error) if library == "fsspec" else f"run `{command}`"
+        how = str(error) if library == "fsspec" else f"run {command}"
         raise UsageError(f"{given}: the library for {scheme}:// is not installed; {how}") from error

@@ -63,14 +63,20 @@ def test_the_plan_says_what_is_not_known_and_why(command: Command, provider: Fau
     command.configure(**settings(provider, trials=1))
     planned = command.json("plan", "--warehouse", "data")  # loads the data set itself
     by_label = {each["label"]: each for each in planned["calls"]}
-    assert [by_label[label]["calls"] for label in ("alpha", "beta", "judge")] == [N_TASKS, N_TASKS, 2 * N_CRITERIA]
+    assert [(each["label"], each["model"], each["calls"]) for each in planned["calls"]] == [
+        ("alpha", "", N_TASKS), ("beta", "", N_TASKS), ("judge", "alpha", N_CRITERIA), ("judge", "beta", N_CRITERIA),
+    ]  # fmt: skip
+    assert planned["without_cap"][0] == (
+        "model alpha: has no known price, so --max-usd cannot be enforced; set its `price`"
+    )
     assert by_label["alpha"]["prompt_tokens"] > 0
     assert by_label["alpha"]["completion_tokens"] is None
     assert "its price is unknown" in by_label["alpha"]["note"]
     assert "responses of 300 to 2,000 tokens to judge" in by_label["judge"]["assumed"]
     assert planned["total"]["cost_usd_high"] is None
     shown = command("plan", "--warehouse", "data")
-    assert "Unknown for judge: its price is unknown; set its `price`" in shown.stdout
+    assert shown.stdout.count("Unknown for judge: its price is unknown; set its `price`") == 1
+    assert "A cap would be refused: judge judge: has no known price" in shown.stdout
     assert "loading" not in shown.stderr
     assert provider.book == []
 

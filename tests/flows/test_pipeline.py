@@ -103,6 +103,34 @@ def test_failures_are_states_and_the_next_run_tries_those_that_may_pass(command:
         assert {row["status"] for row in command.sql(by_status)} == {"met", "unmet"}
 
 
+def test_a_run_whose_calls_all_fail_exits_1_and_says_the_cause_once(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOSTED_VLLM_API_KEY", "a-wrong-key")
+    error = {"message": "Who are you?", "type": "auth", "code": None}
+    with FaultServer(lambda _request, _number: Answer(status=401, error=error)) as server:
+        given = settings(server)
+        command.configure(**given | {"models": given["models"][:1], "coverage": {"min": 0}})
+        done = command("run", "--warehouse", "data", code=1)
+        quiet = command("run", "--warehouse", "data", "-q", code=1)
+    for said in (done.stderr, quiet.stderr):
+        assert said.count("Who are you?") == 1
+        assert said.count("HOSTED_VLLM_API_KEY is set") == 1
+        assert said.splitlines()[-1].startswith("exit code 1 (no call succeeded): ")
+        assert said.endswith("; correct that and run it again; `prbench doctor` tests each model\n")
+    assert "leaderboard" not in done.stdout
+
+
+def test_failures_without_a_stop_are_told_with_their_cause(command: Command) -> None:
+    error = {"message": "Out of order.", "type": "server_error", "code": None}
+    with FaultServer(lambda _request, _number: Answer(status=500, error=error)) as server:
+        given = settings(server, trials=1, limits={"attempts": 1})
+        command.configure(**given | {"models": given["models"][:1]})
+        done = command("run", "--warehouse", "data", "--limit", "1", code=1)
+    assert "exit code 1 (no call succeeded): InternalServerError: Hosted_vllmException - " in done.stderr
+    assert "verdicts of judge on" not in done.stderr
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_stopped_goes_on_where_it_stopped(command: Command, stop: signal.Signals) -> None:

@@ -1,6 +1,7 @@
 """The state that each outcome of a run has in Prefect, on a real server."""
 
 import asyncio
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,24 @@ def test_of_all_outcomes_that_apply_the_first_in_the_order_of_the_exit_codes_cou
     applying: set[str], outcome: str
 ) -> None:
     assert outcome_of([StageReport("judge", **{name: True}) for name in sorted(applying)]) == outcome  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("failures", "n_rows", "more", "outcome"),
+    [
+        ({"provider_error": 3, "timeout": 1}, 4, {"is_below_bar": True}, "failed"),
+        ({"provider_error": 4}, 4, {"stopped": ["m: wrong key"]}, "failed"),
+        ({"provider_error": 4}, 4, {}, "done"),
+        ({"provider_error": 3}, 4, {"is_below_bar": True, "stopped": ["m: wrong key"]}, "below_bar"),
+        ({"parse_error": 4}, 4, {"is_below_bar": True}, "below_bar"),
+        ({}, 0, {"is_below_bar": True}, "below_bar"),
+    ],
+)
+def test_a_run_fails_in_which_no_call_was_answered_and_something_is_missing_for_it(
+    failures: dict[str, int], n_rows: int, more: dict[str, Any], outcome: str
+) -> None:
+    sampled = StageReport("sample", rows=n_rows, failures=Counter(failures))
+    assert outcome_of([StageReport("ingest", rows=9), sampled, StageReport("coverage", **more)]) == outcome
 
 
 @pytest.mark.slow

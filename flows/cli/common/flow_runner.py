@@ -62,16 +62,15 @@ def explain_exit(execution: "Execution") -> None:
 
 def _cause(execution: "Execution") -> str:
     """Why no call succeeded, unless that was said before."""
+    import sql
     from warehouse import Warehouse
 
     if stopped := dict.fromkeys(line for report in execution.reports for line in report.stopped):
         return "; ".join(stopped) if execution.job.is_quiet else "the models were stopped, see above"
-    query = """
-        select error from (from responses select run_id, error union all from verdicts select run_id, error)
-        where run_id = ? group by error order by count(*) desc limit 1
-    """
+    run_id = execution.job.run_id
     with Warehouse(execution.job.warehouse).reader() as reader:
-        return str(reader.value(query, [execution.job.run_id]))
+        rows = reader.rows(sql.read("questions/run/errors_of_run"), {"run_id": run_id})
+    return str(rows[0]["error"])
 
 
 def finish(context: Context, execution: "Execution") -> int:
@@ -83,6 +82,8 @@ def finish(context: Context, execution: "Execution") -> int:
         for report in execution.reports:
             if report.stage in {"import", "export"}:
                 click.echo(report.line)
+                for warning in report.warnings:
+                    click.echo(warning, err=True)
     return execution.exit_code
 
 

@@ -15,7 +15,7 @@ from tasks.console import advance, progress
 from tasks.dataset import NotInside, TooLarge, bounded, open_inside
 from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
 from tasks.imports.documents.plain import read_plain
-from tasks.rules.errors import UsageError
+from tasks.rules.errors import UsageError, install_extra
 
 _LONGEST_S = 300.0
 _WHAT = "convert"
@@ -57,8 +57,7 @@ def _refuse_without_libraries(files: Sequence[Path]) -> None:
     for file in files:
         if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
             raise UsageError(
-                f"{file}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents` "
-                "(or `pip install 'prbench-pipeline[documents]'`)"
+                f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
             )
 
 

@@ -18,7 +18,7 @@ from tempfile import gettempdir, mkdtemp
 from typing import Any
 from urllib.parse import urlsplit
 
-from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.errors import PipelineError, UsageError, install_extra
 
 LOCAL = "local"
 _AUTO = "auto"
@@ -68,7 +68,7 @@ def refuse_without_ray() -> None:
         UsageError: it is not.
     """
     if find_spec("ray") is None:
-        raise UsageError("`calls.where: ray` needs Ray: install the extra, `prbench-pipeline[ray]`")
+        raise UsageError(f"`calls.where: ray` needs Ray; install it with {install_extra('ray')}")
 
 
 @cache

@@ -408,3 +408,28 @@ def test_doctor_lists_every_problem_of_a_broken_configuration(
     assert main(["doctor", "--json", "--config", str(file)]) == 2
     told = [each["detail"] for each in json.loads(capsys.readouterr().out) if each["state"] == "PROBLEM"]
     assert [line.split(":")[0] for line in told] == ["trials", "coverage.min"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ("{source: imported}", "`label` is missing, under which the responses were imported"),
+        ("{label: x, source: imported, temperature: 1}", "so it has a `label` and nothing else"),
+        ("{label: x, source: imported, name: openai/y}", "so it has a `label` and nothing else"),
+        ("{label: x}", "is missing"),
+        ("{label: x, source: imported}, {name: openai/y, label: x}", "label 'x' is used twice"),
+    ],
+)
+def test_an_imported_model_has_a_label_and_nothing_else(tmp_path: Path, entry: str, problem: str) -> None:
+    assert problem in _refusal(tmp_path, f"dataset: {{source: sample}}\nmodels: [{entry}]")
+
+
+def test_an_imported_model_calls_nobody_and_survives_being_stored(tmp_path: Path) -> None:
+    from tasks.config import Settings
+    from tasks.run import callees
+
+    file = tmp_path / "night.yaml"
+    file.write_text("dataset: {source: sample}\nmodels: [{label: x, source: imported}]", encoding="utf-8")
+    job = load_job(Arguments(config=file))
+    assert list(callees(job)) == []
+    assert Settings.model_validate(job.settings.model_dump(mode="json")) == job.settings

@@ -162,13 +162,15 @@ def test_a_run_that_ends_with_exit_code_3_says_which_stages_are_why(
 ) -> None:
     loud = job.model_copy(update={"is_quiet": False})
     reports = [
-        StageReport("ingest", is_below_bar=True),
+        StageReport("ingest", is_below_bar=True, warnings=["a task is left out"]),
         StageReport("judge"),
         StageReport("coverage", is_below_bar=True),
     ]
     explain_exit(Execution(loud, "below_bar", reports))
     why = "quality or coverage below the configured minimum, or damaged data"
     assert capsys.readouterr().err == f"exit code 3 ({why}): ingest, coverage; see the warnings above\n"
+    explain_exit(Execution(loud, "below_bar", [StageReport("check", is_below_bar=True)]))
+    assert capsys.readouterr().err == f"exit code 3 ({why}): check\n"
     explain_exit(Execution(loud, "done", [StageReport("ingest")]))
     explain_exit(Execution(job, "below_bar", reports))
     assert capsys.readouterr().err == ""

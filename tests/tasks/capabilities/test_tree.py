@@ -95,7 +95,7 @@ def test_what_cannot_be_divided_is_a_root_alone(items: list[str]) -> None:
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tasks.capabilities.tree.find_spec", lambda name: None)
 
-    with pytest.raises(UsageError, match=r"install the extra, `prbench-pipeline\[capabilities\]`"):
+    with pytest.raises(UsageError, match="install it with `uv sync --extra capabilities`"):
         build_tree(["one phrase"])
 
 

@@ -146,7 +146,7 @@ class World:
     server: FaultServer
     judge: Judge
     planned: Planned | None = None
-    notes: Container[str] = ()
+    notes: frozenset[str] = frozenset()
 
     def job(self, **judge: Any) -> Job:
         named = {"name": "hosted_vllm/judge", "label": "judge", "api_base": self.server.api_base}
@@ -197,7 +197,7 @@ def done(answered: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
     """Everything is judged."""
     with world_in(tmp_path_factory.mktemp("done") / "world", answered) as made:
         made.planned = in_all(planned := plan(made.job()))
-        made.notes = {each.note for each in planned}
+        made.notes = frozenset(each.note for each in planned)
         report = made.judged()
         assert (report.rows, report.failures) == (2 * CRITERIA, {})
         yield made

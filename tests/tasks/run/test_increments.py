@@ -247,8 +247,8 @@ def test_imported_responses_are_judged_where_they_are_listed_or_named_or_no_mode
     rows = [{"task": "finance-0", "response": "One made elsewhere.", "trial": trial} for trial in (1, 2)]
     given.write_text("".join(json.dumps(row) + "\n" for row in rows))
     listed, named, judged_calls = IMPORTED[case]
-    note = import_responses(world.job(), given, "elsewhere").notes[-1]
-    assert note == (
+    (line,) = import_responses(world.job(), given, "elsewhere").warnings
+    assert line == (
         "elsewhere: not among the configured models, so no run judges these responses; to have them judged, add "
         "{label: elsewhere, source: imported} to `models`, or run with --model elsewhere"
     )

@@ -67,7 +67,6 @@ def test_without_the_extra_one_line_says_what_to_install_and_nothing_is_converte
         convert([tmp_path / "no-such.md", tmp_path / name], is_quiet=True)
 
     assert str(caught.value) == (
-        f"{tmp_path / name}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents` "
-        "(or `pip install 'prbench-pipeline[documents]'`)"
+        f"{tmp_path / name}: PDF and DOCX files need more libraries; install them with `uv sync --extra documents`"
     )
     assert ["Text needs no library."] == [each.text for each in convert([tmp_path / "b.md"], is_quiet=True).values()]

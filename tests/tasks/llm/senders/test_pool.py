@@ -203,7 +203,7 @@ def test_senders_are_spread_evenly_over_the_cores_of_the_nodes(n_senders: int | 
 
 def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray_cluster, "find_spec", lambda _name: None)
-    with pytest.raises(UsageError, match=r"needs Ray: install the extra, `prbench-pipeline\[ray\]`"):
+    with pytest.raises(UsageError, match="needs Ray; install it with `uv sync --extra ray`"):
         refuse_without_ray()
 
 
