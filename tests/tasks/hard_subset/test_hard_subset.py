@@ -27,6 +27,7 @@ from tests.tasks.hard_subset.hard_world import (
     overlaps,
     parts_of,
     read,
+    rows_of,
     store,
     with_rule,
     without,
@@ -256,8 +257,7 @@ def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tm
 def test_where_every_model_is_sampled_nightly_the_latest_night_selects(tmp_path: Path) -> None:
     job = job_with(tmp_path, {}, {"finance": TASKS})
     for night, tenths in (("2026-11-21", without(TENTHS, min(TENTHS))), ("2026-11-22", TENTHS)):
-        rows = rows_of(tenths, {"finance": TASKS}, "Finance")
-        store(job, {table: [in_vintage(row, night) for row in of_table] for table, of_table in rows.items()})
+        store(job, rows_of(tenths, {"finance": TASKS}, "Finance", vintage=night))
     report = select_hard(job, must_select=False)
 
     assert [] == report.warnings
