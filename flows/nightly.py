@@ -23,6 +23,7 @@ from tasks.alerts import (
     Night,
     alerts_of_reports,
     deliver,
+    delivered,
     drifts,
     drops,
     failure,
@@ -157,7 +158,7 @@ def _send(job: Job, alerts: Sequence[Alert]) -> None:
 def _deliver(job: Job, alerts: Sequence[Alert]) -> list[Delivery]:
     if alerts and any(receiver.prefect for receiver in job.settings.alerts.to):
         _have_a_server()
-    deliveries = deliver(job.settings.alerts, alerts, Night.of(job))
+    deliveries = deliver(job.settings.alerts, alerts, Night.of(job), delivered=delivered(job))
     for each in deliveries:
         if each.status == "failed":
             notice(f"could not send an alert to {each.receiver}: {each.error}")

@@ -18,9 +18,9 @@ from tasks.alerts.findings import (
     skipped,
 )
 from tasks.alerts.message import Night
-from tasks.alerts.stored import store
+from tasks.alerts.stored import delivered, store
 
 __all__ = [
-    "KINDS", "Alert", "Comparison", "Delivery", "Kind", "Night", "alerts_of_reports", "deliver", "drifts", "drops",
-    "failure", "ping", "settled_drops", "skipped", "store",
+    "KINDS", "Alert", "Comparison", "Delivery", "Kind", "Night", "alerts_of_reports", "deliver", "delivered", "drifts",
+    "drops", "failure", "ping", "settled_drops", "skipped", "store",
 ]  # fmt: skip

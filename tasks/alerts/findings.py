@@ -7,12 +7,10 @@ from typing import Any
 from tasks.alerts.alert import Alert, Kind
 from tasks.rules.statistics.comparison import holm
 from tasks.rules.statistics.control import Drifted
-from tasks.run import StageReport
+from tasks.run import LEFT_OUT, StageReport
 
 _MOST_SHOWN = 3
 """So many findings of a stage are in the line; all are in the facts."""
-_QUARANTINED = "(quarantine):"
-"""How a report marks the checks that the bar is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +162,7 @@ def _incomplete_control_set(report: StageReport) -> Alert:
 
 
 def _quality(report: StageReport) -> Alert:
-    failed = [line for line in report.warnings if _QUARANTINED in line] or report.warnings
+    failed = [line for line in report.warnings if LEFT_OUT in line] or report.warnings
     line = f"{report.stage}: data quality is below the bar: {_some(failed)}"
     return Alert("quality", "", line, {"stage": report.stage, "warnings": failed})
 

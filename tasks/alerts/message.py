@@ -1,5 +1,6 @@
 """What a receiver gets: all alerts of a night in one message, as text or as values for machines."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Any, Self
 
 from tasks.alerts.alert import KINDS, Alert, Kind
 from tasks.config import Job
+from tasks.rules.identity import digest
 from tasks.rules.text.characters import one_line
 from tasks.rules.text.visible import visible
 
@@ -36,6 +38,16 @@ class Night:
         """The night that a job is."""
         settings = job.settings
         return cls(job.night, job.run_id, settings.benchmark, str(job.warehouse), job.report_url)
+
+    def id_of(self, alert: Alert) -> str:
+        """Return the id of an alert: the same when a night is started again and finds the same.
+
+        That a run failed or was skipped is news each time. The quality of the data is the same every night until the
+        data changes.
+        """
+        of = {"failure": self.run_id, "skipped": self.run_id, "quality": ""}.get(alert.kind, self.night or self.run_id)
+        facts = json.dumps(alert.facts, sort_keys=True)
+        return digest("alert", of, self.benchmark, alert.kind, alert.subject, alert.line, facts)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config import Job, expectations_of, policies_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
-from tasks.run import StageReport
+from tasks.run import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
 
 Policies = Mapping[str, str]
@@ -115,20 +115,37 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
     failed = [finding for finding in findings if not finding.success]
     fatal: list[tuple[str, str]] = []
     refused: set[str] = set()
+    accepted = set(job.settings.quality.accepted)
+    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "tasks"), 0)
     for finding in failed:
         name, is_of_tasks = finding.expectation.check, finding.expectation.suite == "ingest"
         policy = policies[name]
-        keys = sorted({failure.task_id if is_of_tasks else failure.key for failure in finding.failures})
-        some = ", ".join(keys[:_NAMED]) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
-        line = f"{name} ({policy}): {len(finding.failures)} of {finding.n_evaluated} rows fail: {some}"
-        report.warnings.append(line)
+        keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
+        line = f"{name} ({policy}): {len(finding.failures)} of {finding.n_evaluated} rows fail: {_some(keys)}"
+        if policy == "quarantine" and (new := keys - accepted):
+            rule = f"the rule is that {finding.expectation.meaning} ({name})"
+            report.warnings.append(f"{len(new)} of {n_tasks} tasks {LEFT_OUT}: {rule}: {_some(new)}")
+        elif policy != "quarantine":
+            report.warnings.append(line)
         if policy == "fail":
             fatal.append((name, line))
         if policy == "quarantine":
-            refused |= set(keys)
+            refused |= keys
     if fatal:
         name, line = fatal[0]
         raise PipelineError(f"{line}; correct the data, or set quality.{name} to another policy")
-    report.is_below_bar = bool(refused - set(job.settings.quality.accepted))
-    report.notes.append(f"{len(findings)} expectations, {len(failed)} failed, {len(refused)} tasks in quarantine")
+    report.is_below_bar = bool(refused - accepted)
+    if report.is_below_bar:
+        report.warnings.append(
+            "if these tasks are known, `prbench check --accept` prints the lines of the configuration that accept them"
+        )
+    known = f", {len(refused & accepted)} of them accepted" if refused & accepted else ""
+    report.notes.append(
+        f"{len(findings)} expectations, {len(failed)} failed, {len(refused)} tasks in quarantine{known}"
+    )
     return report
+
+
+def _some(keys: set[str]) -> str:
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    return ", ".join(sorted(keys)[:_NAMED]) + more

@@ -14,6 +14,7 @@ import sql
 from tasks.benchmarks.base import Benchmark
 from tasks.config import Job, Settings
 from tasks.rules.hardness import HardSubsetError
+from tasks.rules.identity import BASE_VINTAGE
 from tasks.rules.text.numbers import coverage_text
 from tasks.run import judgings
 from warehouse import Reader
@@ -81,7 +82,7 @@ def read_panel(reader: Reader, job: Job, benchmark: Benchmark, revision: str) ->
 
 def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -> int:
     """The key of the ranking that selects: under the first configured judge, or the only one that there is."""
-    parameters = {"benchmark": benchmark.name, "revision": revision, "vintage": job.vintage}
+    parameters = {"benchmark": benchmark.name, "revision": revision}
     found = reader.rows(sql.read("questions/hard_subset/rankings"), parameters)
     configured = judgings(job, benchmark)
     if job.named_judges:
@@ -92,6 +93,10 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
         for row in found
         if all(row[name] == value for name, value in judging.columns.items())
     ]
+    if configured and not job.named_judges:
+        found = as_configured
+    vintage = _vintage(job, {row["vintage"] for row in found})
+    found, as_configured = ([row for row in rows if row["vintage"] == vintage] for rows in (found, as_configured))
     if configured and not job.named_judges:
         found = as_configured[:1]
     if not found:
@@ -108,6 +113,13 @@ def _ranking_id(reader: Reader, job: Job, benchmark: Benchmark, revision: str) -
     if len(found) > 1:
         raise HardSubsetError(f"{names[0]} is stored with several configurations; configure the one to use")
     return int(found[0]["ranking_id"])
+
+
+def _vintage(job: Job, stored: set[str]) -> str:
+    """Return the vintage that selects: where every model is sampled nightly there is no other than a night's."""
+    if job.vintage != BASE_VINTAGE or BASE_VINTAGE in stored or not stored:
+        return job.vintage
+    return job.night if job.night in stored else max(stored)
 
 
 def universe_of(field: str, task_ids: set[str], panel: Panel, settings: Settings) -> Universe:

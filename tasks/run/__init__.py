@@ -41,7 +41,7 @@ from tasks.run.run_context import (
     used_by,
 )
 from tasks.run.sender_states import sender_states
-from tasks.run.stage_report import StageReport
+from tasks.run.stage_report import LEFT_OUT, StageReport
 from tasks.run.stopped_work import (
     EARLIER,
     Compared,
@@ -59,6 +59,7 @@ __all__ = [
     "CALLED_ROLES",
     "EARLIER",
     "LEDGER",
+    "LEFT_OUT",
     "NO_CALL",
     "PASSING",
     "ROLES",

@@ -3,6 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+LEFT_OUT = "are left out"
+"""How a warning says that tasks are in quarantine."""
+
 
 @dataclass
 class StageReport:

@@ -316,6 +316,7 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "subject": (_TEXT, "Label of the model or judge that an alert is about; empty for the night itself."),
     "facts": (_TEXT, "The figures of an alert as a JSON object."),
     "receiver": (_TEXT, "Who got it: kind and place among the configured ones (slack 2), or ping; no address."),
+    "alert_ids": (_TEXTS, "Alerts in the message, by their ids; NULL if an older version sent it."),
     "n_alerts": (_INT, "Alerts in the message; 0 for a ping."),
     # runs
     "command": (_TEXT, "What was run."),

@@ -223,7 +223,7 @@ _TABLES = (
     _table("alerts", "One thing about a run that somebody had to know.",
            "alert_id run_id night benchmark kind subject detail facts created_at", "alert_id"),
     _table("alert_deliveries", "What became of the message of a run's alerts, or of its ping, to one receiver.",
-           "run_id night receiver status attempts error n_alerts created_at", "run_id receiver"),
+           "run_id night receiver status attempts error n_alerts alert_ids created_at", "run_id receiver"),
     _table("runs", "One execution.",
            "run_id command night config git_commit started_at ended_at outcome responses_made verdicts_made "
            "calls prompt_tokens cached_tokens completion_tokens cached_share cost_usd",

@@ -1,6 +1,7 @@
 -- One row: model runs that are ranked together, with their judging.
 select distinct
     ranking_id,
+    vintage,
     judge,
     judge_config_hash,
     template_hash,
@@ -10,4 +11,3 @@ from staging.model_runs
 where
     benchmark = $benchmark
     and dataset_revision = $revision
-    and vintage = $vintage

@@ -74,7 +74,7 @@ DOES = {
     "certify": ACTS | ANY_PLACE,
     "verify": SHOWS | {"--digest", "--texts"},
     "doctor": SHOWS | ANY_PLACE | {"--no-call"},
-    "check": ACTS | ANY_PLACE | {"--list"},
+    "check": ACTS | ANY_PLACE | {"--list", "--accept"},
     "serve": {"--verbose"} | ANY_PLACE | {"--port", "--name", "--work-pool"},
 }  # fmt: skip
 """Command -> the options that change something there."""

@@ -31,13 +31,14 @@ A_NIGHT = N_TASKS + N_CRITERIA + N_CONTROL
 
 @dataclass
 class Nights:
-    """Five nights in a row, the first one done twice, and a sixth that fails."""
+    """Five nights in a row, the first and the third done twice, and one that fails."""
 
     world: NightWorld
     first: Seen
     again: Seen
     second: Seen
     regressed: Seen
+    regressed_again: Seen
     drifted: Seen
     failed: Seen
 
@@ -54,11 +55,12 @@ def nights(world: NightWorld) -> Nights:
     data, away = world.command.folder / "tasks.jsonl", world.command.folder / "away.jsonl"
     first, again, second = (world.night(f"2026-11-0{day}") for day in (1, 1, 2))
     regressed = world.night("2026-11-03", "--json", has_regressed=True)
+    regressed_again = world.night("2026-11-03")
     drifted = world.night("2026-11-04", judge_drifts=True)
     data.rename(away)
     failed = world.night("2026-11-05", code=2)
     away.rename(data)
-    return Nights(world, first, again, second, regressed, drifted, failed)
+    return Nights(world, first, again, second, regressed, regressed_again, drifted, failed)
 
 
 def test_a_night_calls_for_what_is_sampled_nightly_and_for_the_control_set_and_again_for_nothing(
@@ -113,6 +115,14 @@ def test_a_regression_is_found_and_sent_with_the_right_numbers(nights: Nights) -
     assert "drifted" not in alert["line"]
 
 
+def test_a_finished_night_that_is_started_again_sends_only_what_was_not_delivered(nights: Nights) -> None:
+    alerts = nights.world.command.sql("select count(*) as n from alerts where night = '2026-11-03'")
+
+    assert (nights.regressed_again.messages, nights.regressed_again.n_pings) == ([], 1)
+    assert "alert: fresh fell by" in nights.regressed_again.said.stderr
+    assert alerts == [{"n": 1}]
+
+
 def test_the_result_for_machines_holds_the_alerts(nights: Nights) -> None:
     result = json.loads(nights.regressed.said.stdout)
     assert (result["night"], result["outcome"]) == ("2026-11-03", "done")
@@ -153,7 +163,7 @@ def test_a_receiver_that_fails_fails_no_night_and_stands_in_the_table(nights: Ni
     outcomes = nights.world.command.sql("select distinct outcome from runs where night < '2026-11-05'")
 
     assert [(row["night"], row["receiver"], row["status"], row["n_alerts"]) for row in delivered] == [
-        ("2026-11-03", "webhook 1", "sent", 1), ("2026-11-03", "webhook 2", "failed", 1),
+        ("2026-11-03", "webhook 1", "sent", 1), *[("2026-11-03", "webhook 2", "failed", 1)] * 2,
         ("2026-11-04", "webhook 1", "sent", 2), ("2026-11-04", "webhook 2", "failed", 2),
         ("2026-11-05", "webhook 1", "sent", 1), ("2026-11-05", "webhook 2", "failed", 1),
     ]  # fmt: skip

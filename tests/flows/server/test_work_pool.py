@@ -53,7 +53,8 @@ class World:
             assert named in commands
             commands = commands.replace(named, here)
         commands = commands.replace("/etc/prefect.secret", str(self.folder / "prefect.secret"))
-        return commands.replace("https://prefect.example.org", f"http://127.0.0.1:{self.port}").replace("uv run ", "")
+        commands = commands.replace("https://prefect.example.org", f"http://127.0.0.1:{self.port}")
+        return commands.replace(".venv/bin/", "").replace("$HOME", str(self.folder))
 
     def environment(self, home: str) -> dict[str, str]:
         """That of a machine: nothing of the tests' own server, and Prefect's records in a folder of its own."""

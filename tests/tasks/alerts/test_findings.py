@@ -130,7 +130,7 @@ def test_a_night_in_which_all_was_well_has_no_alert() -> None:
 
 def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts() -> None:
     missing = [f"responses of model-{i}, trial 1: 1 of 2 are there" for i in range(5)]
-    refused = "weight_range (quarantine): 1 of 9 rows fail: t1"
+    refused = "1 of 9 tasks are left out: the rule is that weights are from -10 to 10 (weight_range): t1"
     reports = [
         StageReport("ingest", is_below_bar=True, warnings=["another_check (warn): 2 of 9 rows fail: t2", refused]),
         StageReport("coverage", is_below_bar=True, warnings=missing),

@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from tasks.alerts import Delivery, failure, store
+from tasks.alerts import Delivery, Night, alerts_of_reports, delivered, failure, store
+from tasks.run import StageReport
 from tests.builders import job_on
 from tests.tasks.alerts.conftest import DRIFT, DROP
 from warehouse import Warehouse
@@ -44,6 +45,23 @@ def test_two_alerts_of_a_kind_about_one_model_are_two_rows_and_one_stored_again_
 
     assert [{"n_alerts": 2}] == rows(tmp_path, "select count(*) as n_alerts from alerts")
     assert [{"n": 2}] == rows(tmp_path, "select count(*) as n from alert_deliveries")
+
+
+def test_the_same_finding_of_a_night_is_stored_once_and_one_of_the_data_once_for_all_nights(tmp_path: Path) -> None:
+    quality = alerts_of_reports([StageReport("check", warnings=["x (quarantine): 7 tasks"], is_below_bar=True)])
+    job = job_on("sample", tmp_path, run_id="run-1").model_copy(update={"night": "2026-11-22"})
+    sent = [Delivery("webhook 1", "sent", 1, None, 1, (Night.of(job).id_of(DROP),))]
+    for run_id, night in (("run-1", "2026-11-22"), ("run-2", "2026-11-22"), ("run-3", "2026-11-23")):
+        again = job.model_copy(update={"run_id": run_id, "night": night})
+        store(again, [DROP, *quality, failure("out of disk")], sent)
+        Warehouse(tmp_path).publish()
+
+    assert {("webhook 1", Night.of(job).id_of(DROP))} == delivered(job)
+    assert [
+        {"kind": "failure", "n": 3, "first": "run-1"},
+        {"kind": "quality", "n": 1, "first": "run-1"},
+        {"kind": "score_drop", "n": 2, "first": "run-1"},
+    ] == rows(tmp_path, "select kind, count(*) as n, min(run_id) as first from alerts group by kind order by kind")
 
 
 def test_a_night_without_alerts_leaves_no_row(tmp_path: Path) -> None:

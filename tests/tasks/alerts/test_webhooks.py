@@ -72,6 +72,15 @@ def test_without_an_alert_nobody_is_called(hook: Hook) -> None:
     assert [] == hook.calls
 
 
+def test_a_receiver_gets_only_alerts_that_it_did_not_get_before(hook: Hook) -> None:
+    settings = alerts_to({"webhook": hook.address}, {"webhook": hook.address})
+    known = {("webhook 1", NIGHT.id_of(DROP)), ("webhook 1", NIGHT.id_of(DRIFT)), ("webhook 2", NIGHT.id_of(DROP))}
+
+    assert [("webhook 2", (NIGHT.id_of(DRIFT),))] == [
+        (each.receiver, each.alert_ids) for each in deliver(settings, [DROP, DRIFT], NIGHT, delivered=known)
+    ]
+
+
 @pytest.mark.parametrize("statuses", [[500], [503, 502], [429, 504]])
 def test_a_server_that_is_down_for_a_while_is_called_again(hook: Hook, statuses: list[int]) -> None:
     hook.plan = [Reply(status) for status in statuses]

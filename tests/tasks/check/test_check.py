@@ -1,5 +1,6 @@
 """Check: bad tasks are refused by name, the others unharmed, and the policy decides what follows."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -172,13 +173,19 @@ def test_an_accepted_quarantine_is_not_below_the_bar(bad_rows: Path, unchecked: 
     report = check(job_on(bad_rows, unchecked, quality={"accepted": sorted(EXPECTED)}), ["ingest"])
 
     assert not report.is_below_bar
+    assert [] == [line for line in report.warnings if "left out" in line or "--accept" in line]
+    assert report.notes[-1].endswith(f"{len(EXPECTED)} tasks in quarantine, {len(EXPECTED)} of them accepted")
     assert ADMITTED == admitted(unchecked)
 
 
 def test_one_quarantine_that_is_not_accepted_is_below_the_bar(bad_rows: Path, unchecked: Path) -> None:
     job = job_on(bad_rows, unchecked, quality={"accepted": sorted(set(EXPECTED) - {"weight-0"})})
+    report = check(job, ["ingest"])
+    (left_out,) = [line for line in report.warnings if "left out" in line]
 
-    assert check(job, ["ingest"]).is_below_bar
+    assert report.is_below_bar
+    assert re.fullmatch(r"1 of \d+ tasks are left out: the rule is that .+ \(\w+\): weight-0", left_out)
+    assert "`prbench check --accept` prints the lines" in report.warnings[-1]
 
 
 @pytest.mark.parametrize(

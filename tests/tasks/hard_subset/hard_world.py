@@ -74,7 +74,9 @@ def store(job: Job, rows: Mapping[str, list[dict[str, Any]]]) -> None:
     warehouse.publish()
 
 
-def rows_of(tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str) -> dict[str, list[dict[str, Any]]]:
+def rows_of(
+    tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str, vintage: str = "base"
+) -> dict[str, list[dict[str, Any]]]:
     tasks = sorted({task for members in splits.values() for task in members})
     rows = admitted(tasks, field=field, n_criteria=N_CRITERIA) | {"split_members": members_of(splits)}
     rubrics = {task: [criterion(task, i, 1.0) for i in range(N_CRITERIA)] for task in tasks}
@@ -84,7 +86,8 @@ def rows_of(tenths: Tenths, splits: Mapping[str, Sequence[str]], field: str) -> 
         for task, of_task in scores.items()
         for trial, met in enumerate(of_task, start=1)
     }
-    responses = {cell: response(*cell) for cell in cells}
+    ids = {cell: "/".join(map(str, (vintage, *cell))) for cell in cells}
+    responses = {cell: response(*cell, vintage=vintage) | {"response_id": ids[cell]} for cell in cells}
     verdicts = [
         verdict(responses[cell], each, float(i < met))
         for cell, met in cells.items()

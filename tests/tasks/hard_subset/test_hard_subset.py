@@ -27,6 +27,7 @@ from tests.tasks.hard_subset.hard_world import (
     overlaps,
     parts_of,
     read,
+    rows_of,
     store,
     with_rule,
     without,
@@ -251,3 +252,17 @@ def test_a_task_that_lacks_a_trial_is_chosen_from_with_the_trials_that_it_has(tm
 
     assert len(TASKS) == len(probabilities[0])
     assert probabilities[0] == probabilities[1]
+
+
+def test_where_every_model_is_sampled_nightly_the_latest_night_selects(tmp_path: Path) -> None:
+    job = job_with(tmp_path, {}, {"finance": TASKS})
+    for night, tenths in (("2026-11-21", without(TENTHS, min(TENTHS))), ("2026-11-22", TENTHS)):
+        store(job, rows_of(tenths, {"finance": TASKS}, "Finance", vintage=night))
+    report = select_hard(job, must_select=False)
+
+    assert [] == report.warnings
+    assert sorted((task,) for task in chosen(TENTHS, SIZE)) == read(job, "select task_id from hard_subset order by all")
+    of_first_night = select_hard(job.model_copy(update={"night": "2026-11-21"}))
+    assert len(of_first_night.notes) == 1
+    with pytest.raises(PipelineError, match="no verdict"):
+        select_hard(job.model_copy(update={"vintage": "2026-11-20"}))

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
