@@ -142,9 +142,8 @@ def _usable(
     job: Job, reader: Reader, wanted: WantedTasks, file: Path, *, is_any_vintage: bool = False
 ) -> list[dict[str, Any]]:
     """The responses that a person can be asked about."""
-    key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
-    key |= {"is_any_vintage": is_any_vintage}
-    usable = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, wanted))
+    given = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision, "is_any_vintage": is_any_vintage}
+    usable = reader.rows(sql.read("questions/exports/labelling_responses"), given | _wanted(job, wanted))
     if not usable:
         vintages = " or ".join(job.vintages)
         raise UsageError(
