@@ -142,8 +142,8 @@ def _usable(
 ) -> list[dict[str, Any]]:
     """The responses that a person can be asked about."""
     key = {"benchmark": wanted.benchmark.name, "revision": wanted.dataset_revision}
-    key |= {"is_any_vintage": is_any_vintage}
-    usable = reader.rows(sql.read("questions/exports/labelling_responses"), key | _wanted(job, wanted))
+    given = {**key, **_wanted(job, wanted), "is_any_vintage": is_any_vintage}
+    usable = reader.rows(sql.read("questions/exports/labelling_responses"), given)
     if not usable:
         vintages = " or ".join(job.vintages)
         raise UsageError(

@@ -115,7 +115,7 @@ class Edition:
     def main(self) -> str | None:
         """The judging that is shown first."""
         first = first_judging(self.job, self.benchmark, self.judgings)
-        return first and first["judging"]
+        return first["judging"] if first else None
 
     def asked(self, name: str, given: Mapping[str, Any] | None = None) -> str:
         """The text of a query of this report; `given` is what it asks for beside what all may ask for."""
