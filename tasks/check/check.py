@@ -116,7 +116,7 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
     fatal: list[tuple[str, str]] = []
     refused: set[str] = set()
     accepted = set(job.settings.quality.accepted)
-    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "tasks"), 0)
+    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
     for finding in failed:
         name, is_of_tasks = finding.expectation.check, finding.expectation.suite == "ingest"
         policy = policies[name]
