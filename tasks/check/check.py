@@ -11,6 +11,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config import Job, expectations_of, policies_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
+from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
@@ -120,7 +121,7 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         policy = policies[name]
         keys = sorted({failure.task_id if is_of_tasks else failure.key for failure in finding.failures})
         some = ", ".join(keys[:_NAMED]) + (f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else "")
-        line = f"{name} ({policy}): {len(finding.failures)} of {finding.n_evaluated} rows fail: {some}"
+        line = f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')} fail: {some}"
         report.warnings.append(line)
         if policy == "fail":
             fatal.append((name, line))
@@ -130,5 +131,7 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         name, line = fatal[0]
         raise PipelineError(f"{line}; correct the data, or set quality.{name} to another policy")
     report.is_below_bar = bool(refused - set(job.settings.quality.accepted))
-    report.notes.append(f"{len(findings)} expectations, {len(failed)} failed, {len(refused)} tasks in quarantine")
+    report.notes.append(
+        f"{counted(len(findings), 'expectation')}, {len(failed)} failed, {counted(len(refused), 'task')} in quarantine"
+    )
     return report

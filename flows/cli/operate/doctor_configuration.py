@@ -1,7 +1,7 @@
 """The checks of `prbench doctor` on the configuration, models, keys, schedule and alerts."""
 
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,7 @@ from flows.cli.operate.findings import Finding, answers, host_and_port
 from tasks.config import Endpoint, Job, Receiver
 from tasks.llm import KEYS, filled_in, filled_in_secrets, is_embedded, set_key, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
 
 _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
@@ -20,7 +21,9 @@ _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 def check_configuration(job: Job) -> Iterator[Finding]:
     """What the configuration is about; whatever is wrong in it is refused before."""
     settings = job.settings
-    numbers = f"{_count(settings.models, 'model')}, {_count(settings.judges, 'judge')}, trials {settings.trials}"
+    numbers = (
+        f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}, trials {settings.trials}"
+    )
     yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
 
 
@@ -35,10 +38,6 @@ def check_data_set(job: Job) -> Iterator[Finding]:
     splits = f"splits {', '.join(data.splits)}"
     kind = f" ({dataset.source})" if dataset.source in {"hub", "sample"} else ""
     yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
-
-
-def _count(endpoints: Sequence[Endpoint], what: str) -> str:
-    return f"{len(endpoints)} {what}{'' if len(endpoints) == 1 else 's'}"
 
 
 def check_models(job: Job) -> Iterator[Finding]:

@@ -29,7 +29,7 @@ scored as (
         model,
         model_config_hash,
         vintage,
-        round(favg(mean_score), 12) as mean_score
+        round(exact_avg(mean_score), 12) as mean_score
     from leaderboard
     where
         benchmark = $benchmark

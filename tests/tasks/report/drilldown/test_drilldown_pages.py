@@ -198,7 +198,7 @@ def test_a_drop_between_two_nights_can_be_read_verdict_by_verdict(visit: Visit, 
 
     found = texts(visit.page.locator("td .flip"))
     assert len(found) == len(_flips(held, task, before["key"], after["key"])) > 2
-    assert found.count("⇄ met → unmet") > found.count("⇄ unmet → met")
+    assert found.count("⇄ met → not met") > found.count("⇄ not met → met")
     assert "(earlier)" in visit.page.locator("[name=a]").locator("option:checked").inner_text()
 
 
@@ -295,7 +295,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     ]  # fmt: skip
     visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
     assert 10 < len(expected) < 1000
-    assert set(texts(visit.page.locator("tbody .badge"))) == {"✗ unmet"}
+    assert set(texts(visit.page.locator("tbody .badge"))) == {"✗ not met"}
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:
