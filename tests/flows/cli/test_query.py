@@ -137,7 +137,7 @@ def test_ctrl_c_ends_a_query_that_would_take_hours(folder: Path) -> None:
             said = process.communicate(timeout=30)
         finally:
             process.kill()
-    assert (process.returncode, said) == (130, ("", "prbench: interrupted\n"))
+    assert (process.returncode, said) == (130, ("", "\nprbench: interrupted\n"))
 
 
 def test_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:
