@@ -27,7 +27,7 @@ _WORKBOOKS = (".xlsx", ".xls", ".ods")
 @click.command(cls=Command, epilog=examples(
     "prbench sql 'select model, mean_score from leaderboard where is_primary'",
     "prbench sql -f query.sql -o rows.csv",
-    "prbench sql                           where the database is, and how to open it",
+    "prbench sql                           how to open the database",
     "prbench sql --describe                list all tables",
     "prbench sql --describe leaderboard    list the columns of one",
     "prbench sql --cookbook                list the recipes",
