@@ -1,5 +1,6 @@
-"""The command `prbench sql`: a query, the description of the tables, the cookbook, or a prompt."""
+"""The command `prbench sql`: a query, the description of the tables, the cookbook, or how to open it."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ _WORKBOOKS = (".xlsx", ".xls", ".ods")
 @click.command(cls=Command, epilog=examples(
     "prbench sql 'select model, mean_score from leaderboard where is_primary'",
     "prbench sql -f query.sql -o rows.csv",
-    "prbench sql                           open the prompt",
+    "prbench sql                           how to open the database",
     "prbench sql --describe                list all tables",
     "prbench sql --describe leaderboard    list the columns of one",
     "prbench sql --cookbook                list the recipes",
@@ -52,8 +53,9 @@ def sql(
 ) -> int:  # fmt: skip
     """Query the database in SQL.
 
-    Queries are read-only. Without a query, a prompt with history and completion opens; a query can also come through a
-    pipe. The cookbook is a list of recipes: ready-made queries for common questions.
+    Queries are read-only; one can also come through a pipe. Without a query, the command prints the path of the
+    database, a command that opens it in DuckDB's own shell, and the cookbook: a list of recipes, which are ready-made
+    queries for common questions.
     """
     _refuse_two_questions({"a query": query, "-f": file, "--describe": describe, "--cookbook": cookbook})
     if is_shown and not cookbook:
@@ -64,7 +66,7 @@ def sql(
     elif cookbook is not None:
         _cookbook(context, cookbook, chosen, output, is_shown=is_shown)
     elif query is None and file is None and sys.stdin.isatty():
-        return _prompt(_database(context), chosen, output)
+        _say_where(_database(context), chosen, output)
     else:
         _answer(_database(context), _given(query, file), chosen, output)
     return 0
@@ -111,15 +113,15 @@ def _answer(
 
 
 def _describe(database: Path, name: str, file_format: str, output: Path | None) -> None:
-    from flows.cli.look.sql_describe import columns_query, read_catalogue, tables_query
+    from flows.cli.look.sql_describe import columns_query, described, tables_query
 
     if not name:
         _answer(database, tables_query(), file_format, output, is_cut=False)
         return
-    table = read_catalogue(database)[name]
+    table, meaning = described(database, name)
     if file_format == "table" and output is None:
-        click.echo(f"{table.name}: {table.meaning}")
-    _answer(database, columns_query(table.name), file_format, output, is_cut=False)
+        click.echo(f"{table}: {meaning}")
+    _answer(database, columns_query(table), file_format, output, is_cut=False)
 
 
 def _cookbook(context: Context, name: str, file_format: str, output: Path | None, *, is_shown: bool) -> None:
@@ -160,18 +162,21 @@ def _show_recipe(recipe: "Recipe", output: Path | None, *, as_json: bool) -> Non
         click.echo(text, nl=False)
 
 
-def _prompt(database: Path, file_format: str, output: Path | None) -> int:
+def _say_where(database: Path, file_format: str, output: Path | None) -> None:
     from flows.cli.look.sql_query import run_sql
+    from sql.cookbook import recipes
 
-    if output is not None or file_format == "parquet":
-        raise click.UsageError("-o and --format parquet need a query; the prompt only writes text to the terminal")
-    # Says at once where nothing is published, and loads what the first query needs.
-    run_sql(database, "select 1")
-    from flows.cli.look.sql_shell import SqlPrompt, on_terminal
-
-    with on_terminal():
-        SqlPrompt(database, file_format).run()
-    return 0
+    if output is not None or file_format not in {"table", "json"}:
+        raise click.UsageError("-o and --format need a query")
+    run_sql(database, "select 1")  # says where nothing is published
+    command = f"uvx --from duckdb-cli duckdb -readonly {shlex.quote(str(database))}"
+    if file_format == "json":
+        questions = [{"name": recipe.name, "question": recipe.question} for recipe in recipes()]
+        show_json({"database": str(database), "command": command, "cookbook": questions})
+        return
+    click.echo(f"The database: {database}\nOpen it in DuckDB's shell: {command}\n")
+    click.echo("The cookbook; `prbench sql --cookbook NAME` runs one:")
+    show(["name", "question"], [(recipe.name, recipe.question) for recipe in recipes()], "table", is_cut=False)
 
 
 def _database(context: Context) -> Path:

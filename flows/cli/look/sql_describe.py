@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import sql
@@ -15,37 +14,18 @@ _MEASURES = ("_measures", "intervals", "condition_tests")
 _LISTED = {"listed": sql.read("questions/look/tables_and_views")}
 
 
-@dataclass(frozen=True)
-class Described:
-    """A table or view: its name, what one row is, and its columns with their meaning."""
+def described(database: Path, name: str) -> tuple[str, str]:
+    """The name of a published table or view, found whatever its case as in SQL, and what one row of it is.
 
-    name: str
-    meaning: str
-    columns: dict[str, str] = field(default_factory=dict)
-
-
-class Catalogue(dict[str, Described]):
-    """Every table and view that users see by its name in small letters, the publisher's own ones too."""
-
-    def __missing__(self, name: str) -> Described:
-        """Found whatever its case, as in SQL.
-
-        Raises:
-            UsageError: there is no such table; the message names the nearest ones.
-        """
-        if name.lower() in self:
-            return self[name.lower()]
-        listed = [listed for listed, _ in listed_names() if listed in self]
-        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=self)}")
-
-
-def read_catalogue(database: Path) -> Catalogue:
-    """All tables and views that are published at this moment."""
-    rows = run_sql(database, sql.with_steps(sql.read("questions/look/catalogue"), _LISTED)).rows
-    found = Catalogue()
-    for name, meaning, column, column_meaning in rows:
-        found.setdefault(name.lower(), Described(name, meaning)).columns[column] = column_meaning
-    return found
+    Raises:
+        UsageError: there is no such table; the message names the nearest ones.
+    """
+    found = {row[0].lower(): row for row in run_sql(database, sql.read("questions/look/tables_and_views")).rows}
+    if name.lower() not in found:
+        listed = [listed for listed, _ in listed_names() if listed in found]
+        raise UsageError(f"there is no table or view {name}; {nearest(name, listed, also=found)}")
+    table, _, meaning = found[name.lower()]
+    return table, meaning or ""
 
 
 def listed_names() -> list[tuple[str, str]]:

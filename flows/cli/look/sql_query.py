@@ -14,31 +14,20 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.table import Table
 from warehouse import nothing_in, reporting_damage
 
-MOST_COUNTED = 10_000
-"""How many of the rows that are left out get counted: each has to be computed and fetched."""
 
-
-def run_sql(database: Path, query: str, at_most: int | None = None) -> Table:
-    """The result of a query on the published database, which it can neither change nor leave; or its first rows.
+def run_sql(database: Path, query: str) -> Table:
+    """The result of a query on the published database, which it can neither change nor leave.
 
     Raises:
         PipelineError: DuckDB refuses the query; the message is its own.
     """
     with _opened(database, query) as connection:
-        return _interruptible(connection, lambda: _fetched(connection.execute(query), at_most))
+        return _interruptible(connection, lambda: _fetched(connection.execute(query)))
 
 
-def _fetched(cursor: duckdb.DuckDBPyConnection, at_most: int | None) -> Table:
+def _fetched(cursor: duckdb.DuckDBPyConnection) -> Table:
     columns = _unique([column[0] for column in cursor.description or []])
-    if not columns:
-        return Table([], [])
-    if at_most is None:
-        return Table(columns, cursor.fetchall())
-    # Counted batch by batch, so that a large result is never in memory at once.
-    rows, n_more = cursor.fetchmany(at_most), 0
-    while n_more < MOST_COUNTED and (batch := cursor.fetchmany(1000)):
-        n_more += len(batch)
-    return Table(columns, rows, n_more)
+    return Table(columns, cursor.fetchall() if columns else [])
 
 
 def _interruptible(connection: duckdb.DuckDBPyConnection, work: Callable[[], Table]) -> Table:

@@ -9,5 +9,5 @@ select
     judge,
     title
 from criterion_statistics
-where is_never_met and weight >= 4
+where met_share = 0 and weight >= 4
 order by weight desc, field, task_id, judge

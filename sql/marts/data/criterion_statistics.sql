@@ -34,8 +34,6 @@ select
     criterion_verdicts.n_models_met,
     criterion_verdicts.n_responses,
     criterion_verdicts.met_share,
-    criterion_verdicts.met_share = 0 as is_never_met,
-    criterion_verdicts.met_share = 1 as is_always_met,
     criterion_verdicts.rest_correlation,
     criterion_verdicts.rest_correlation_high,
     disagreements.n_graded,

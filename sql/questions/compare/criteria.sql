@@ -21,8 +21,8 @@ with found as (
         -- each twice.
         and grading <> 'ternary_as_binary'
         and case $which
-            when 'never-met' then is_never_met
-            when 'always-met' then is_always_met
+            when 'never-met' then met_share = 0
+            when 'always-met' then met_share = 1
             when 'disagreed' then disagreement > 0
             when 'suspect' then rest_correlation < 0
         end

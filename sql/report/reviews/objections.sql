@@ -25,8 +25,8 @@ found as (
         criterion_id,
         concat_ws(
             ', ',
-            case when bool_or(is_never_met) then 'never met' end,
-            case when bool_or(is_always_met) then 'always met' end,
+            case when bool_or(met_share = 0) then 'never met' end,
+            case when bool_or(met_share = 1) then 'always met' end,
             case when max(disagreement) > 0 then 'graders disagree' end,
             case when bool_or(rest_correlation_high < 0) then 'suspect' end
         ) as findings

@@ -1,6 +1,5 @@
 """Documents: reports that come as files, turned into Markdown."""
 
-from tasks.imports.documents.converted import SUFFIXES, Converted, DocumentRefused
-from tasks.imports.documents.converting import convert, converters
+from tasks.imports.documents.converting import SUFFIXES, Converted, DocumentRefused, convert, converters
 
 __all__ = ["SUFFIXES", "Converted", "DocumentRefused", "convert", "converters"]

@@ -9,17 +9,40 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from tasks.console import advance, progress
 from tasks.dataset import NotInside, TooLarge, bounded, open_inside
-from tasks.imports.documents.converted import DOCX, PDF, PLAIN, Converted, DocumentRefused
-from tasks.imports.documents.plain import read_plain
-from tasks.rules.errors import UsageError, install_extra
+from tasks.rules.errors import PipelineError, UsageError, install_extra
 
+_LIBRARIES = {".pdf": ("pdfplumber",), ".docx": ("mammoth", "markdownify")}
+_PLAIN = (".md", ".markdown", ".txt")
+SUFFIXES = (*_PLAIN, *_LIBRARIES)
+"""Endings of files that are documents, in lower case."""
 _LONGEST_S = 300.0
 _WHAT = "convert"
-_LIBRARIES = {PDF: ("pdfplumber",), DOCX: ("mammoth", "markdownify")}
+
+
+class DocumentRefused(PipelineError):
+    """A document cannot be read as it is; the message says why, and what to do."""
+
+
+class Converted(NamedTuple):
+    """A document as Markdown.
+
+    Attributes:
+        text: The Markdown; nothing but space where the document holds no text.
+        n_pages: Pages of a PDF; 0 for other documents, which have none until they are printed.
+        n_pages_without_text: Pages of a PDF that show nothing or pictures only.
+        n_unreadable: Characters whose font does not say what they are; each stands as U+FFFD in the text.
+        lacks_formulas: Whether formulas were left out, since they are no text.
+    """
+
+    text: str
+    n_pages: int = 0
+    n_pages_without_text: int = 0
+    n_unreadable: int = 0
+    lacks_formulas: bool = False
 
 
 def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool = False) -> dict[Path, Converted]:
@@ -31,19 +54,16 @@ def convert(files: Sequence[Path], folder: Path | None = None, *, is_quiet: bool
         UsageError: the libraries for one are not installed.
         DocumentRefused: one cannot be read; the message names it.
     """
-    _refuse_without_libraries(files)
-    with (
-        progress(_WHAT, {"": len(files)}, is_quiet=is_quiet),
-        ThreadPoolExecutor(os.cpu_count()) as pool,
-    ):
-        done: dict[Path, Converted] = {}
-        try:
-            for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
-                done[file] = converted
-                advance(_WHAT, succeeded=True)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    for file in files:
+        if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
+            raise UsageError(
+                f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
+            )
+    done: dict[Path, Converted] = {}
+    with progress(_WHAT, {"": len(files)}, is_quiet=is_quiet), ThreadPoolExecutor(os.cpu_count()) as pool:
+        for file, converted in zip(files, pool.map(lambda file: _converted(file, folder), files), strict=True):
+            done[file] = converted
+            advance(_WHAT, succeeded=True)
     return done
 
 
@@ -53,25 +73,28 @@ def converters(files: Sequence[Path]) -> list[str]:
     return [f"{name} {version(name)}" for name in sorted(names)]
 
 
-def _refuse_without_libraries(files: Sequence[Path]) -> None:
-    for file in files:
-        if any(find_spec(name) is None for name in _LIBRARIES.get(file.suffix.lower(), ())):
-            raise UsageError(
-                f"{file}: PDF and DOCX files need more libraries; install them with {install_extra('documents')}"
-            )
-
-
 def _converted(file: Path, folder: Path | None) -> Converted:
     kind = file.suffix.lower()
     try:
         with bounded(open_inside(folder or file.parent, file.relative_to(folder or file.parent)), file) as content:
-            return read_plain(content.read()) if kind in PLAIN else _converted_apart(content, kind)
+            return _read_plain(content.read()) if kind in _PLAIN else _converted_apart(content, kind)
     except (NotInside, TooLarge) as error:
         raise DocumentRefused(str(error)) from error
     except DocumentRefused as error:
         raise DocumentRefused(f"{file}: {error}") from error
     except OSError as error:
         raise DocumentRefused(f"{file}: can't be read ({error.strerror})") from error
+
+
+def _read_plain(content: bytes) -> Converted:
+    """The text of a file in UTF-8, with or without a byte order mark; which other encoding one is in, nobody knows."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentRefused(f"not UTF-8 ({error.reason} at byte {error.start}); save it in UTF-8") from error
+    if "\0" in text:
+        raise DocumentRefused("not text (it has NUL characters, as UTF-16 without its mark has); save it in UTF-8")
+    return Converted(text)
 
 
 def _converted_apart(content: BinaryIO, kind: str) -> Converted:

@@ -10,8 +10,6 @@ class Table:
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
-    n_more: int = 0
-    """Rows that were left out, up to a bound."""
 
     @property
     def records(self) -> list[dict[str, Any]]:

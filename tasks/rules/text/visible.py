@@ -1,7 +1,7 @@
 """Text as people may see it: what a terminal would obey, or what hides or reorders text, is shown by its number."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 _HIDING = (
     (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F),  # controls, of which a terminal obeys many
@@ -21,11 +21,6 @@ _SHOWN = re.compile(
     f"|[{_JOINERS}](?!{_LETTER})|(?<!{_LETTER})(?<![{_VARIANTS}])[{_JOINERS}]"
     f"|(?<!{_LETTER})(?<![0-9#*])[{_VARIANTS}]"
 )
-
-
-def always_shown() -> Iterator[str]:
-    """The characters that are shown by their number wherever they stand."""
-    return (chr(number) for first, last in _HIDING for number in range(first, last + 1))
 
 
 def visible(text: str) -> str:

@@ -3,14 +3,18 @@
 import csv
 import io
 import json
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from flows.cli.main import main
+from sql.cookbook import recipes
 from tests.builders import row
 from tests.flows.conftest import PRBENCH, PROJECT
 from warehouse import Warehouse
@@ -100,6 +104,40 @@ def test_a_query_of_several_lines_comes_whole_through_a_pipe(folder: Path) -> No
         check=True,
     )  # fmt: skip
     assert json.loads(done.stdout) == [{"b": 2}]
+
+
+def test_without_a_query_it_says_where_the_database_is_how_to_open_it_and_what_to_ask(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert _sql(folder) == 0
+    said = capsys.readouterr().out
+    database = str(folder / "prbench.duckdb")
+    assert f"-readonly {shlex.quote(database)}" in said
+    assert all(recipe.name in said for recipe in recipes())
+    assert _sql(folder, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["database"], told["command"] in said) == (database, True)
+    assert [recipe["name"] for recipe in told["cookbook"]] == [recipe.name for recipe in recipes()]
+    for refused in (["-o", str(tmp_path / "rows.csv")], ["--format", "parquet"], ["--format", "csv"]):
+        assert _sql(folder, *refused) == 2
+        assert "need a query" in capsys.readouterr().err
+    assert _sql(tmp_path) == 1
+    assert "nothing is published here yet" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_a_query_that_would_take_hours(folder: Path) -> None:
+    query = "select a.range from range(3000000) a, range(3000000) b where a.range + b.range < 0"
+    with subprocess.Popen(
+        [PRBENCH, "sql", query, "--warehouse", folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        try:
+            said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (process.returncode, said) == (130, ("", "\nprbench: interrupted\n"))
 
 
 def test_commands_that_only_read_import_nothing_heavy(folder: Path) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompt_toolkit.layout.screen import Char
 
 from flows.cli.common.output import show
 from flows.cli.common.tables import show_table
@@ -215,14 +214,6 @@ def test_log_records_are_text_whoever_shows_them() -> None:
     assert commands_in(shown.getvalue()) == []
     assert "said\nmore" in shown.getvalue()
     assert r"ValueError: \x1b]0;owned" in shown.getvalue()
-
-
-def test_the_prompt_shows_what_is_pasted_and_what_stands_in_its_history() -> None:
-    import flows.cli.look.sql_shell  # noqa: F401 - which teaches the screen
-
-    shown = "".join(Char(character, "").char for character in EVIL)
-    assert commands_in(shown) == []
-    assert r"\u202eabc" in shown
 
 
 def alert(**given: Any) -> Alert:

@@ -1,9 +1,6 @@
 """Secrets: put in at the call alone, and in nothing that is kept."""
 
 import base64
-import contextlib
-import html
-import itertools
 import json
 import re
 import urllib.parse
@@ -14,7 +11,6 @@ from typing import Any
 import pytest
 
 from tasks.llm.redaction import filled_in, redacted, safe
-from tasks.llm.transport.disguises import without
 from tasks.rules.errors import UsageError
 from tests.faults.answers import Behaviour
 from tests.faults.server import Answer, FaultServer
@@ -93,62 +89,37 @@ def test_a_message_is_one_short_line_without_half_a_secret(monkeypatch: pytest.M
     assert safe("cut \ud83d") == "cut \ufffd"
 
 
-def disguised(secret: str) -> dict[str, str]:
-    """The forms in which a secret may come back."""
-    forms = {"as it is": secret, "hex": secret.encode().hex(), "HEX": secret.encode().hex().upper()}
-    for before, after in itertools.product(("", "u", "me", "user:", "Bearer "), ("", ":x", "zz")):
-        whole = (before + secret + after).encode()
-        forms[f"base64 of {before!r}, {after!r}"] = base64.b64encode(whole).decode()
-        forms[f"urlsafe base64 of {before!r}, {after!r}"] = base64.urlsafe_b64encode(whole).decode().rstrip("=")
-    packed = forms["base64 of 'user:', ''"]
-    forms |= {
-        "percent": urllib.parse.quote(secret, safe=""),
-        "percent of all": "".join(f"%{byte:02x}" for byte in secret.encode()),
-        "percent twice": urllib.parse.quote(urllib.parse.quote(secret, safe=""), safe=""),
-        "json": json.dumps(secret),
-        "json of all": "".join(f"\\u{ord(character):04x}" for character in secret),
-        "json in json": json.dumps(json.dumps({"key": "".join(f"\\u{ord(c):04x}" for c in secret)})),
-        "json with escaped slashes": json.dumps(secret).replace("/", "\\/"),
-        "html": "".join(f"&#x{ord(character):x};" for character in secret),
-        "python": repr(secret),
+HARD_SECRET = 'sk-Planted/01+23"45\\67?&=end'
+
+
+def disguised(secret: str, before: str = "user:") -> dict[str, str]:
+    """The forms in which a secret may come back, and base64 of it with other text around."""
+    packed = base64.b64encode(f"{before}{secret}:x".encode()).decode()
+    percent = urllib.parse.quote(secret, safe="")
+    return {
+        "literal": secret,
+        "percent": percent,
+        "percent in small letters": re.sub("%..", lambda found: found[0].lower(), percent),
+        "base64": packed,
+        "base64 for addresses": packed.replace("+", "-").replace("/", "_"),
         "percent of base64": urllib.parse.quote(packed, safe=""),
-        "json of base64": json.dumps(packed).replace("/", "\\/"),
+        "json": json.dumps(secret)[1:-1],
+        "json with escaped slashes": json.dumps(secret)[1:-1].replace("/", "\\/"),
+        "json in json": json.dumps(json.dumps({"key": secret})),
     }
-    return forms
 
 
-def restored(text: str) -> set[str]:
-    """What can be made of a text by undoing what `disguised` does, one step or two."""
-    found = {text}
-    for _ in range(3):
-        for known in list(found):
-            found.add(urllib.parse.unquote(known))
-            found.add(html.unescape(known))
-            found.add(re.sub(r"\\+u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), known).replace("\\", ""))
-            for run in re.findall(r"[A-Za-z0-9+/_-]{8,}", known):
-                for start in range(4):
-                    piece = run[start:].translate(str.maketrans("-_", "+/"))
-                    with contextlib.suppress(ValueError):
-                        found.add(base64.b64decode(piece + "=" * (-len(piece) % 4)).decode("latin-1"))
-                with contextlib.suppress(ValueError):
-                    found.add(bytes.fromhex(run).decode("latin-1"))
-    return found
-
-
-HARD_SECRET = 'sk-Planted/01+23"45\\67?&=ü'
-
-
-@pytest.mark.parametrize("secret", [SECRET, HARD_SECRET], ids=["plain", "hard"])
+@pytest.mark.parametrize("secret", [SECRET, HARD_SECRET, HARD_SECRET + "ü"], ids=["plain", "hard", "not ascii"])
 @pytest.mark.parametrize("form", disguised(SECRET))
 def test_a_secret_is_taken_out_in_every_form(form: str, secret: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", secret)
-    text = f"got {disguised(secret)[form]} of you"
-    assert secret == HARD_SECRET or any(secret in each for each in restored(text))
-    for shown in (redacted(text), redacted(text, is_answer=True)):
-        assert "[redacted]" in shown
-        assert not any(secret in each for each in restored(shown))
-        assert shown.startswith("got ")
-        assert shown.endswith(" of you")
+    for before in ("", "u", "me", "user:"):
+        told = disguised(secret, before)[form]
+        for is_answer in (False, True):
+            shown = redacted(f"got {told} of you", is_answer=is_answer)
+            assert "[redacted]" in shown
+            assert told[len(told) // 3 : -len(told) // 3] not in shown
+            assert len(shown) < len("got [redacted] of you") + 20
 
 
 def test_an_answer_keeps_ordinary_words_and_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,17 +144,8 @@ ROUTES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\\n"])
-def test_base64_in_lines_holds_no_secret_wherever_a_line_ends(end: str) -> None:
-    for n_before in range(60):
-        wrapped = base64.encodebytes(b"x" * n_before + SECRET.encode() + b"y" * 60).decode().replace("\n", end)
-        left = without(f"error: {wrapped}", [SECRET]).replace(end, "")
-        assert "[redacted]" in left
-        assert base64.b64encode(SECRET.encode()).decode()[4:-4] not in left
-
-
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("form", ["as it is", "base64 of 'user:', ''", "json of all", "percent", "hex"])
+@pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
 def test_a_key_in_a_good_answer_is_not_stored(
     form: str, route: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,20 +162,20 @@ def test_a_key_in_a_good_answer_is_not_stored(
     assert not any(told in str(value) for value in (reply.served_model, reply.served_fingerprint, reply.finish_reason))
 
 
-@pytest.mark.parametrize(
-    "form", ["base64 of 'user:', ''", "urlsafe base64 of 'u', ':x'", "percent", "json of all", "hex"]
-)
+@pytest.mark.parametrize("form", ["literal", "base64", "json", "percent"])
 @pytest.mark.parametrize("name", ["hosted_vllm/candidate", "openai/candidate"])
 def test_a_key_in_an_error_is_not_stored_in_another_form(
     form: str, name: str, calling: Calling, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SOME_API_KEY", SECRET)
-    told = disguised(SECRET)[form]
-    reply = calling(call_to(serve(failed(400, f"no: {told}", X_Key=SECRET)), name=name))
+    monkeypatch.setenv("SOME_API_KEY", HARD_SECRET)
+    told = disguised(HARD_SECRET)[form]
+    reply = calling(call_to(serve(failed(400, f"no: {told}", X_Key=HARD_SECRET)), name=name))
     assert reply.error is not None
-    assert told not in reply.error
     assert "[redacted]" in reply.error
-    assert not traces(calling.folder, told)
+    for each in disguised(HARD_SECRET).values():
+        middle = each[len(each) // 3 : -len(each) // 3]
+        assert middle not in reply.error
+        assert not traces(calling.folder, middle)
 
 
 def test_a_secret_in_the_parameters_is_put_in_at_the_call_alone(

@@ -9,8 +9,8 @@ import pytest
 from docx import Document
 from PIL import Image
 
+from tasks.dataset import TooLarge
 from tasks.imports.documents.__main__ import outcome
-from tasks.imports.documents.converted import DocumentRefused
 from tasks.imports.documents.docx import docx_to_markdown
 from tests.tasks.imports.documents.making import add_formula, add_link, write_docx
 
@@ -94,12 +94,12 @@ def test_a_damaged_or_locked_file_is_refused(tmp_path: Path, damage: str) -> Non
     file = write_docx(tmp_path / "x.docx", *("Something that one can read." for _ in range(50)))
     file.write_bytes(change(file.read_bytes()))
 
-    assert reason in outcome(file)["refused"]
+    assert reason in outcome(file, file.suffix)["refused"]
 
 
 def test_what_unpacks_to_far_more_than_a_report_is_refused_unread(tmp_path: Path) -> None:
     with ZipFile(write_docx(tmp_path / "x.docx", "A bomb."), "a", ZIP_DEFLATED) as archive:
         archive.writestr("word/more.xml", bytes(60 * 2**20))
 
-    with pytest.raises(DocumentRefused, match="would unpack to 64 MB"):
+    with pytest.raises(TooLarge, match="would unpack to 64 MB"):
         docx_to_markdown(tmp_path / "x.docx")

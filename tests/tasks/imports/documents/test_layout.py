@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.imports.documents.layout import lines_of, markdown_of
+from tasks.imports.documents.pdf import lines_of, markdown_of
 
 PLACES = st.integers(0, 600)
 WORDS = st.builds(

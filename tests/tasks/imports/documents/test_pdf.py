@@ -8,7 +8,7 @@ import pytest
 from reportlab.platypus import PageBreak
 
 from tasks.imports.documents.__main__ import outcome
-from tasks.imports.documents.converted import DocumentRefused
+from tasks.imports.documents.converting import DocumentRefused
 from tasks.imports.documents.pdf import pdf_to_markdown
 from tests.tasks.imports.documents.making import (
     body,
@@ -142,7 +142,7 @@ def test_a_damaged_file_is_refused_and_not_taken_in_part(tmp_path: Path, damage:
     assert 2 == pdf_to_markdown(file).n_pages
     file.write_bytes(change(file.read_bytes()))
 
-    assert reason in outcome(file)["refused"]
+    assert reason in outcome(file, file.suffix)["refused"]
 
 
 def test_a_locked_file_is_refused(tmp_path: Path) -> None:
