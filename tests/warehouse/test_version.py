@@ -58,7 +58,9 @@ OLDER = (
 @pytest.mark.parametrize(("version", "why"), [(9, NEWER), (3, OLDER.format(3)), (None, OLDER.format(1))])
 def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str, version: int | None, why: str) -> None:
     put(warehouse.root, "runs", 1, [row("runs")])
-    if version is not None:
+    if version is None:
+        (warehouse.root / "warehouse.json").unlink()
+    else:
         write_sealed(warehouse.root / "warehouse.json", {"version": version})
     before = sorted(warehouse.root.rglob("*"))
 
