@@ -13,7 +13,6 @@ from tasks.compare import (
     Flips,
     Kind,
     compare,
-    counted,
     decision,
     flips_of,
     notes_on,
@@ -27,7 +26,7 @@ from tasks.compare import (
 from tasks.config import Job
 from tasks.report import task_address
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.text.numbers import number, true_minus
+from tasks.rules.text.numbers import counted, number, true_minus
 from warehouse import Reader, Warehouse, WarehouseError
 
 _MOST_FLIPS = 300

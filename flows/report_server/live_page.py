@@ -11,7 +11,8 @@ from flows.report_server.coverage_bars import Bar
 from flows.report_server.live_state import Live, Row, RunState
 from flows.run.outcomes import ENDINGS, FAILED, INTERRUPTED, KILLED
 from tasks.compare import small_note
-from tasks.rules.text.numbers import SMALL_MARK, coverage_text, number
+from tasks.rules.text.numbers import SMALL_MARK, counted, coverage_text, number
+from tasks.rules.text.rank_notes import rank_notes
 
 _OLD = timedelta(minutes=5)
 _PURPOSES = {
@@ -29,7 +30,7 @@ def headline(live: Live) -> str:
     """How many runs are in progress."""
     n_running = len(live.in_progress)
     if n_running:
-        return "1 run is in progress." if n_running == 1 else f"{n_running} runs are in progress."
+        return f"{counted(n_running, 'run')} {'is' if n_running == 1 else 'are'} in progress."
     return "No run is in progress." if live.last else "No run is in progress, and no run is stored here yet."
 
 
@@ -41,6 +42,7 @@ def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, 
         index: the first page of the report, which may not be there.
         is_current: says whether the report shows all that is published, though it is older than the last run.
     """
+    boards = _boards(live.ranking)
     age = None if live.published_at is None else live.at - live.published_at
     return {
         "headline": headline(live),
@@ -49,7 +51,8 @@ def words(live: Live, index: Path, is_current: Callable[[], bool]) -> dict[str, 
         "is_old": bool(live.in_progress) and age is not None and age > _OLD,
         "runs": [_run(run, live.at) for run in live.in_progress],
         "last": None if live.last is None else _ended(live.last, live.at, index, is_current),
-        "ranking": _boards(live.ranking),
+        "ranking": [(title, [_ranked(row) for row in rows]) for title, rows in boards.items()],
+        "rank_notes": list(rank_notes([*boards.values()])),
         "small_note": small_note() if any(row["is_small"] for row in live.ranking) else "",
         "is_preliminary": bool(live.in_progress),
         "trouble": live.trouble,
@@ -105,18 +108,22 @@ def _facts(run: RunState, until: datetime | None) -> list[tuple[str, str, str]]:
     fresh = f", {_more(n_fresh)}" if n_fresh else ""
     n_calls, n_failed = (sum(call[name] for call in run.calls) for name in ("calls", "failed_calls"))
     cap = "no cap" if run.max_usd is None else f"cap {_usd(run.max_usd)}"
-    unpriced = f", {run.n_unpriced:,} calls of unknown price" if run.n_unpriced else ""
+    unpriced = f", {counted(run.n_unpriced, 'call')} of unknown price" if run.n_unpriced else ""
     causes = ", ".join(f"{n_cells:,} {cause}" for cause, n_cells in run.failures.most_common())
     so_far = " so far" if run.is_living else ""
     return [
         (
-            "Done",
+            "Coverage",
             coverage_text(done / wanted if wanted else None),
-            f"{done:,} of {wanted:,} responses and verdicts{fresh}" if wanted else "",
+            f"{done:,} of {wanted:,} responses and verdicts, those of earlier runs included{fresh}" if wanted else "",
         ),
         ("Failed", f"{run.failures.total():,}", causes),
         (f"Cost{so_far}", _usd(run.cost_usd), cap + unpriced),
-        (f"Calls{so_far}", f"{n_calls:,}", f"{n_failed:,} failed attempts" if n_failed else "no failed attempts"),
+        (
+            f"Calls{so_far}",
+            f"{n_calls:,}",
+            f"{counted(n_failed, 'failed attempt')}" if n_failed else "no failed attempt" if n_calls else "none yet",
+        ),
         (
             "Time",
             "–" if until is None else _span(until - run.started_at),
@@ -157,12 +164,12 @@ def _call(call: dict[str, Any]) -> list[str]:
     ]  # fmt: skip
 
 
-def _boards(ranking: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+def _boards(ranking: Sequence[Row]) -> dict[str, list[Row]]:
     """The rows of each split under each judging, below a heading."""
     boards: dict[str, list[Row]] = {}
     for row in ranking:
-        boards.setdefault(f"{row['split']}, judged by {row['judging']}", []).append(_ranked(row))
-    return list(boards.items())
+        boards.setdefault(f"{row['split']}, judged by {row['judging']}", []).append(row)
+    return boards
 
 
 def _ranked(row: dict[str, Any]) -> dict[str, Any]:

@@ -92,8 +92,8 @@ class Pages(SimpleHTTPRequestHandler):
             if maker is None:
                 self._refuse_outside()
                 return super().send_head()
-        except (ValueError, PipelineError):
-            # A path that no file can have: a NUL, or half of a character; one outside; or too many parameters.
+        except (OSError, ValueError, PipelineError):
+            # A path that no file can have (a NUL, half of a character, too long), one outside, or too many parameters.
             self.send_error(404, "Not found")
             return None
         return self._sent(maker if isinstance(maker, Made) else self._made(maker, given))

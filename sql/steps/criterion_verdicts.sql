@@ -75,7 +75,7 @@ responses as (
         -- The points that the criterion gives against the points of all others.
         if(
             stddev_pop(value) > 0 and stddev_pop(rest_points) > 0,
-            corr(sign(weight) * value, rest_points),
+            exact_corr(sign(weight) * value, rest_points),
             null
         ) as rest_correlation
     from cells

@@ -23,15 +23,23 @@ select
     judging_id,
     label_key,
     any_value(breakdown) as breakdown,
-    coalesce(sum(weight * value), 0) as points,
-    coalesce(sum(weight) filter (where value is not null and weight > 0), 0)
+    coalesce(round(sum(weight * value), 12), 0) as points,
+    -- Weights that are no whole numbers have few decimals: in any order the sum
+    -- is the same after rounding.
+    coalesce(
+        round(sum(weight) filter (where value is not null and weight > 0), 12),
+        0
+    )
         as decided_positive,
-    coalesce(sum(weight) filter (where value is not null and weight < 0), 0)
+    coalesce(
+        round(sum(weight) filter (where value is not null and weight < 0), 12),
+        0
+    )
         as decided_negative,
     coalesce(sum(value), 0) as n_met,
     -- What has no weight cannot be scored, whatever the verdict.
     count(value) filter (where weight is not null) as n_decided,
-    sum(cost_usd) as cost_usd,
+    exact_sum(cost_usd) as cost_usd,
     -- A cost that is not known makes the sum unknown, not smaller.
     count(*) > count(cost_usd) as is_cost_unknown
 from verdicts

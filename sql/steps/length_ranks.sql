@@ -30,9 +30,9 @@ of_models as (
         null::ubigint as model_run_id,
         score_name,
         'models' as level,
-        round(favg(score), 12) as score,
-        round(favg(chars), 9) as chars,
-        round(favg(tokens), 9) as tokens
+        round(exact_avg(score), 12) as score,
+        round(exact_avg(chars), 9) as chars,
+        round(exact_avg(tokens), 9) as tokens
     from of_tasks
     group by task_set_id, ranking_id, of_tasks.model_run_id, score_name
 ),

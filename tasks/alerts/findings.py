@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tasks.alerts.alert import Alert, Kind
-from tasks.rules.statistics.comparison import holm
+from tasks.rules.statistics.comparison import holm, is_significant
 from tasks.rules.statistics.control import Drifted
 from tasks.run import LEFT_OUT, StageReport
 
@@ -56,7 +56,7 @@ def drops(
         _drop(comparison, p_adjusted, has_drifted=comparison.judge in drifted_judges)
         for comparison, p_adjusted in zip(comparisons, adjusted, strict=True)
         if p_adjusted is not None
-        and p_adjusted < alpha
+        and is_significant(p_adjusted, alpha)
         and comparison.difference < 0
         and comparison.difference <= -least_drop
     ]

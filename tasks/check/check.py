@@ -11,6 +11,7 @@ from tasks.benchmarks import load_benchmark
 from tasks.config import Job, expectations_of, policies_of
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
+from tasks.rules.text.numbers import counted
 from tasks.run import LEFT_OUT, StageReport
 from warehouse import Reader, Warehouse
 
@@ -116,15 +117,17 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
     fatal: list[tuple[str, str]] = []
     refused: set[str] = set()
     accepted = set(job.settings.quality.accepted)
-    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "tasks"), 0)
+    n_tasks = next((each.n_evaluated for each in findings if each.expectation.table == "rubrics"), 0)
     for finding in failed:
         name, is_of_tasks = finding.expectation.check, finding.expectation.suite == "ingest"
         policy = policies[name]
         keys = {failure.task_id if is_of_tasks else failure.key for failure in finding.failures}
-        line = f"{name} ({policy}): {len(finding.failures)} of {finding.n_evaluated} rows fail: {_some(keys)}"
+        line = (
+            f"{name} ({policy}): {len(finding.failures)} of {counted(finding.n_evaluated, 'row')} fail: {_some(keys)}"
+        )
         if policy == "quarantine" and (new := keys - accepted):
             rule = f"the rule is that {finding.expectation.meaning} ({name})"
-            report.warnings.append(f"{len(new)} of {n_tasks} tasks {LEFT_OUT}: {rule}: {_some(new)}")
+            report.warnings.append(f"{len(new)} of {counted(n_tasks, 'task')} {LEFT_OUT}: {rule}: {_some(new)}")
         elif policy != "quarantine":
             report.warnings.append(line)
         if policy == "fail":
@@ -141,7 +144,8 @@ def _report(job: Job, findings: list[Finding], policies: Policies) -> StageRepor
         )
     known = f", {len(refused & accepted)} of them accepted" if refused & accepted else ""
     report.notes.append(
-        f"{len(findings)} expectations, {len(failed)} failed, {len(refused)} tasks in quarantine{known}"
+        f"{counted(len(findings), 'expectation')}, {len(failed)} failed, "
+        f"{counted(len(refused), 'task')} in quarantine{known}"
     )
     return report
 

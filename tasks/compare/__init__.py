@@ -9,16 +9,15 @@ choose from is in `comparable.py`.
 from tasks.compare.asking import question_of
 from tasks.compare.comparable import comparable
 from tasks.compare.conditions import Changes, ConditionsAnswer, ConditionTable, conditions
-from tasks.compare.differences import ALPHA, Answer, Difference, compare, short
+from tasks.compare.differences import Answer, Difference, compare, short
 from tasks.compare.flips import Flip, Flips, flips_of, with_explanations
 from tasks.compare.leaderboard import EVERY, OFFICIAL_HARD, Choice, leaderboard
 from tasks.compare.model_run import KINDS, Kind, ModelRun, Pair, Question, Side
 from tasks.compare.people import against_people
-from tasks.compare.sentences import counted, decision, figure, notes_on, p_value, sentence, small_note, where_in
+from tasks.compare.sentences import decision, figure, notes_on, p_value, sentence, small_note, where_in
 from tasks.compare.table import INTERVAL, DifferenceTable, table_of
 
 __all__ = [
-    "ALPHA",
     "EVERY",
     "INTERVAL",
     "KINDS",
@@ -41,7 +40,6 @@ __all__ = [
     "comparable",
     "compare",
     "conditions",
-    "counted",
     "decision",
     "figure",
     "flips_of",

@@ -10,21 +10,12 @@ import sql
 from tasks.compare.model_run import Kind, Pair, Question, Side
 from tasks.compare.pairs import pairs
 from tasks.rules.errors import PipelineError, UsageError
-from tasks.rules.statistics.comparison import (
-    PairedDifference,
-    holm,
-    paired_difference,
-    smallest_detectable,
-    task_differences,
-)
+from tasks.rules.statistics.comparison import PairedDifference, holm, is_significant, paired_difference
 from tasks.rules.statistics.intervals import FEW_OTHERS, SMALL
 from warehouse import Reader
 
 LEVEL = 0.95
 """Coverage of the intervals."""
-ALPHA = 0.05
-"""What a corrected p-value must fall below."""
-
 Values = Mapping[str, float | None]
 """The value of every task that was answered; None where no trial of it is complete."""
 
@@ -47,7 +38,8 @@ class Difference:
         answered: those that both sides answered, complete or not.
         n_wanted: how many both sides could have.
         p_adjusted: the p-value, corrected for the number of differences that are shown.
-        is_significant: whether it is below 5 %; None where there is no p-value. The interval is not corrected.
+        is_significant: whether that is at most 5 %; None where there is no p-value. Interval and smallest detectable
+            difference are not corrected.
     """
 
     pair: Pair
@@ -218,22 +210,9 @@ def _notes(question: Question, pair: Pair, means: Iterable[float], paired: Paire
 
 
 def _corrected(differences: list[Difference]) -> list[Difference]:
-    """The differences with what holds for all of them together: of several, each may err less."""
+    """The differences with p-values that hold for all of them together: of several, each may err less."""
     adjusted = holm([difference.paired.p_value for difference in differences])
-    alpha = ALPHA / max(1, sum(p_value is not None for p_value in adjusted))
     return [
-        replace(
-            difference,
-            paired=replace(difference.paired, smallest_detectable=_detectable(difference, alpha)),
-            p_adjusted=p_value,
-            is_significant=None if p_value is None else p_value < ALPHA,
-        )
+        replace(difference, p_adjusted=p_value, is_significant=is_significant(p_value))
         for difference, p_value in zip(differences, adjusted, strict=True)
     ]
-
-
-def _detectable(difference: Difference, alpha: float) -> float | None:
-    if difference.paired.ci_low is None:
-        return None
-    first, second = (np.array(side) for side in zip(*((t.first, t.second) for t in difference.tasks), strict=True))
-    return smallest_detectable(task_differences(first, second), alpha)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tasks.compare.differences import ALPHA, Answer, Difference, short
+from tasks.compare.differences import Answer, Difference, short
 from tasks.compare.flips import Flips
 from tasks.compare.model_run import Side
-from tasks.rules.statistics.comparison import task_differences
+from tasks.rules.statistics.comparison import ALPHA, task_differences
 from tasks.rules.statistics.intervals import FEW_OTHERS, FEWEST_OTHERS, SMALL
-from tasks.rules.text.numbers import SMALL_MARK
+from tasks.rules.text.numbers import SMALL_MARK, counted
 
 CONTEXT = {
     "model": "model", "judge": "judge", "judge_trial": "judge trial", "template_hash": "template", "vintage": "vintage",
@@ -27,7 +27,7 @@ def sentence(answer: Answer, difference: Difference) -> str:
     first, second = short(answer.kind, difference.pair.first), short(answer.kind, difference.pair.second)
     where = f"on {difference.split}{where_in(answer, difference)}"
     if not n_unequal(difference):
-        n_tasks = counted(difference.paired.n_tasks, "task", "tasks")
+        n_tasks = counted(difference.paired.n_tasks, "task")
         return f"{second} and {first} have the same score {where}: no task differs ({n_tasks})"
     size = f"{figure(abs(difference.difference))} {'lower' if difference.difference < 0 else 'higher'}"
     if difference.p_adjusted is None:
@@ -39,12 +39,13 @@ def sentence(answer: Answer, difference: Difference) -> str:
     smallest = difference.paired.smallest_detectable
     if smallest is None:
         return no_difference
-    return f"{no_difference}; smallest detectable difference {figure(smallest)} (with a power of 80 %)"
+    alone = "uncorrected " if _n_tested(answer) > 1 else ""
+    return f"{no_difference}; {alone}smallest detectable difference {figure(smallest)} (with a power of 80 %)"
 
 
 def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
     """The interval and the p-value."""
-    n_tested = sum(each.p_adjusted is not None for each in answer.differences)
+    n_tested = _n_tested(answer)
     corrected = f" corrected for {n_tested} comparisons" if n_tested > 1 else ""
     paired = difference.paired
     interval = "no interval, since nearly all tasks change by the same amount"
@@ -52,6 +53,10 @@ def _evidence(answer: Answer, difference: Difference, p_adjusted: float) -> str:
         alone = "uncorrected " if n_tested > 1 else ""
         interval = f"{alone}95 % interval {paired.ci_low:+z.3f} to {paired.ci_high:+z.3f}"
     return f"{interval}, {_p_in_words(p_adjusted)}{corrected}"
+
+
+def _n_tested(answer: Answer) -> int:
+    return sum(each.p_adjusted is not None for each in answer.differences)
 
 
 def n_unequal(difference: Difference) -> int:
@@ -64,7 +69,7 @@ def _too_few(difference: Difference) -> str:
     """Why there is neither an interval nor a test."""
     n_tasks = difference.paired.n_tasks
     if n_tasks <= FEWEST_OTHERS:
-        return f"only {counted(n_tasks, 'task', 'tasks')}"
+        return f"only {counted(n_tasks, 'task')}"
     return f"only {n_unequal(difference)} of {n_tasks} tasks differ"
 
 
@@ -124,18 +129,13 @@ def decision(by_trial: Sequence[float]) -> str:
     if len(counts) == 1:
         return _DECISIONS[by_trial[0]]
     met = [f"{_DECISIONS[value]} in {counts[value]}" for value in (1.0, 0.5) if counts[value]]
-    return f"{' and '.join(met)} of {len(by_trial)} trials"
+    return f"{' and '.join(met)} of {counted(len(by_trial), 'trial')}"
 
 
 def small_note() -> str:
     """What the mark at an interval means."""
     few = f"fewer than {SMALL} tasks, or fewer than {FEW_OTHERS} that differ"
     return f"{SMALL_MARK} {few}: the interval may be too narrow"
-
-
-def counted(number: int, singular: str, plural: str) -> str:
-    """`1 task`, `2 tasks`."""
-    return f"{number} {singular if number == 1 else plural}"
 
 
 def figure(size: float) -> str:
@@ -152,7 +152,7 @@ def p_value(value: float | None) -> str | None:
 
 def _p_in_words(value: float) -> str:
     shown = p_value(value)
-    # What is rounded up to the level would look like a contradiction.
-    if value < ALPHA and shown == f"{ALPHA:.3f}":
-        shown = "< 0.050"
-    return f"p {shown}" if shown and shown.startswith("<") else f"p = {shown}"
+    # What is rounded to the level could be on either side of it.
+    if value != ALPHA and shown == f"{ALPHA:.3f}":
+        shown = f"{'<' if value < ALPHA else '>'} {shown}"
+    return f"p {shown}" if shown and shown[0] in "<>" else f"p = {shown}"

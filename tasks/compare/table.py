@@ -68,7 +68,10 @@ def _on_figures(answer: Answer) -> Iterator[str]:
     if any(each.paired.p_value is None for each in answer.differences):
         yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
     if len(answer.differences) > 1:
-        yield "Intervals and p are for each comparison alone; “p corrected” takes all of them into account (Holm)."
+        yield (
+            "Intervals, p and smallest detectable differences are for each comparison alone; “p corrected” "
+            "takes all of them into account (Holm)."
+        )
 
 
 def _on_differences(answer: Answer) -> Iterator[str]:

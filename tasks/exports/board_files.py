@@ -11,6 +11,7 @@ from tasks.config import Job
 from tasks.exports.meanings import meaning_of_column
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.cells import may_run, not_run
+from tasks.rules.text.numbers import counted
 from tasks.rules.text.table import Table
 from tasks.run import StageReport
 from warehouse import write_atomically
@@ -61,7 +62,7 @@ def write_board(job: Job, table: Table, file: Path, by: str | None = None) -> St
     except OSError as error:
         raise PipelineError(f"{file}: cannot be written ({error.strerror}); choose another place") from error
     where = f"its columns are explained in {beside}" if beside else "its columns are explained on the second sheet"
-    return StageReport("leaderboard", rows=len(rows), notes=[f"{len(rows)} rows in {file}", where])
+    return StageReport("leaderboard", rows=len(rows), notes=[f"{counted(len(rows), 'row')} in {file}", where])
 
 
 def refuse_other_suffix(file: Path) -> None:

@@ -10,6 +10,7 @@ from tasks.exports.file_list import write_export_list
 from tasks.exports.places import refuse_filled
 from tasks.exports.tables import NOT_EXPORTED, ROWS_A_FILE, chosen_tables, write_tables
 from tasks.rules.errors import PipelineError
+from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from tasks.stores import Folder, Store
 from warehouse import TABLES, Warehouse
@@ -43,7 +44,7 @@ def export_tables(
     tables = files.tables
     n_rows, n_bytes = sum(table.n_rows for table in tables), sum(f.n_bytes for table in tables for f in table.files)
     filled = sum(1 for table in tables if table.n_rows)
-    note = f"{n_rows} rows of {filled} tables in {target} ({n_bytes / 1e6:.1f} MB)"
+    note = f"{counted(n_rows, 'row')} of {counted(filled, 'table')} in {target} ({n_bytes / 1e6:.1f} MB)"
     return StageReport("export", rows=n_rows, notes=[note])
 
 

@@ -16,6 +16,7 @@ from tasks.exports.publication import FOLDER, Pointer, is_whole, read_pointer, r
 from tasks.exports.tables import NOT_EXPORTED, write_tables
 from tasks.maintain import hash_of
 from tasks.rules.errors import PipelineError
+from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from tasks.stores import Folder, Store, kept_as, work_folder
 from warehouse import TABLES, Reader, Warehouse, refuse_other_version
@@ -78,7 +79,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     write_pointer(place, Pointer(name, content, made_at.isoformat()))
     n_bytes = sum(path.stat().st_size for path in files.values())
     report.rows = sum(table.n_rows for table in tables.tables)
-    report.notes.append(f"{len(files)} files ({n_bytes / 1e6:.1f} MB) in {place.below(name)}")
+    report.notes.append(f"{counted(len(files), 'file')} ({n_bytes / 1e6:.1f} MB) in {place.below(name)}")
     if len(hashes) == 1:
         report.notes.append("without a report: there is none")
 

@@ -11,6 +11,7 @@ from tasks.config import Job
 from tasks.dataset import Source, SourceError, source_of
 from tasks.rules.records import Task
 from tasks.rules.text.characters import one_line
+from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from warehouse import Warehouse
 
@@ -191,5 +192,7 @@ def _stored(warehouse: Warehouse, benchmark: str, source: Source) -> StageReport
         parameters = {"benchmark": benchmark, "revision": source.revision, "splits": list(source.splits)}
         row = reader.rows(sql.read("questions/ingest/size_of_splits"), parameters)[0]
     where = f"{', '.join(source.splits)} of revision {source.revision[:12]}"
-    note = f"{row['n_tasks']} tasks with {int(row['n_criteria'])} criteria in {where}"
+    note = (
+        f"{counted(row['n_tasks'], 'task')} with {counted(int(row['n_criteria']), 'criterion', 'criteria')} in {where}"
+    )
     return StageReport("ingest", rows=row["n_tasks"], notes=[note])

@@ -7,6 +7,7 @@ import sql
 from tasks.config import Job
 from tasks.llm import prune
 from tasks.maintain.removal import forget_removed
+from tasks.rules.text.numbers import counted
 from tasks.run import LEDGER, StageReport
 from warehouse import DECIDED_STATUSES, Reader, Warehouse
 
@@ -30,7 +31,7 @@ def tidy(job: Job, only_if_needed: bool = False) -> StageReport:
     warehouse = Warehouse(job.warehouse)
     n_parts = warehouse.n_parts()
     if only_if_needed and n_parts <= _MANY_PARTS:
-        report.notes.append(f"{n_parts} files, no need to merge")
+        report.notes.append(f"{counted(n_parts, 'file')}, no need to merge")
     else:
         _compact(warehouse, report)
         forget_removed(job)  # what a removal that was killed left

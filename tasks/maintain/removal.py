@@ -9,6 +9,7 @@ from tasks.config import Job
 from tasks.console import notice
 from tasks.llm import Pruned, forget
 from tasks.rules.errors import UsageError
+from tasks.rules.text.numbers import counted
 from tasks.run import LEDGER, StageReport
 from warehouse import Warehouse, WarehouseError, refuse_other_version
 
@@ -95,6 +96,8 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         warehouse.publish()
         freed = forget_removed(job)
     report = StageReport("remove", rows=len(rows))
-    report.notes.append(f"{len(rows)} responses removed, with {freed.entries} replies in the ledger")
+    report.notes.append(
+        f"{counted(len(rows), 'response')} removed, with {counted(freed.entries, 'reply', 'replies')} in the ledger"
+    )
     report.notes.append("the next run samples them again; `prbench compact` frees their disk space after an hour")
     return report

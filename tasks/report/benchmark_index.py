@@ -16,6 +16,7 @@ from tasks.report.rendering.assets import copy_styles
 from tasks.report.rendering.html import render
 from tasks.report.rendering.site import Site
 from tasks.report.rendering.tables import table
+from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
 REVISION = "revision.txt"
@@ -88,8 +89,9 @@ def _entry(folder: Path, reader: Reader, name: str, revisions: Sequence[Mapping[
         title=_title(name),
         facts=_facts(revisions[0]) if revisions else [],
         others=[
-            f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {each['n_tasks']:,} tasks, "
-            f"{each['n_criteria']:,} criteria, {each['n_models']:,} models, {each['n_judges']:,} judges, last judged "
+            f"Revision {each['dataset_revision'][:_REVISION_CHARACTERS]}: {counted(each['n_tasks'], 'task')}, "
+            f"{counted(each['n_criteria'], 'criterion', 'criteria')}, {counted(each['n_models'], 'model')}, "
+            f"{counted(each['n_judges'], 'judge')}, last judged "
             f"{_moment(each['judged_at'])}."
             for each in revisions[1:]
         ],

@@ -78,6 +78,15 @@ ROUGH_WORLDS = {
 """Few tasks that differ, and tails as heavy as a benchmark's may be."""
 
 
+def _mixture(share: float) -> World:
+    """Most tasks differ little, a share of them by a half on one side."""
+    return World(lambda dice, shape: 0.5 * (dice.random(shape) < share), lambda _: 0.5 * share, noise=0.05)
+
+
+MIXTURES = {f"{100 * share:.0f} % differ by 0.5, others little": _mixture(share) for share in (0.03, 0.05, 0.1)}
+"""Where a sample may show none of the tasks that differ, and the others vary little, intervals are too short."""
+
+
 def percentiles(scores: np.ndarray, drawn: np.ndarray, level: float = 0.95) -> dict[str, np.ndarray]:
     """Intervals by the three methods that read quantiles off the resampled means, each of shape (n_columns, 2)."""
     n, columns = scores.shape
@@ -181,7 +190,8 @@ def main() -> None:
     print("|" + "---|" * (4 + len(METHODS)))
     smooth = rows(asked.replications, asked.resamples)
     rough = rows(asked.replications, asked.resamples, (50, 100, 300), (1,), ROUGH_WORLDS)
-    for lines in (smooth, rough):
+    mixed = rows(asked.replications, asked.resamples, (50, 100, 300), (1,), MIXTURES)
+    for lines in (smooth, rough, mixed):
         for line in lines:
             print("| " + " | ".join(line) + " |", flush=True)
 

@@ -78,7 +78,7 @@ def _which(database: Path) -> tuple[Any, ...]:
 def stamp() -> str:
     """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
     tables = sorted(TABLES.values(), key=lambda table: table.name)
-    macros = [sql.read(f"warehouse/{name}") for name in ("known_cost", "counts_as_judge")]
+    macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
     texts = [duckdb.__version__, *macros, *(table.text for table in tables)]
     texts += [model.text for model in sql.models()]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()

@@ -41,7 +41,7 @@ def _make(building: Path, stamp: str) -> None:
         connection.execute("begin")
         for table in TABLES.values():
             connection.execute(f"create table {table.name} ({definition(table)})")
-        connection.execute(sql.read("warehouse/known_cost"))
+        connection.execute(sql.read("warehouse/macros"))
         connection.execute(f"create schema {sql.STAGING}")
         for model in sql.models():
             kind = {"step": "temp table"}.get(model.kind, model.kind)

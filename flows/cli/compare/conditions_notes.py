@@ -28,8 +28,7 @@ def _on_figures(answer: ConditionsAnswer) -> Iterator[str]:
     if any(row["n_tasks"] and row["p_value"] is None for row in rows):
         yield f"No interval and no test: fewer than {FEWEST_OTHERS} tasks differ."
     if any(row["p_value"] is not None for row in rows):
-        yield f"Intervals and p are for each comparison alone. {FAMILY}"
-        yield "Smallest detectable difference: of one comparison, at 5 % with a power of 80 %."
+        yield f"Intervals, p and smallest detectable differences (power 80 %) are for each comparison alone. {FAMILY}"
     if any((row[name] or 0.0) < 0 for row in rows for name in ("baseline_mean_score", "mean_score")):
         yield "Means are before any clipping; the leaderboard may show a mean below 0 as 0."
     if any(1 in {row["n_trials"], row["baseline_n_trials"]} for row in rows):

@@ -8,7 +8,6 @@ from tasks.compare import (
     Answer,
     Difference,
     Flips,
-    counted,
     decision,
     flips_of,
     notes_on,
@@ -17,6 +16,7 @@ from tasks.compare import (
     table_of,
     where_in,
 )
+from tasks.rules.text.numbers import counted
 from warehouse import Reader
 
 _MOST_DETAILED = 2

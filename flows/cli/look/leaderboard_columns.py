@@ -38,6 +38,11 @@ def groups_of(table: Table) -> list[tuple[Any, ...]]:
     return [tuple(record[name] for name in ("split", *label, *judging)) for record in records]
 
 
+def ranked_together(columns: Sequence[str]) -> list[str]:
+    """The columns in which the rows of one ranking are alike, but for the vintage."""
+    return ["split", *(name for name in columns[1:2] if name not in _COLUMNS), *_JUDGING]
+
+
 def is_clipped(record: Record) -> bool:
     """Whether the mean, or an end of its interval, is clipped."""
     raw = [record.get(name) for name in ("raw_mean_score", "raw_ci_low", "raw_ci_high")]

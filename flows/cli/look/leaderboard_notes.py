@@ -1,12 +1,21 @@
 """Notes that readers need below a leaderboard."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from flows.cli.look.leaderboard_columns import BELOW_BAR, RANDOM_PART, Record, is_clipped, is_worth_showing
+from flows.cli.look.leaderboard_columns import (
+    BELOW_BAR,
+    RANDOM_PART,
+    Record,
+    is_clipped,
+    is_worth_showing,
+    ranked_together,
+)
 from tasks.compare import OFFICIAL_HARD
 from tasks.config import Job
 from tasks.llm import is_embedded
 from tasks.rules.text.numbers import SMALL_MARK
+from tasks.rules.text.rank_notes import rank_notes
 
 _SMALL_MARKS = {
     "is_small": "ci_low",
@@ -39,8 +48,8 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
             lines.append(f"{said}: {_models(hiding, is_one_judge)}")
     lines += _on_subsets(records)
     lines += _on_annotations(records)
-    if any(r.get("n_tasks_ranked") and r["n_tasks_ranked"] < r["n_tasks"] for r in records):
-        lines.append("Ranks compare only the tasks with a complete trial for every ranked model.")
+    if "n_tasks_ranked" in records[0]:
+        lines += rank_notes(_boards(records))
     if any(map(is_clipped, records)):
         lines.append("A mean below 0 is shown as 0; ranks and `prbench diff` compare the unclipped means.")
     lines += _on_intervals(records)
@@ -52,6 +61,17 @@ def notes_on(job: Job, records: Sequence[Record]) -> list[str]:
     if embedded & {r["judge"] for r in records}:
         lines.append("The judge is the embedded model, which is far too small to judge: the figures mean nothing.")
     return lines
+
+
+def _boards(records: Sequence[Record]) -> list[list[Record]]:
+    """The rows that are ranked together: those of one vintage where a model has rows of several."""
+    names = (*ranked_together(list(records[0])), "vintage")
+    own = {(*(r[name] for name in names[:-1]), r["model"], r["model_config_hash"]) for r in records}
+    boards: dict[tuple[Any, ...], list[Record]] = {}
+    for record in records:
+        key = tuple(record[name] for name in (names[:-1] if len(own) == len(records) else names))
+        boards.setdefault(key, []).append(record)
+    return [*boards.values()]
 
 
 def _on_random_parts(records: Sequence[Record], is_one_judge: bool) -> list[str]:

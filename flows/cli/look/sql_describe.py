@@ -10,6 +10,8 @@ from flows.cli.look.sql_query import run_sql
 from tasks.rules.errors import UsageError
 from warehouse import TABLES, quoted
 
+_FIRST = ("leaderboard", "scores", "verdict_details", "tasks", "responses", "run_costs")
+_MEASURES = ("_measures", "intervals", "condition_tests")
 _LISTED = {"listed": sql.read("questions/look/tables_and_views")}
 
 
@@ -47,15 +49,21 @@ def read_catalogue(database: Path) -> Catalogue:
 
 
 def listed_names() -> list[tuple[str, str]]:
-    """What a list of tables shows, and whether it is a `mart` or `stored`."""
+    """Return what a list of tables shows in its order, and whether it is a `mart` or `stored`.
+
+    What most people need comes first, and last the stored measures, which marts show beside what they belong to.
+    """
     marts = sql.schema()["marts"]
-    return [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
+    named = [(name, "mart") for name in sorted(marts)] + [(name, "stored") for name in sorted(TABLES)]
+    first = {name: place for place, name in enumerate(_FIRST)}
+    return sorted(named, key=lambda each: (first.get(each[0], len(first)), each[0].endswith(_MEASURES)))
 
 
 def tables_query() -> str:
-    """The query for the list of tables: marts first, then what is stored."""
-    origins = ", ".join(f"({quoted(name)}, {quoted(origin)})" for name, origin in listed_names())
-    steps = {**_LISTED, "origins": f"select * from (values {origins}) as given (name, origin)"}
+    """The query for the list of tables, in the order of `listed_names`."""
+    origins = ", ".join(f"({quoted(name)}, {quoted(origin)}, {place})"
+                        for place, (name, origin) in enumerate(listed_names()))  # fmt: skip
+    steps = {**_LISTED, "origins": f"select * from (values {origins}) as given (name, origin, place)"}
     return sql.with_steps(sql.read("questions/look/tables"), steps)
 
 

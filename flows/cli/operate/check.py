@@ -47,7 +47,7 @@ def _show_accepted(context: Context) -> int:
     if context.as_json:
         show_json([row["task_id"] for row in rows])
     elif rows:
-        lines = [f"    - {json.dumps(row['task_id'])}  # {row['why']}" for row in rows]
+        lines = [f"    - {json.dumps(row['task_id'])}  # {row['why'].partition(';')[0]}" for row in rows]
         click.echo("\n".join(["quality:", "  accepted:", *lines]))
     else:
         click.echo("No task is left out.", err=True)

@@ -14,6 +14,7 @@ from tasks.config import Endpoint, Job, Receiver
 from tasks.console import notice
 from tasks.llm import filled_in, filled_in_secrets, is_embedded, key_state, missing_key, probe, weights_hash
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import counted
 from tasks.rules.text.secrecy import is_reference
 from tasks.run import LEDGER, target_of, unbounded
 from warehouse import Warehouse, WarehouseError
@@ -25,7 +26,9 @@ _ON_AWS = {"bedrock", "sagemaker", "sagemaker_chat"}
 def check_configuration(job: Job) -> Iterator[Finding]:
     """What the configuration is about; whatever is wrong in it is refused before."""
     settings = job.settings
-    numbers = f"{_count(settings.models, 'model')}, {_count(settings.judges, 'judge')}, trials {settings.trials}"
+    numbers = (
+        f"{counted(len(settings.models), 'model')}, {counted(len(settings.judges), 'judge')}, trials {settings.trials}"
+    )
     yield Finding("configuration", True, f"{settings.benchmark}, {numbers}")
 
 
@@ -40,10 +43,6 @@ def check_data_set(job: Job) -> Iterator[Finding]:
     splits = f"splits {', '.join(data.splits)}"
     kind = f" ({dataset.source})" if dataset.source in {"hub", "sample"} else ""
     yield Finding("data set", True, f"{data.name}{kind}, revision {data.revision[:12]}, {splits}")
-
-
-def _count(endpoints: Sequence[Endpoint], what: str) -> str:
-    return f"{len(endpoints)} {what}{'' if len(endpoints) == 1 else 's'}"
 
 
 def check_models(job: Job, *, may_call: bool) -> Iterator[Finding]:
@@ -80,7 +79,7 @@ def _called(job: Job, models: Sequence[tuple[Endpoint, Finding]]) -> Iterator[Fi
     """The findings on models, with what those say that nothing else was wrong with, and that cost something to call."""
     called = [endpoint for endpoint, found in models if found.is_ok is not False and not is_embedded(endpoint.name)]
     if called:
-        notice(f"calling {_count(called, 'model')}, 1 call of 1 token each (--no-call leaves them out)")
+        notice(f"calling {counted(len(called), 'model')}, 1 call of 1 token each (--no-call leaves them out)")
     # Two machines that open one ledger damage it.
     ledger, is_elsewhere = job.warehouse / LEDGER, Warehouse(job.warehouse).elsewhere()
     targets = [target_of(endpoint) for endpoint in called]

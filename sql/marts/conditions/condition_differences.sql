@@ -84,7 +84,7 @@ select
     corrected.is_small,
     corrected.p_value,
     corrected.p_holm,
-    corrected.p_holm < 0.05 as is_significant,
+    corrected.p_holm <= 0.05 as is_significant,
     corrected.n_comparisons,
     corrected.smallest_detectable,
     corrected.method,

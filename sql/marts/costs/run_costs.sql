@@ -40,7 +40,7 @@ from_rows as (
         coalesce(sum(prompt_tokens), 0)::bigint as prompt_tokens,
         coalesce(sum(cached_tokens), 0)::bigint as cached_tokens,
         coalesce(sum(completion_tokens), 0)::bigint as completion_tokens,
-        coalesce(fsum(cost_usd), 0) as cost_usd
+        coalesce(exact_sum(cost_usd), 0) as cost_usd
     from rows_made
     anti join spend using (run_id)
     group by all

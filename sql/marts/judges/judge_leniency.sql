@@ -26,8 +26,8 @@ select
     kind,
     count(*) as n,
     avg(value) as met_share,
-    avg(others_sum / n_others) as others_met_share,
-    avg(value - others_sum / n_others) as leniency
+    exact_avg(others_sum / n_others) as others_met_share,
+    exact_avg(value - others_sum / n_others) as leniency
 from beside_others
 where n_others > 0
 group by all

@@ -15,7 +15,7 @@ with correlated as (
         count(*) as n,
         if(
             stddev_pop(score_rank) > 0 and stddev_pop(length_rank) > 0,
-            corr(score_rank, length_rank),
+            exact_corr(score_rank, length_rank),
             null
         ) as rank_correlation
     from temp.length_ranks

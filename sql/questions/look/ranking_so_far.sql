@@ -16,6 +16,7 @@ select
     rows.is_small,
     rows.n_tasks,
     rows.n_tasks_wanted,
+    rows.n_tasks_latest_ranked as n_tasks_ranked,
     rows.coverage,
     figures.figure_id,
     figures.mean_floor

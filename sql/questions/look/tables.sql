@@ -1,4 +1,4 @@
--- One row: a table or view that is listed, marts first, then what is stored.
+-- One row: a table or view that is listed, in the order that is given.
 select
     name as "table",
     origins.origin,
@@ -6,4 +6,4 @@ select
     listed.comment as meaning
 from listed
 inner join origins using (name)
-order by origins.origin, name
+order by origins.place

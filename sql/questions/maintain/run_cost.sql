@@ -6,7 +6,7 @@ select
     sum(calls)::bigint as calls,
     sum(failed_calls)::bigint as failed_calls,
     sum(unpriced_calls)::bigint as unpriced_calls,
-    known_cost(fsum(cost_usd), sum(unpriced_calls)) as cost_usd
+    known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd
 from run_costs
 where run_id = $run_id
 group by purpose, called_model

@@ -9,7 +9,7 @@ select
     sum(prompt_tokens)::bigint as prompt_tokens,
     sum(cached_tokens)::bigint as cached_tokens,
     sum(completion_tokens)::bigint as completion_tokens,
-    known_cost(fsum(cost_usd), sum(unpriced_calls)) as cost_usd
+    known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd
 from run_costs
 where day >= $first_day
 group by day, called_model

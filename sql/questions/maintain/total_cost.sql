@@ -1,7 +1,7 @@
 -- What one run cost in all; 0 where it made no call.
 select
     known_cost(
-        coalesce(fsum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)
+        coalesce(exact_sum(cost_usd), 0), coalesce(sum(unpriced_calls), 0)
     ) as cost_usd
 from run_costs
 where run_id = $run_id

@@ -1,6 +1,15 @@
--- How many tasks an annotator labelled, of each kind of label, and how many
--- calls failed.
-with asked as (
+-- How many admitted tasks an annotator labelled, of each kind of label, and how
+-- many calls failed.
+with admitted as (
+    select task_id
+    from tasks
+    where
+        benchmark = $benchmark
+        and dataset_revision = $revision
+        and is_admitted
+),
+
+asked as (
     select
         kind,
         annotator,
@@ -8,9 +17,11 @@ with asked as (
         count(*) filter (status = 'ok') as n_annotations,
         count(*) filter (status <> 'ok') as n_failed,
         known_cost(
-            sum(cost_usd), count(*) filter (cost_usd is null and attempts > 0)
+            exact_sum(cost_usd),
+            count(*) filter (cost_usd is null and attempts > 0)
         ) as cost_usd
     from task_annotations
+    semi join admitted using (task_id)
     where benchmark = $benchmark and dataset_revision = $revision
     group by all
 ),
@@ -21,6 +32,7 @@ used as (
         count(distinct task_id) filter (source = 'annotated') as n_used,
         count(distinct task_id) filter (source = 'released') as n_released
     from labelled_tasks
+    semi join admitted using (task_id)
     where benchmark = $benchmark and dataset_revision = $revision
     group by kind
 )

@@ -29,7 +29,9 @@ reasons as (
         coalesce(reason, 'decided at once') as reason,
         count(*) as n,
         count(*) - count(value) as n_failed,
-        case when count(*) = count(cost_usd) then fsum(cost_usd) end as cost_usd
+        case
+            when count(*) = count(cost_usd) then exact_sum(cost_usd)
+        end as cost_usd
     from (
         select
             *,

@@ -15,9 +15,9 @@ with counted as (
         count(*) filter (is_changed) as n_changed,
         count(*) filter (points > 0) as n_gained,
         count(*) filter (points < 0) as n_lost,
-        coalesce(fsum(points) filter (points > 0), 0) as points_gained,
-        coalesce(fsum(points) filter (points < 0), 0) as points_lost,
-        fsum(points) as points_net
+        coalesce(exact_sum(if(points > 0, points, null)), 0) as points_gained,
+        coalesce(exact_sum(if(points < 0, points, null)), 0) as points_lost,
+        exact_sum(points) as points_net
     from condition_criteria as criteria
     inner join staging.task_set_members as members
         using (benchmark, dataset_revision, task_id)

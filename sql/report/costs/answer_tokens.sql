@@ -12,7 +12,7 @@ select
     avg(completion_tokens) as completion_tokens,
     avg(reasoning_tokens) as reasoning_tokens,
     avg(chars_alnum) filter (status = 'ok') as mean_chars_alnum,
-    round(favg(latency_s), 6) as latency_s,
+    round(exact_avg(latency_s), 6) as latency_s,
     count(*) as n_answers,
     count(*) filter (status <> 'ok') as n_failed
 from shown_answers

@@ -33,8 +33,8 @@ select
     sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null)
         as cached_share,
     avg(completion_tokens) as completion_tokens,
-    round(1000 * favg(cost_usd), 9) as thousand_usd,
-    case when count(*) = count(cost_usd) then round(fsum(cost_usd), 9) end
+    round(1000 * exact_avg(cost_usd), 9) as thousand_usd,
+    case when count(*) = count(cost_usd) then round(exact_sum(cost_usd), 9) end
         as cost_usd,
     count(*) - count(cost_usd) as n_unpriced
 from made

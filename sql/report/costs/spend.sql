@@ -10,7 +10,7 @@ select
     sum(cached_tokens) / sum(prompt_tokens) filter (cached_tokens is not null)
         as cached_share,
     sum(completion_tokens) as completion_tokens,
-    round(known_cost(fsum(cost_usd), sum(unpriced_calls)), 9) as cost_usd,
+    round(known_cost(exact_sum(cost_usd), sum(unpriced_calls)), 9) as cost_usd,
     sum(unpriced_calls) as unpriced_calls,
     count(distinct run_id) as n_runs,
     min(day) as first_day,

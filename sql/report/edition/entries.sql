@@ -30,7 +30,7 @@ scored as (
         model,
         model_config_hash,
         vintage,
-        round(favg(mean_score), 12) as mean_score,
+        round(exact_avg(mean_score), 12) as mean_score,
         coalesce(bool_or(is_judged and judging = $main), false) as is_of_main
     from leaderboard
     inner join judgings

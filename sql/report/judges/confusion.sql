@@ -46,8 +46,10 @@ cells as (
 select
     cells.grader_a,
     cells.grader_b,
-    if(value_a = 1, 'met', if(value_a = 0, 'unmet', 'partial')) as says_a,
-    if(value_b = 1, 'met', if(value_b = 0, 'unmet', 'partial')) as says_b,
+    case value_a when 1 then 'met' when 0 then 'not met' else 'partly met' end
+        as says_a,
+    case value_b when 1 then 'met' when 0 then 'not met' else 'partly met' end
+        as says_b,
     coalesce(counted.n, 0) as n,
     coalesce(counted.n, 0) / cells.n_of_pair as share
 from cells

@@ -46,7 +46,7 @@ select
     n_tasks < 50 as is_small,
     min(chars_alnum) as min_chars_alnum,
     max(chars_alnum) as max_chars_alnum,
-    round(favg(value), 12) as mean_value,
+    round(exact_avg(value), 12) as mean_value,
     round(any_value(whole_mean), 12) as own_mean,
     mean_value - own_mean as difference
 from answers

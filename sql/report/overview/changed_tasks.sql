@@ -13,7 +13,7 @@ with significant as (
         earlier,
         later
     from changes
-    where p_adjusted < 0.05
+    where p_adjusted <= 0.05
 ),
 
 valued as (

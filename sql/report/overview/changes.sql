@@ -24,9 +24,10 @@ members as (
 paired as (
     select
         changes.*,
-        round(favg(first_side.value), 12) as earlier_mean,
-        round(favg(second_side.value), 12) as later_mean,
-        round(favg(second_side.value - first_side.value), 12) as difference,
+        round(exact_avg(first_side.value), 12) as earlier_mean,
+        round(exact_avg(second_side.value), 12) as later_mean,
+        round(exact_avg(second_side.value - first_side.value), 12)
+            as difference,
         count(*) as n_tasks
     from changes
     inner join members using (split)
@@ -58,7 +59,7 @@ select
     paired.ci_low,
     paired.ci_high,
     paired.p_adjusted,
-    coalesce(paired.p_adjusted < 0.05, false) as is_significant,
+    coalesce(paired.p_adjusted <= 0.05, false) as is_significant,
     paired.n_tasks
 from paired
 inner join entries

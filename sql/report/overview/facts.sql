@@ -16,7 +16,7 @@ answered as (
         count(*) filter (status <> 'ok') as n_responses_failed,
         count(*) filter (cost_usd is null and source = 'sampled')
             as n_responses_unpriced,
-        sum(cost_usd) as responses_usd
+        exact_sum(cost_usd) as responses_usd
     from of_report
 ),
 
@@ -24,7 +24,7 @@ decided as (
     select
         count(*) as n_verdicts,
         count(*) filter (verdicts.value is null) as n_failed,
-        sum(verdicts.cost_usd) as verdicts_usd,
+        exact_sum(verdicts.cost_usd) as verdicts_usd,
         count(*) filter (
             verdicts.cost_usd is null and verdicts.source = 'judged'
         ) as n_verdicts_unpriced

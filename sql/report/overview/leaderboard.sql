@@ -9,11 +9,12 @@ with costs as (
         split,
         is_own_hard,
         case
-            when count(*) = count(answer_usd) then round(fsum(answer_usd), 9)
+            when count(*) = count(answer_usd)
+                then round(exact_sum(answer_usd), 9)
         end as answers_usd,
         case
             when not bool_or(is_judging_usd_unknown)
-                then round(fsum(coalesce(judging_usd, 0)), 9)
+                then round(exact_sum(coalesce(judging_usd, 0)), 9)
         end as judging_usd
     from staging.judged_answers
     inner join entries using (model, model_config_hash, vintage)

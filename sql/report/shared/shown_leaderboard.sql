@@ -23,6 +23,7 @@ select
     n_tasks,
     n_tasks_full,
     n_tasks_wanted,
+    displayed_n_tasks_ranked as n_tasks_ranked,
     coverage,
     coverage < $bar and n_tasks_skipped is null as is_below_bar,
     n_tasks_skipped,

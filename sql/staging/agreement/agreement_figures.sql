@@ -26,8 +26,8 @@ with labels_by_task as (
 task_f1 as (
     select
         * exclude (decision, n_made, n_both, n_classes),
-        favg(2 * coalesce(n_both, 0) / n_made) as macro_f1,
-        fsum(2 * coalesce(n_both, 0) / n_made) / any_value(n_classes)
+        exact_avg(2 * coalesce(n_both, 0) / n_made) as macro_f1,
+        exact_sum(2 * coalesce(n_both, 0) / n_made) / any_value(n_classes)
             as macro_f1_absent_as_0
     from labels_by_task
     where n_made > 0
@@ -37,8 +37,8 @@ task_f1 as (
 task_means as (
     select
         * exclude (task_id, macro_f1, macro_f1_absent_as_0),
-        favg(macro_f1) as macro_f1_task_mean,
-        favg(macro_f1_absent_as_0) as macro_f1_task_mean_absent_as_0
+        exact_avg(macro_f1) as macro_f1_task_mean,
+        exact_avg(macro_f1_absent_as_0) as macro_f1_task_mean_absent_as_0
     from task_f1
     group by all
 ),

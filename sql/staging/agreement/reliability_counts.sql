@@ -21,12 +21,13 @@ with final as (
         task_id,
         count(*) as n,
         max(n_values) as n_graders,
-        sum(n_unmet * (n_unmet - 1) / (n_values - 1)) as unmet_unmet,
-        sum(n_unmet * n_partial / (n_values - 1)) as unmet_partial,
-        sum(n_unmet * n_met / (n_values - 1)) as unmet_met,
-        sum(n_partial * (n_partial - 1) / (n_values - 1)) as partial_partial,
-        sum(n_partial * n_met / (n_values - 1)) as partial_met,
-        sum(n_met * (n_met - 1) / (n_values - 1)) as met_met,
+        exact_sum(n_unmet * (n_unmet - 1) / (n_values - 1)) as unmet_unmet,
+        exact_sum(n_unmet * n_partial / (n_values - 1)) as unmet_partial,
+        exact_sum(n_unmet * n_met / (n_values - 1)) as unmet_met,
+        exact_sum(n_partial * (n_partial - 1) / (n_values - 1))
+            as partial_partial,
+        exact_sum(n_partial * n_met / (n_values - 1)) as partial_met,
+        exact_sum(n_met * (n_met - 1) / (n_values - 1)) as met_met,
         count(*) filter (
             where greatest(n_unmet, n_partial, n_met) = n_values
         ) as n_unanimous

@@ -25,7 +25,7 @@ counted as (
         kind,
         label,
         count(*) as n_giving,
-        sum(n_primary / n_trials) as primary_share
+        exact_sum(n_primary / n_trials) as primary_share
     from staging.annotator_labels
     group by all
 )

@@ -82,13 +82,13 @@ select
     sum(n_unpriced)::bigint as n_unpriced,
     sum(baseline_n_unpriced)::bigint as baseline_n_unpriced,
     count(*) filter (is_both) as n_tasks_answered,
-    round(favg(chars), 9) as mean_chars_alnum,
-    round(favg(b_chars), 9) as baseline_mean_chars_alnum,
-    round(favg(tokens), 9) as mean_completion_tokens,
-    round(favg(b_out), 9) as baseline_mean_completion_tokens,
-    round(favg(usd), 12) as mean_cost_usd,
-    round(favg(b_usd), 12) as baseline_mean_cost_usd,
-    round(favg(s), 6) as mean_latency_s,
-    round(favg(b_s), 6) as baseline_mean_latency_s
+    round(exact_avg(chars), 9) as mean_chars_alnum,
+    round(exact_avg(b_chars), 9) as baseline_mean_chars_alnum,
+    round(exact_avg(tokens), 9) as mean_completion_tokens,
+    round(exact_avg(b_out), 9) as baseline_mean_completion_tokens,
+    round(exact_avg(usd), 12) as mean_cost_usd,
+    round(exact_avg(b_usd), 12) as baseline_mean_cost_usd,
+    round(exact_avg(s), 6) as mean_latency_s,
+    round(exact_avg(b_s), 6) as baseline_mean_latency_s
 from paired
 group by all

@@ -15,8 +15,8 @@ with measured as (
         label,
         score_name,
         count(*) as n_tasks,
-        round(favg(baseline_value), 12) as baseline_mean_score,
-        round(favg(value), 12) as mean_score,
+        round(exact_avg(baseline_value), 12) as baseline_mean_score,
+        round(exact_avg(value), 12) as mean_score,
         bit_xor(
             hash(condition_values.task_id, baseline_value, value)
         )::varchar as basis

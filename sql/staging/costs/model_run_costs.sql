@@ -16,7 +16,9 @@ select
     case
         -- A cost that is not known makes the sum unknown, not smaller.
         when not bool_or(is_cost_unknown or responses.cost_usd is null)
-            then sum(responses.cost_usd + coalesce(response_points.cost_usd, 0))
+            then exact_sum(
+                responses.cost_usd + coalesce(response_points.cost_usd, 0)
+            )
     end as cost_usd,
     -- A verdict has a cost, known or not.
     bool_or(response_points.cost_usd is not null or is_cost_unknown)

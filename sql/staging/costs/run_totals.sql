@@ -29,7 +29,7 @@ unended as (
 paid as (
     select
         run_id,
-        known_cost(fsum(cost_usd), sum(unpriced_calls)) as cost_usd,
+        known_cost(exact_sum(cost_usd), sum(unpriced_calls)) as cost_usd,
         sum(unpriced_calls)::bigint as unpriced_calls
     from run_costs
     group by run_id

@@ -28,7 +28,7 @@ unsampled as (
     select
         mean_scores.figure_id,
         sum(beside.n_labels)::bigint as n_unsampled_labels,
-        round(fsum(beside.sum_error) / sum(beside.n_labels), 12)
+        round(exact_sum(beside.sum_error) / sum(beside.n_labels), 12)
             as unsampled_mean_error
     from staging.unsampled_labels as beside
     inner join staging.task_values

@@ -57,7 +57,7 @@ weighed as (
 final as (
     select
         * exclude (density, factor),
-        round(fsum(density * factor) / fsum(density), 12) as factor
+        round(exact_sum(density * factor) / exact_sum(density), 12) as factor
     from weighed
     group by all
 )

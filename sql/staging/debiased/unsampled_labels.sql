@@ -79,6 +79,6 @@ select
         as breakdown,
     case when grouping(category) = 0 then category else '' end as label,
     count(*) as n_labels,
-    fsum(error) as sum_error
+    exact_sum(error) as sum_error
 from beside
 group by model_run_id, task_id, trial, grouping sets ((), (category))

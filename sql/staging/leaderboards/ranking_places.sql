@@ -63,7 +63,7 @@ means as (
         model_run_id,
         count(*) as n_tasks_ranked,
         -- What is equal but for rounding is a tie.
-        round(favg(value), 12) as mean_value
+        round(exact_avg(value), 12) as mean_value
     from task_values
     semi join shared_tasks using (compared_key, task_key)
     group by compared_key, model_run_id

@@ -15,7 +15,7 @@ with answers as (
         avg(completion_tokens) filter (where status = 'ok')
             as mean_completion_tokens,
         -- A cost that is not known makes the sum unknown, not smaller.
-        if(count(*) = count(cost_usd), sum(cost_usd), null) as cost_usd
+        if(count(*) = count(cost_usd), exact_sum(cost_usd), null) as cost_usd
     from responses
     inner join staging.task_set_members
         using (benchmark, dataset_revision, task_id)

@@ -76,11 +76,11 @@ select
     outcome,
     task_id,
     count(*) as n_criteria,
-    fsum(failing) as n_failing,
-    fsum(failing * disagreeing) as fail_disagree,
-    fsum(failing * (1 - disagreeing)) as fail_agree,
-    fsum((1 - failing) * disagreeing) as pass_disagree,
-    fsum((1 - failing) * (1 - disagreeing)) as pass_agree
+    exact_sum(failing) as n_failing,
+    exact_sum(failing * disagreeing) as fail_disagree,
+    exact_sum(failing * (1 - disagreeing)) as fail_agree,
+    exact_sum((1 - failing) * disagreeing) as pass_disagree,
+    exact_sum((1 - failing) * (1 - disagreeing)) as pass_agree
 from found_by_check
 inner join outcomes using (benchmark, dataset_revision, task_id, criterion_id)
 -- People who disagree do not predict that they disagree.

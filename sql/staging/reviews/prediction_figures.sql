@@ -11,7 +11,7 @@ select
     review_check,
     outcome,
     sum(n_criteria)::bigint as n_criteria,
-    round(fsum(n_failing), 9) as n_failing,
+    round(exact_sum(n_failing), 9) as n_failing,
     count(*) as n_tasks,
     count(*) filter (n_failing > 0) as n_tasks_failing,
     md5(

@@ -10,9 +10,9 @@ select
     breakdown,
     label,
     any_value(n_population) as n_population,
-    round(fsum(weight_agreed) / fsum(sample_weights), 12)
+    round(exact_sum(weight_agreed) / exact_sum(sample_weights), 12)
         as agreeing_share,
-    round(fsum(n_agreed) / sum(n_criteria), 12) as unweighted_share,
+    round(exact_sum(n_agreed) / sum(n_criteria), 12) as unweighted_share,
     sum(n_criteria)::bigint as n_criteria,
     sum(n_reviews)::bigint as n_reviews,
     count(*) as n_tasks,

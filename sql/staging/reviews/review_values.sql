@@ -36,7 +36,7 @@ sampled as (
 weighted as (
     select
         * exclude (sample_weight),
-        fsum(sample_weight) as sample_weight
+        exact_sum(sample_weight) as sample_weight
     from sampled
     group by all
 ),
@@ -58,9 +58,9 @@ final as (
         end as label,
         weighted.task_id,
         any_value(n_population) as n_population,
-        fsum(sample_weight * agreeing) as weight_agreed,
-        fsum(sample_weight) as sample_weights,
-        fsum(agreeing) as n_agreed,
+        exact_sum(sample_weight * agreeing) as weight_agreed,
+        exact_sum(sample_weight) as sample_weights,
+        exact_sum(agreeing) as n_agreed,
         count(*) as n_criteria,
         sum(n_reviews)::bigint as n_reviews
     from weighted

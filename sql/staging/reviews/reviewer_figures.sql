@@ -29,8 +29,8 @@ sets as (
         sum(n_criteria)::bigint as n,
         count(*) as n_tasks,
         round(
-            fsum(fail_fail + pass_pass)
-            / fsum(fail_fail + 2 * fail_pass + pass_pass),
+            exact_sum(fail_fail + pass_pass)
+            / exact_sum(fail_fail + 2 * fail_pass + pass_pass),
             12
         ) as agreement,
         bit_xor(hash(task_id, fail_fail, fail_pass, pass_pass))::varchar

@@ -36,8 +36,8 @@ select
     count(*) as n_tasks_wanted,
     count(*) filter (is_annotated) as n_tasks_annotated,
     sum(members.n_wanted)::bigint as n_criteria_wanted,
-    fsum(members.lowest) as sum_lowest,
-    fsum(members.highest) as sum_highest
+    exact_sum(members.lowest) as sum_lowest,
+    exact_sum(members.highest) as sum_highest
 from staging.task_set_members
 inner join members using (benchmark, dataset_revision, task_id)
 inner join score_definitions as definitions using (benchmark, score_name)

@@ -13,8 +13,8 @@ select
     task_id,
     breakdown,
     label,
-    coalesce(sum(weight) filter (weight > 0), 0) as positive,
-    coalesce(sum(weight) filter (weight < 0), 0) as negative,
+    coalesce(round(sum(weight) filter (weight > 0), 12), 0) as positive,
+    coalesce(round(sum(weight) filter (weight < 0), 12), 0) as negative,
     count(*) as n_wanted
 from temp.labelled_criteria
 group by benchmark, dataset_revision, task_id, breakdown, label

@@ -25,6 +25,6 @@ select
     score_name,
     trial,
     count(*) as n_tasks,
-    favg(value) as trial_mean
+    exact_avg(value) as trial_mean
 from trial_values
 group by all

@@ -14,6 +14,7 @@ from tasks.exports.meanings import meaning_of_table
 from tasks.exports.places import refuse_filled
 from tasks.exports.tables import chosen_tables, write_tables
 from tasks.rules.errors import PipelineError, UsageError
+from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from warehouse import Reader, Warehouse
 
@@ -57,7 +58,7 @@ def export_data_sets(job: Job, folder: Path, names: Sequence[str] = ()) -> Stage
     n_rows = sum(table.n_rows for table in written.tables)
     parquet = sum(file.n_bytes for table in written.tables for file in table.files)
     size = f"{parquet / 1e6:.1f} MB of Parquet, {sum(arrow.values()) / 1e6:.1f} MB of Arrow"
-    notes = [f"{n_rows} rows of {len(chosen)} tables in {folder} ({size})"]
+    notes = [f"{counted(n_rows, 'row')} of {counted(len(chosen), 'table')} in {folder} ({size})"]
     if empty := [name for name in asked if name not in chosen]:
         notes.append(f"empty, left out: {', '.join(empty)}")
     return StageReport("export", rows=n_rows, notes=notes)

@@ -31,7 +31,7 @@ def refused(path: Path, deed: str, error: Exception, remedy: str) -> PipelineErr
         remedy = "this user may not write there; check the permissions"
     elif _code(error) == sqlite3.SQLITE_CANTOPEN:  # SQLite keeps the reason to itself
         try:
-            path.touch()
+            path.open("rb").close()
         except OSError as why:
             cause = f"{cause}: {why.strerror}"
     return PipelineError(f"{path}: cannot be {deed} ({cause}); {remedy}")

@@ -33,7 +33,7 @@ const verdicts = {
   values: { met: 1, partial: 0.5, unmet: 0 },
   kinds: { met: "good", partial: "warn", unmet: "bad", not_judged: "none" },
   isFailure: (status) => !(status in verdicts.values) && status !== "not_judged",
-  word: (status) => ({ partial: "partly met" })[status] ?? status.replaceAll("_", " "),
+  word: (status) => ({ partial: "partly met", unmet: "not met" })[status] ?? status.replaceAll("_", " "),
 
   // Whether a verdict is good, bad or between for the score: meeting a negative criterion is bad, avoiding it good.
   kind(status, weight) {

@@ -11,6 +11,8 @@ ROW_HEIGHT = 22
 """Pixels for a line of a chart that has one line a model."""
 _LINE_HEIGHT = 11
 """Pixels for a line of an axis label that has several."""
+_MARK_RADIUS = 5
+"""Pixels that a mark may reach beyond the end of an axis."""
 
 
 def chart_of(rows: Rows) -> alt.Chart:
@@ -69,6 +71,7 @@ def wrapped_axis() -> alt.Axis:
     lifted = [{"test": f"length({lines}) === {n}", "value": -_LINE_HEIGHT * (n - 1) / 2} for n in (2, 3, 4)]
     return alt.Axis(
         labelExpr=lines, labelLimit=150, labelLineHeight=_LINE_HEIGHT, ticks=False,
+        labelPadding=_MARK_RADIUS,  # a mark at the end of the axis does not cover the label
         labelOffset={"condition": lifted, "value": 0},
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ _BREAKDOWNS = {
     "length": "By letters and digits of the response",
     "field": "By field of the task",
 }
-_DECISIONS = ("met", "partial", "unmet")
+_DECISIONS = ("met", "partly met", "not met")
 
 
 def agreeing(rows: Rows) -> list[Plot]:

@@ -152,7 +152,7 @@ _FAILURES = Figure(
     "judge_failures",
     "Failures by cause",
     "Failed verdicts on the responses of this report, by cause. A failed verdict is undecided: it is never counted as "
-    "unmet, and its response has no score.",
+    "not met, and its response has no score.",
     (
         *columns("grader status is_failure n share n_verdicts", n="Verdicts", n_verdicts="of"),
         Column("attempts", "Calls", "count"),

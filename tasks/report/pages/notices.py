@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from tasks.llm import is_embedded
 from tasks.report.content.edition import Edition
+from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import TERNARY_AS_BINARY
 
 _NAMED = 4
@@ -113,28 +114,31 @@ def _drifted(edition: Edition) -> Iterable[Notice]:
 
 
 def _changed(edition: Edition) -> Iterable[Notice]:
+    splits: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in edition.rows("overview/changes"):
         if row["is_significant"] and row["judging"] == edition.main:
             verb = "fell" if row["difference"] < 0 else "rose"
-            text = (
-                f"{row['model']} {verb} by {abs(row['difference']):.3f} on {row['split']} since {row['earlier']} "
-                f"(corrected p {_p(row['p_adjusted'])}, {row['n_tasks']} tasks)."
+            splits[row["model"], verb, row["earlier"]].append(
+                f"by {abs(row['difference']):.3f} on {row['split']} "
+                f"(corrected p {_p(row['p_adjusted'])}, {counted(row['n_tasks'], 'task')})"
             )
-            yield Notice("bad" if verb == "fell" else "good", text, "#changes")
+    for (model, verb, earlier), found in splits.items():
+        text = f"{model} {verb} since {earlier} {_some(found)}."
+        yield Notice("bad" if verb == "fell" else "good", text, "#changes")
 
 
 def _quality(edition: Edition) -> Iterable[Notice]:
     (facts,) = edition.rows("overview/facts")
-    if facts["n_refused"]:
-        text = f"Refused by the checks and left out of all scores: {_count(facts['n_refused'], 'task')}."
-        yield Notice("warn", text, "data.html")
+    refused = f"{counted(facts['n_refused'], 'task')} refused and left out of all scores" if facts["n_refused"] else ""
     failed = edition.rows("overview/last_checks")
     kinds: tuple[tuple[Level, str], ...] = (("bad", "policy fail or quarantine"), ("warn", "warnings"))
     for level, policy in kinds:
         rows = [row for row in failed if (row["severity"] == "warn") == (level == "warn")]
         if names := [f"{row['check_name']} ({row['n_failed']} of {row['n_evaluated']})" for row in rows]:
-            text = f"Failed data checks ({policy}), {_count(len(names), 'check')}: {_some(names)}."
-            yield Notice(level, text, "data.html")
+            text = f"Failed data checks ({policy}), {counted(len(names), 'check')}: {_some(names)}"
+            yield Notice(level, f"{text}; {refused}." if refused and level == "bad" else f"{text}.", "data.html")
+        elif refused and level == "bad":
+            yield Notice("warn", f"{refused}.", "data.html")
 
 
 def _coverage(edition: Edition) -> Iterable[Notice]:
@@ -149,7 +153,9 @@ def _coverage(edition: Edition) -> Iterable[Notice]:
         text = f"Coverage below {bar}, so the scores are based on only part of a split: {_some(list(names))}."
         yield Notice("warn", text, "#leaderboard")
     if parts := [row for row in rows if row["n_tasks_skipped"]]:
-        names = dict.fromkeys(f"{row['model']} ({row['n_tasks']} of {row['n_tasks_wanted']} tasks)" for row in parts)
+        names = dict.fromkeys(
+            f"{row['model']} ({row['n_tasks']} of {counted(row['n_tasks_wanted'], 'task')})" for row in parts
+        )
         text = (
             "Scores on a random part of the tasks, since all comparisons of the model are settled; their intervals "
             f"allow for that: {_some(list(names))}."
@@ -170,11 +176,7 @@ def _words(statuses: Iterable[str]) -> str:
 
 
 def _of(n: int, n_all: int, what: str) -> str:
-    return f"{'All' if n == n_all else f'{n:,} of'} {n_all:,} {what}{'s' if n_all != 1 else ''}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{'All' if n == n_all else f'{n:,} of'} {counted(n_all, what)}"
 
 
 def _p(value: float | None) -> str:

@@ -9,11 +9,12 @@ from tasks.report.content.edition import Edition
 from tasks.report.content.figures import Figure, Page, Plot, Row, Rows
 from tasks.report.drawing import charts
 from tasks.report.drawing.plots import by_value
+from tasks.rules.text.numbers import counted
 
 _LEADERBOARD = (
     *columns(
         "judging split rank model mean_score ci_low ci_high raw_mean_score raw_ci_low raw_ci_high "
-        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted coverage n_trials "
+        "rank_low rank_high mean_lower mean_upper n_tasks n_tasks_full n_tasks_wanted n_tasks_ranked coverage n_trials "
         "met_share mean_chars_alnum answers_usd",
         mean_chars_alnum="Characters",
     ),
@@ -22,10 +23,10 @@ _LEADERBOARD = (
 
 
 _CHANGES = (
-    *columns("judging model split earlier later earlier_mean later_mean difference"),
+    *columns("judging model split difference"),
     Column("ci_low", "from", "signed", "95 % interval"),
     Column("ci_high", "to", "signed", "95 % interval"),
-    *columns("p_adjusted is_significant n_tasks"),
+    *columns("p_adjusted is_significant earlier later earlier_mean later_mean n_tasks"),
 )
 
 
@@ -35,7 +36,7 @@ def changed(rows: Rows) -> list[Plot]:
     return by_value(rows, "split", draw)
 
 
-_CHANGED_TASKS = columns("judging model task_id topic earlier later earlier_score later_score difference")
+_CHANGED_TASKS = columns("judging model task_id difference topic earlier later earlier_score later_score")
 
 
 def side_by_side(rows: Rows) -> list[dict[str, Any]]:
@@ -59,7 +60,7 @@ def facts(edition: Edition) -> list[tuple[str, str, str]]:
     ways = f"in {len(edition.judgings):,} ways" if len(edition.judgings) > len(judges) else ""
     unpriced = row["n_responses_unpriced"] + row["n_verdicts_unpriced"]
     return [
-        ("Tasks", f"{row['n_tasks']:,}", f"{row['n_criteria'] or 0:,} criteria"),
+        ("Tasks", f"{row['n_tasks']:,}", counted(row["n_criteria"] or 0, "criterion", "criteria")),
         ("Models", f"{len(edition.entries):,}", ""),
         ("Judges", f"{len(judges):,}", ways),
         ("Responses", f"{row['n_responses']:,}", f"{row['n_responses_failed']:,} failed"),
@@ -90,7 +91,7 @@ OVERVIEW = Page(
             "What changed",
             "Each model's latest vintage (or the one that this report shows) compared with its previous comparable "
             "one, by the same judge, on the tasks with a complete trial in both. A difference is significant if its "
-            "p-value, corrected for all rows (Holm), is below 0.05; the interval is not corrected.",
+            "p-value, corrected for all rows (Holm), is at most 0.05; the interval is not corrected.",
             _CHANGES,
             changed,
             empty="No model has two vintages to compare. That takes two vintages that the same judge decided in the "

@@ -4,6 +4,7 @@ from datetime import UTC
 
 from tasks.report.content.columns import Column, columns
 from tasks.report.content.figures import Figure, Rows
+from tasks.rules.text.numbers import counted
 
 _MOST_REFUSALS = 200
 """Rows in the table; where there are more they have one cause, which these show."""
@@ -11,8 +12,8 @@ _MOST_REFUSALS = 200
 
 def _summary(rows: Rows) -> list[str]:
     n_failed = sum(row["outcome"] == "failed" for row in rows)
-    all_passed = f"All {len(rows)} checks passed."
-    found = f"{n_failed} of {len(rows)} checks failed; they come first." if n_failed else all_passed
+    all_passed = f"All {counted(len(rows), 'check')} passed."
+    found = f"{n_failed} of {counted(len(rows), 'check')} failed; they come first." if n_failed else all_passed
     last = {row["suite"]: row["created_at"].astimezone(UTC) for row in rows}
     return [found, f"Checked: {', '.join(f'{suite} {at:%Y-%m-%d %H:%M} UTC' for suite, at in last.items())}."]
 
@@ -21,7 +22,7 @@ def _reasons(rows: Rows) -> list[str]:
     tasks = {row["task_id"] for row in rows}
     checks = dict.fromkeys(row["check_name"] for row in rows)
     found = [f"{sum(row['check_name'] == check for row in rows)} by {check}" for check in checks]
-    return [f"{len(tasks)} task{'s' if len(tasks) > 1 else ''} refused: {', '.join(found)}."]
+    return [f"{counted(len(tasks), 'task')} refused: {', '.join(found)}."]
 
 
 QUALITY = Figure(

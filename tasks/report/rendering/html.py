@@ -1,12 +1,13 @@
 """Pages from templates; whatever comes from data is escaped."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from tasks.rules.text.numbers import number
 
@@ -20,6 +21,8 @@ SERVED_POLICY = POLICY.replace("connect-src 'none'", "connect-src 'self'").repla
 )
 """That of the pages that a server makes: they may ask it again."""
 
+_DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b( \d\d:\d\d\b( UTC)?)?")
+
 
 @cache
 def templates() -> Environment:
@@ -32,8 +35,15 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["number"] = number
+    environment.filters |= {"number": number, "dated": dated}
     return environment
+
+
+def dated(text: str) -> Markup:
+    """Return a text as HTML whose dates, with their times, stay on one line; HTML stays as it is."""
+    if isinstance(text, Markup):
+        return text
+    return Markup(_DATE.sub(r'<span class="date">\g<0></span>', str(escape(text))))
 
 
 def render(template: str, *, policy: str = POLICY, **values: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from tasks.report.content.figures import Row
 from tasks.report.content.ranking import Board, Ranking
 from tasks.rules.text.numbers import coverage_text, number
+from tasks.rules.text.rank_notes import rank_notes
 
 _MARGIN = 0.04
 """Room on both sides of the axis, as a share of what is shown."""
@@ -80,19 +81,13 @@ def _line(row: Row, axis: Axis) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _is_reordered(board: Board) -> bool:
-    """Whether ranks, which compare the same tasks for all, come in another order than the scores."""
-    scores = [row["mean_score"] for row in board.rows if row["rank"] is not None]
-    return scores != sorted(scores, reverse=True)
-
-
 def shown(ranking: Ranking) -> dict[str, Any]:
     """A ranking as the template takes it: boards with their lines, and where scores of the paper are from."""
     axis = axis_of(ranking)
     return {
         "judging": ranking.judging, "sentence": ranking.sentence, "axis": axis,
         "boards": [(board, lines(board, axis)) for board in ranking.boards],
-        "has_reordered": any(_is_reordered(board) for board in ranking.boards),
+        "notes": list(rank_notes([board.rows for board in ranking.boards])),
         "has_gaps": any(row["is_below_bar"] for board in ranking.boards for row in board.rows),
         "sources": list(dict.fromkeys(each.source for board in ranking.boards for each in board.references)),
     }  # fmt: skip

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 from tasks.report.content.addresses import task_address
 from tasks.report.content.columns import Column
 from tasks.report.content.figures import Row, Rows
+from tasks.report.rendering.html import dated
 from tasks.rules.text.numbers import coverage_text, number
 
 _MISSING = "–"
@@ -69,7 +70,7 @@ def _body_cells(
     return [
         Markup(
             f'<td headers="{escape(headers[column.name])}" class="{_alignment(are_numbers[column.name])}">'
-            f"{escape(_shown(column, row))}</td>"
+            f"{dated(_shown(column, row))}</td>"
         )
         for column in columns
     ]

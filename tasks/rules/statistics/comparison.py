@@ -11,6 +11,8 @@ from tasks.rules.statistics.intervals import FEWEST_OTHERS, RESAMPLES, SEED, dra
 from tasks.rules.statistics.quantiles import Floats, student_quantile
 from tasks.rules.statistics.studentised import TOUCHES, studentised
 
+ALPHA = 0.05
+"""The largest p-value, corrected where there are several, that is significant: then a 95 % interval leaves 0 out."""
 POWER = 0.8
 """The chance with which a difference of the smallest detectable size is found."""
 _NOTHING = 1e-12
@@ -109,6 +111,11 @@ def smallest_detectable(differences: Floats, alpha: float) -> float | None:
     degrees = np.asarray(differing - 1.0)
     quantiles = student_quantile(1.0 - alpha / 2.0, degrees) + student_quantile(POWER, degrees)
     return float(quantiles) * float(differences.std(ddof=1)) / math.sqrt(len(differences))
+
+
+def is_significant(p_value: float | None, alpha: float = ALPHA) -> bool | None:
+    """Return whether a p-value is at most alpha; None where there is none."""
+    return None if p_value is None else p_value <= alpha
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

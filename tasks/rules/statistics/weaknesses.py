@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.rules.identity import digest
-from tasks.rules.statistics.comparison import PairedDifference, holm, paired_difference
+from tasks.rules.statistics.comparison import ALPHA, PairedDifference, holm, is_significant, paired_difference
 from tasks.rules.statistics.intervals import FEWEST_OTHERS, n_differing
 from tasks.rules.statistics.quantiles import Floats, normal_below, student_two_sided
 
-ALPHA = 0.05
 METHOD = "split-sample-1"
 """The name of the method, stored beside weaknesses; the number grows when the method changes."""
 _SEED = 20251114
@@ -195,7 +194,7 @@ class Weakness:
     @property
     def is_confirmed(self) -> bool:
         """Whether it may be called a weakness."""
-        return self.p_confirmed is not None and self.p_confirmed <= ALPHA
+        return bool(is_significant(self.p_confirmed))
 
 
 def leaves_under(parents: Sequence[int]) -> Floats:

@@ -12,6 +12,7 @@ from tasks.aggregate import aggregate
 from tests import builders
 from tests.builders import admitted, criterion, job_on, response, verdict
 from tests.tasks.aggregate.test_cookbook import small_world
+from tests.tasks.compare.comparisons import judged, tasks_of, together
 from warehouse import Warehouse
 
 BREAKDOWNS = (
@@ -138,6 +139,31 @@ def test_what_clipping_hides_who_has_no_verdict_and_which_ranks_are_possible_is_
     assert "not judged" in line["unheard"]
     assert "Not judged on a split by this judge: unheard" in shown
     assert "based on only part of the split" not in shown
+
+
+def test_who_has_no_rank_and_who_stands_below_a_lower_score_is_said_with_the_tasks_that_ranks_compare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = {f"t{n}": [(10, "Accuracy"), (10, "Risk")] for n in range(10)}
+    half, whole = [1, 0.0], [1, 1.0]
+    rows = together(
+        tasks_of(tasks),
+        judged({task: half if n < 8 else whole for n, task in enumerate(tasks)}, "full", rubrics=tasks),
+        judged({task: half if n else whole for n, task in enumerate(tasks) if n < 8}, "late", rubrics=tasks),
+        judged({task: whole for n, task in enumerate(tasks) if n < 4}, "begun", rubrics=tasks),
+    )
+    warehouse = Warehouse(tmp_path)
+    for table_name, of_table in rows.items():
+        warehouse.write(table_name, of_table)
+    warehouse.publish()
+
+    assert main(["leaderboard", "--warehouse", str(tmp_path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Ranks compare only the tasks with a complete trial for every ranked model (finance 8), so a higher score can "
+        "stand below: full on finance."
+    ) in shown
+    assert "No rank: begun on finance (4 tasks). Ranked is who has a score on at least half as many tasks" in shown
 
 
 def test_where_too_few_tasks_differ_the_leaderboard_has_no_interval_and_says_so(asked: Asked) -> None:

@@ -141,7 +141,17 @@ def test_an_interval_beside_a_corrected_p_value_is_called_uncorrected(
     assert _diff(folder, "good", "risky", "mixed") == 0
     said = capsys.readouterr().out
     assert "(uncorrected 95 % interval +0." in said
-    assert "Intervals and p are for each comparison alone" in said
+    assert "Intervals, p and smallest detectable differences are for each comparison alone" in said
+    assert "; uncorrected smallest detectable difference 0." in said
+
+
+def test_the_smallest_detectable_difference_of_a_pair_depends_on_no_other_pair(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = []
+    for models in (["good", "mixed"], ["good", "mixed", "risky"]):
+        found.append(_json(folder, capsys, *models)["comparisons"][0]["smallest_detectable"])
+    assert found[0] == found[1] is not None
 
 
 def test_what_is_the_same_is_called_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

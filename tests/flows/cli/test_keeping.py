@@ -197,7 +197,7 @@ def test_export_takes_a_folder_where_a_command_could_stand(
     said(capsys, folder, "export", "--table", "responses", str(tmp_path / "one"))
     _, why = said(capsys, folder, "export", str(tmp_path / "one"), code=2)
 
-    assert "1 rows of 1 tables" in text
+    assert "1 row of 1 table" in text
     assert (tmp_path / "all" / "manifest.json").exists()
     assert ["manifest.json", "responses.parquet"] == sorted(path.name for path in (tmp_path / "one").iterdir())
     assert "is not an empty folder" in why

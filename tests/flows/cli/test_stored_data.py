@@ -10,7 +10,7 @@ import yaml
 from flows.cli.main import main
 from tasks.aggregate import aggregate
 from tasks.rules.identity import IMPORTED
-from tests.builders import admitted, criterion, job_on, response, verdict
+from tests.builders import admitted, criterion, job_on, response, row, verdict
 from warehouse import Warehouse
 
 TASKS = ["t0", "t1", "t2", "t3"]
@@ -25,11 +25,14 @@ def fill(folder: Path, revision: str, n_answered: int = 1) -> None:
     imported = {"judge": "reader", "judge_config_hash": IMPORTED, "source": "imported"}
     rows = admitted(TASKS, "finance_hard", n_criteria=2) | {
         "criteria": [each for rubric in rubrics.values() for each in rubric],
+        "conversation_turns": [
+            row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS
+        ],
         "responses": answers,
         "verdicts": [verdict(given, each, 1.0, **imported) for given in answers for each in rubrics[given["task_id"]]],
     }
     for table_name, of_table in rows.items():
-        known = [row | ({"dataset_revision": revision} if "dataset_revision" in row else {}) for row in of_table]
+        known = [each | ({"dataset_revision": revision} if "dataset_revision" in each else {}) for each in of_table]
         Warehouse(folder / "data").write(table_name, known)
 
 

@@ -112,7 +112,9 @@ def test_a_night_that_is_refused_before_it_begins_sends_its_alert_and_stores_not
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[str] = []
-    monkeypatch.setattr(nightly, "deliver", lambda _, alerts, night: sent.extend(each.line for each in alerts) or [])
+    monkeypatch.setattr(
+        nightly, "deliver", lambda _, alerts, *__, **___: sent.extend(each.line for each in alerts) or []
+    )
     monkeypatch.chdir(tmp_path)
     document = {"dataset": {"source": "gone.jsonl"}, "models": [{"name": "openai/m"}]}
     Path("prbench.yaml").write_text(json.dumps(document), encoding="utf-8")

@@ -82,6 +82,16 @@ def test_runs_go_on_are_killed_and_end_while_the_database_is_replaced_below_the_
     assert (last.run_id, last.outcome) == ("r2", DONE)
 
 
+def test_an_import_after_a_run_is_not_the_last_run(job: Job) -> None:
+    store(job, "done", command="prbench run")
+    store(job, "done", command="prbench import responses answers.json", run_id="r2", ended_at=at(200))
+
+    last = LiveView(job).now().last
+
+    assert last is not None
+    assert last.run_id == "r1"
+
+
 def test_a_run_has_the_coverage_of_what_it_wants_itself_under_its_own_cap(job: Job) -> None:
     ingested(job)
     limited = job.model_copy(update={"limit": 2})

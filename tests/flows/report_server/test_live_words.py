@@ -55,7 +55,7 @@ def test_a_run_says_what_is_done_what_failed_of_which_cause_and_what_it_cost_und
     (shown,) = words(Live(NOW, NOW, [going]), tmp_path / "index.html", never)["runs"]
 
     assert facts(shown) == {
-        "Done": ("60.0%", "120 of 200 responses and verdicts"),
+        "Coverage": ("60.0%", "120 of 200 responses and verdicts, those of earlier runs included"),
         "Failed": ("4", "3 timeout, 1 refused"),
         "Cost so far": ("$1.50", "cap $5.00, 2 calls of unknown price"),
         "Calls so far": ("130", "7 failed attempts"),
@@ -135,7 +135,8 @@ def test_a_report_that_was_written_during_a_run_that_was_cut_short_is_current_on
 def ranked(**values: Any) -> dict[str, Any]:
     return {
         "split": "finance", "judging": "j", "rank": 1, "model": "m", "vintage": "base", "mean_score": -0.5,
-        "ci_low": -0.75, "ci_high": 0.25, "is_small": False, "n_tasks": 60, "n_tasks_wanted": 60, "coverage": 1.0,
+        "ci_low": -0.75, "ci_high": 0.25, "is_small": False, "n_tasks": 60,
+        "n_tasks_ranked": 60, "n_tasks_wanted": 60, "coverage": 1.0,
     } | values  # fmt: skip
 
 

@@ -50,6 +50,9 @@ def visiting_server(browser: Browser, job: Job, site: Path, *, dark: bool = Fals
             server.shutdown()
 
 
+_SCROLLED = "[...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth).length"
+
+
 def fits(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
 
@@ -73,6 +76,7 @@ def test_two_models_are_picked_and_a_changed_verdict_leads_to_its_task(
         assert whom_it_keeps_out(visit) == []
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
+        assert page.evaluate(_SCROLLED) == 0
         title = rows.first.locator("td").nth(1).inner_text().splitlines()[0].split("  ")[0]
         rows.first.get_by_role("link").click()
         page.wait_for_selector(".marked")
@@ -110,6 +114,7 @@ def test_the_live_page_renews_itself_until_the_server_ends_and_keeps_what_was_un
         assert page.locator("details").first.get_attribute("open") is not None
         page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         assert fits(page)
+        assert page.evaluate(_SCROLLED) == 0
         assert visit.faults == []
         page.route("**/live.html", lambda route: route.abort())
         page.wait_for_selector("#lost:not([hidden])")

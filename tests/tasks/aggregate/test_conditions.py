@@ -195,7 +195,7 @@ def test_p_values_of_a_family_are_corrected_together_by_holm(root: Path, seed: i
         assert found == [None if value is None else pytest.approx(value) for value in holm(given)]
         assert {row["n_comparisons"] for row in family} == {sum(value is not None for value in given)}
         for row in family:
-            assert row["is_significant"] == (None if row["p_holm"] is None else row["p_holm"] < 0.05)
+            assert row["is_significant"] == (None if row["p_holm"] is None else row["p_holm"] <= 0.05)
 
 
 def test_criteria_are_compared_by_the_mean_of_their_verdicts_in_complete_trials(tmp_path: Path) -> None:

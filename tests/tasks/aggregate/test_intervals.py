@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from itertools import groupby
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -308,3 +309,20 @@ def test_a_board_without_any_complete_task_has_rows_without_intervals(tmp_path: 
 
     assert "0 intervals computed" in report.line
     assert [] == [row for row in rows for name in (*DRAWN, "mean_score", "rank", "met_share") if row[name] is not None]
+
+
+def test_the_same_rows_in_another_order_give_the_same_figures_to_the_last_digit(oracle: Oracle, tmp_path: Path) -> None:
+    figures = []
+    for seed in (1, 2):
+        folder = tmp_path / str(seed)
+        write(folder, {name: Random(seed).sample(rows, len(rows)) for name, rows in rows_of(oracle.world).items()})
+        aggregate(job_on("sample", folder))
+        with Warehouse(folder).reader() as reader:
+            figures.append([
+                reader.rows(f"select {columns} from {table} order by all")
+                for table, columns in (
+                    ("leaderboard", "*"), ("trial_scores", "*"), ("criterion_statistics", "*"),
+                    ("length_correlations", "*"), ("intervals", "* exclude (created_at)"),
+                )
+            ])  # fmt: skip
+    assert figures[0] == figures[1]

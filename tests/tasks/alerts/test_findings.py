@@ -36,10 +36,10 @@ def alerted(comparisons: list[Comparison], least_drop: float = 0.01, alpha: floa
 
 
 def stepped_down(p_values: list[float | None], alpha: float) -> set[int]:
-    """Holm's procedure as he wrote it: from the smallest p-value on, until one is not below its share of alpha."""
+    """Holm's procedure as he wrote it: from the smallest p-value on, until one is above its share of alpha."""
     left = sorted((value, place) for place, value in enumerate(p_values) if value is not None)
     rejected: set[int] = set()
-    while left and left[0][0] * len(left) < alpha:
+    while left and left[0][0] * len(left) <= alpha:
         rejected.add(left.pop(0)[1])
     return rejected
 
@@ -54,7 +54,7 @@ _differences = st.integers(-40, 40).map(lambda part: part / 1024)
     least_drop=st.integers(0, 30).map(lambda part: part / 1024),
     alpha=st.integers(1, 1023).map(lambda part: part / 1024),
 )
-@example(found=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # not below alpha
+@example(found=[(-0.0625, 0.0625)], least_drop=0.0, alpha=0.0625)  # just significant
 @example(found=[(-0.0625, 0.0)], least_drop=0.0625, alpha=0.5)  # just large enough
 @example(found=[(0.0, 0.0)], least_drop=0.0, alpha=0.5)  # no fall
 def test_the_alerts_are_the_falls_that_are_large_enough_among_those_that_the_step_down_procedure_rejects(

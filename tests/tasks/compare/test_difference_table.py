@@ -36,7 +36,7 @@ def test_an_interval_of_few_tasks_is_marked_and_what_is_missing_or_corrected_is_
     assert (odd["95 % interval"], odd["p"], odd["p corrected"], odd["Significant"]) == (
         "too few tasks differ", None, None, None,
     )  # fmt: skip
-    assert [note.split(" ")[0] for note in table.notes] == ["°", "No", "Intervals", "Based"]
+    assert [note.split(" ")[0] for note in table.notes] == ["°", "No", "Intervals,", "Based"]
 
 
 def test_one_difference_alone_has_no_corrected_p_value_and_no_note_on_it(reader: Reader) -> None:

@@ -200,7 +200,7 @@ def test_what_is_removed_is_chosen_by_all_that_is_given(job: Job, capsys: pytest
     assert json.loads(said("--model", "b", "--dry-run", "--json")) == []
     assert "name the responses to remove" in said(code=2)
     assert "nothing-like-it: no stored response has this id" in said("nothing-like-it", code=2)
-    assert "1 responses removed" in said(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
+    assert "1 response removed" in said(bad["response_id"], "--task", bad["task_id"], "--reason", "too long")
     assert "no stored response has this id" in said(bad["response_id"], code=2)
 
 

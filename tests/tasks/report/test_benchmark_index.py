@@ -119,7 +119,7 @@ def test_revisions_and_benchmarks_that_this_version_does_not_know_are_told_and_n
     assert "<script>window" not in text
     assert found.links[attack] == []
     assert attack in found.texts[attack]
-    older = "Revision an-older: 1 tasks, 1 criteria, 0 models, 0 judges, last judged never."
+    older = "Revision an-older: 1 task, 1 criterion, 0 models, 0 judges, last judged never."
     assert older in found.texts["prbench"]
     assert "No response has been judged in full yet." in found.texts["prbench"]
 
@@ -223,7 +223,7 @@ def test_labels_filter_and_find_tasks_and_three_steps_are_told_with_their_readin
             steps = dict(lines)
             for judge in ("careful", "lenient", "historian"):
                 # The reading stands there where it is another decision, and only there.
-                assert steps.get(f"{judge} (as binary)") == ("unmet" if steps[judge] == "partly met" else None)
+                assert steps.get(f"{judge} (as binary)") == ("not met" if steps[judge] == "partly met" else None)
         disputed = visit.page.locator("#criteria .tag.dispute").count()
         assert disputed == sum(len({step for judge, step in lines if not judge.endswith(")")}) > 1 for lines in told)
         assert visit.faults == []

@@ -15,7 +15,7 @@ from tasks.report.drawing.plots import by_split, names_in_order, on_full_splits,
 _TRUST = (
     "The 95 % interval is for other tasks of the same kind, not for another run: one trial does not show how much a "
     "repetition would differ. A difference is significant if its p-value, corrected for all comparisons of this figure "
-    "on one split under one judge (Holm), is below 0.05; the interval is not corrected. The smallest detectable "
+    "on one split under one judge (Holm), is at most 0.05; the interval is not corrected. The smallest detectable "
     "difference is what one comparison finds with a power of 80 %. A hollow dot marks fewer than 50 tasks, or fewer "
     "than 10 that differ: its interval may be too narrow."
 )
@@ -28,10 +28,11 @@ _COMPARISON = (
     *columns("judging split"),
     Column("shared_model", "Model"),
     Column("condition", "Condition"),
-    Column("baseline", "Compared with"),
 )
+_BASELINE = Column("baseline", "Compared with")
 _DIFFERENCE = (
     *columns("difference"),
+    _BASELINE,
     Column("ci_low", "from", "signed", "95 % interval"),
     Column("ci_high", "to", "signed", "95 % interval"),
     Column("no_interval", "No interval, because"),
@@ -141,6 +142,7 @@ CONDITIONS = Page(
             "baseline.",
             (
                 *_COMPARISON,
+                _BASELINE,
                 *_both("mean_chars_alnum", "count", "Letters and digits", "chars_ratio"),
                 *_both("mean_completion_tokens", "count", "Tokens", "tokens_ratio"),
                 *_both("answer_usd", "price", "Cost of a response", "usd_ratio"),
@@ -161,7 +163,7 @@ CONDITIONS = Page(
             "trials does. A criterion gains points if its change raises the score: one with a positive weight that is "
             "now met, or one with a negative weight that is no longer met. Points are its weight times the change.",
             (
-                *_COMPARISON[:-1],
+                *_COMPARISON,
                 *columns("label", label="Category"),
                 Column("n_compared", "compared", "count", "Criteria"),
                 Column("n_changed", "changed", "count", "Criteria"),
@@ -183,7 +185,7 @@ CONDITIONS = Page(
             "shows both responses side by side at the criterion.",
             (
                 *columns("judging"),
-                *_COMPARISON[2:4],
+                *_COMPARISON[2:],
                 Column("points", "Points", "number"),
                 Column("criterion", "Criterion"),
                 *columns("label", label="Category"),

@@ -186,7 +186,9 @@ def test_two_models_are_compared_and_flipped_verdicts_are_marked_in_words(visit:
     visit.page.wait_for_function("(n) => document.querySelectorAll('#criteria tbody').length === n", arg=n_criteria)
     assert len(flips) > 3
     assert texts(visit.page.locator("#criteria .title")) == [titles[place] for place in sorted({p for p, _ in flips})]
-    assert sorted(texts(visit.page.locator("td .flip"))) == sorted(f"⇄ {a} → {b}" for a, b in flips.values())
+    assert sorted(texts(visit.page.locator("td .flip"))) == sorted(
+        f"⇄ {a} → {b}".replace("unmet", "not met") for a, b in flips.values()
+    )
     assert f"{n_criteria} flipped" in visit.page.locator("#n-criteria").inner_text()
 
 
@@ -198,7 +200,7 @@ def test_a_drop_between_two_nights_can_be_read_verdict_by_verdict(visit: Visit, 
 
     found = texts(visit.page.locator("td .flip"))
     assert len(found) == len(_flips(held, task, before["key"], after["key"])) > 2
-    assert found.count("⇄ met → unmet") > found.count("⇄ unmet → met")
+    assert found.count("⇄ met → not met") > found.count("⇄ not met → met")
     assert "(earlier)" in visit.page.locator("[name=a]").locator("option:checked").inner_text()
 
 
@@ -295,7 +297,7 @@ def test_verdicts_are_searched_and_the_first_ones_shown(visit: Visit, held: dict
     ]  # fmt: skip
     visit.page.wait_for_function("(n) => document.getElementById('count').dataset.total === n", arg=str(len(expected)))
     assert 10 < len(expected) < 1000
-    assert set(texts(visit.page.locator("tbody .badge"))) == {"✗ unmet"}
+    assert set(texts(visit.page.locator("tbody .badge"))) == {"✗ not met"}
 
 
 def test_failures_are_found_among_all_verdicts_and_lead_to_their_causes(visit: Visit) -> None:

@@ -102,7 +102,7 @@ def test_each_cell_counts_how_often_two_decisions_meet(
 ) -> None:
     rows = rows_of(FIGURES["judge_confusion"], edition)
 
-    word = {1.0: "met", 0.5: "partial", 0.0: "unmet"}
+    word = {1.0: "met", 0.5: "partly met", 0.0: "not met"}
     for one, other in {(each["grader_a"], each["grader_b"]) for each in rows}:
         both = _pairs(decisions[one], decisions[other])
         found = {

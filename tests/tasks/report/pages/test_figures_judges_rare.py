@@ -80,8 +80,8 @@ def test_what_meets_never_counts_zero_times(tmp_path: Path) -> None:
     rows = [each for each in rows_of(FIGURES["judge_confusion"], edition) if each["grader_a"] == "ada"]
 
     cells = {(each["says_a"], each["says_b"]): each["n"] for each in rows}
-    words = ("met", "partial", "unmet")
-    assert cells == {(a, b): 0 for a in words for b in words} | {("met", "partial"): 1, ("unmet", "unmet"): 2}
+    words = ("met", "partly met", "not met")
+    assert cells == {(a, b): 0 for a in words for b in words} | {("met", "partly met"): 1, ("not met", "not met"): 2}
     assert math.fsum(each["share"] for each in rows) == pytest.approx(1.0)
 
 

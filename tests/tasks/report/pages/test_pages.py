@@ -13,6 +13,10 @@ from tests.tasks.report.browser import DESKTOP, PHONE, Visit, visiting
 
 pytestmark = pytest.mark.slow
 NAMES = [f"{page.name}.html" for page in (*PAGES, *NAVIGATED, TASK)]
+_BROKEN = (
+    "[...document.querySelectorAll('.sources a, .date')].filter((one) => one.getClientRects().length > 1)"
+    ".map((one) => one.textContent)"
+)
 _CHARTS = "document.querySelectorAll('.plot:not([hidden]) .chart').length"
 
 
@@ -36,7 +40,38 @@ def test_a_page_complains_of_nothing_asks_nobody_fits_the_screen_and_keeps_nobod
 
         visit.page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
         visit.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
+        assert visit.value(_BROKEN) == []
         assert visit.faults == []
+
+
+def test_on_a_phone_the_answer_comes_first_and_every_difference_is_on_the_screen(
+    browser: Browser, world_site: Path
+) -> None:
+    with visiting(browser, world_site, PHONE) as visit:
+        visit.open("index.html")
+        answer, notice = (visit.page.locator(each).first.bounding_box() for each in (".leader", ".notice"))
+        cells = visit.page.locator("#changes tbody tr:visible td[headers$='-difference']")
+        boxes = [cell.bounding_box() for cell in cells.all()]
+
+        assert answer is not None
+        assert notice is not None
+        assert answer["y"] < notice["y"]
+        assert boxes
+        assert all(box is not None and box["x"] + box["width"] <= PHONE[0] for box in boxes)
+
+
+def test_a_mark_at_the_end_of_an_axis_covers_no_label(browser: Browser, world_site: Path) -> None:
+    with visiting(browser, world_site) as visit:
+        visit.open("annotations.html")
+        ends = visit.value(
+            "[...document.querySelectorAll('#annotation_labels .chart svg')].map((svg) => ["
+            "Math.max(...[...svg.querySelectorAll('.mark-text.role-axis-label text[text-anchor=end]')]"
+            ".map((one) => one.getBoundingClientRect().right)),"
+            "Math.min(...[...svg.querySelectorAll('.mark-symbol path')]"
+            ".map((one) => one.getBoundingClientRect().left))])"
+        )
+        assert ends
+        assert all(label <= mark for label, mark in ends)
 
 
 @pytest.mark.parametrize("name", ["index.html", "tasks.html", "task.html"])

@@ -25,7 +25,7 @@ def _cells(html: str, tag: str) -> list[tuple[dict[str, str], str]]:
         ("usd", 1234.567, "$1,234.57"),
         ("usd", -3.2, "−$3.20"), ("price", 0.00123, "$0.0012"), ("p", 0.00004, "0.0000"), ("yes", True, "yes"),
         ("yes", False, "–"), ("text", None, "–"), ("text", ["a", "b"], "a, b"), ("text", "<b>", "&lt;b&gt;"),
-        ("time", datetime(2026, 11, 22, 1, 5, tzinfo=UTC), "2026-11-22 01:05"),
+        ("time", datetime(2026, 11, 22, 1, 5, tzinfo=UTC), '<span class="date">2026-11-22 01:05</span>'),
     ],
 )  # fmt: skip
 def test_a_value_is_written_as_its_kind_says(kind: Kind, value: object, shown: str) -> None:

@@ -1,0 +1,25 @@
+-- What calls cost, as far as it is known. Those whose price nobody knows are
+-- not in the sum; where they leave nothing, it is NULL and not 0.
+create macro known_cost(usd, unpriced_calls) as
+case when usd > 0 or unpriced_calls = 0 then usd end;
+
+-- A sum that does not depend on the order of the rows, so that the same data
+-- has the same last digit: of decimals with 18 places, which add exactly. Of
+-- larger numbers than scores and costs are, an ordinary sum.
+create macro exact_sum(x) as if(
+    max(abs(x)) < 1e9,
+    sum(case when abs(x) < 1e9 then x::decimal(38, 18) end)::varchar::double,
+    fsum(x)
+);
+
+-- The mean, likewise.
+create macro exact_avg(x) as exact_sum(x) / count(x);
+
+-- The correlation, likewise where the sums are exact, as those of ranks and of
+-- whole numbers are.
+create macro exact_corr(x, y) as
+(count(*) * sum(x * y) - sum(x) * sum(y))
+/ sqrt(
+    (count(*) * sum(x * x) - pow(sum(x), 2))
+    * (count(*) * sum(y * y) - pow(sum(y), 2))
+)
