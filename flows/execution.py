@@ -19,7 +19,7 @@ from flows.server.known_server import known_server, may_know_a_server
 from flows.server.prefect_environment import follow_no_redirects, prepare
 from tasks.config import Job
 from tasks.console import notice
-from tasks.maintain import reread, store_spend
+from tasks.maintain import store_spend
 from tasks.run import CALLED_BY, CALLED_ROLES, StageReport, refuse_uninstalled, refuse_unready
 from warehouse import Warehouse, lines_on, take_notices
 
@@ -90,7 +90,6 @@ def _make_ready(job: Job, replace_lost: bool) -> None:
     warehouse.verify()
     if replace_lost:
         warehouse.accept_losses()
-    reread(job)
 
 
 def _execute(execution: Execution, work: Callable[[], Sequence[StageReport]], started_at: datetime) -> None:

@@ -22,9 +22,8 @@ from warehouse.files.one_machine import refuse_if_lost
 from warehouse.parts.compaction import Compaction
 from warehouse.parts.current_rows import is_removed, rests_on_response
 from warehouse.parts.engine import quoted
-from warehouse.parts.migrations import FILE, refuse_newer
-from warehouse.parts.rewriting import StoredRows
 from warehouse.parts.store import DAMAGED
+from warehouse.parts.version import FILE, refuse_other_version
 from warehouse.samples import sample_path
 from warehouse.warehouse import Warehouse, content_of, other_content
 
@@ -39,7 +38,6 @@ __all__ = [
     "Derivation",
     "Notice",
     "Reader",
-    "StoredRows",
     "Table",
     "Warehouse",
     "WarehouseBusy",
@@ -55,7 +53,7 @@ __all__ = [
     "quoted",
     "refusal_of_disk",
     "refuse_if_lost",
-    "refuse_newer",
+    "refuse_other_version",
     "reporting_damage",
     "rests_on_response",
     "sample_path",

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,9 @@ from warehouse.files.errors import WarehouseOutdated
 from warehouse.files.heartbeat import PROCESSES, Tell
 from warehouse.files.warehouse_locks import Locks
 from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
-from warehouse.parts.migrations import (
-    FILE,
-    Migration,
-    begin,
-    is_old,
-    mend_version,
-    migrate,
-    note_parser,
-    parser_of,
-    refuse_newer,
-)
 from warehouse.parts.removal import clean, responses_where
-from warehouse.parts.rewriting import Changes, StoredRows, rewrite, stored_rows
 from warehouse.parts.store import PartStore
+from warehouse.parts.version import FILE, begin, mend_version, refuse_other_version
 
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""
@@ -73,10 +62,10 @@ class Warehouse(Locks):
 
         Raises:
             WarehouseBusy: another machine writes this warehouse.
-            WarehouseError: a row does not fit, the disk refuses, or newer code wrote this warehouse.
+            WarehouseError: a row does not fit, the disk refuses, or other code wrote this warehouse.
         """
         if not self._is_begun:
-            refuse_newer(self.root)
+            refuse_other_version(self.root)
         with self.only_machine():
             if not self._is_begun:
                 begin(self.root)
@@ -88,8 +77,7 @@ class Warehouse(Locks):
 
         With `must_rebuild` it is built from the parts alone, which gives the same rows and takes longer.
         """
-        # Whoever holds `writing` has migrated already.
-        self.migrate()
+        refuse_other_version(self.root)
         self._published_at_s = time.monotonic()
         with self.publishing():
             is_new = publish(self.store, self.database, must_rebuild=must_rebuild)
@@ -102,7 +90,7 @@ class Warehouse(Locks):
         Damaged parts are set aside (`damaged/`), and their rows restored as far as the last database has them. A
         damaged database is rebuilt. What was found is reported by `take_notices`, what stays lost by `losses`.
         """
-        if refuse_newer(self.root) is None:
+        if refuse_other_version(self.root) is None:
             return False  # nothing was ever stored
         self._published_at_s = time.monotonic()
         with self.publishing():
@@ -157,9 +145,9 @@ class Warehouse(Locks):
 
         Raises:
             WarehouseOutdated: another version of the code published it.
-            WarehouseError: nothing is published, or newer code wrote this warehouse.
+            WarehouseError: nothing is published, or other code wrote this warehouse.
         """
-        refuse_newer(self.root)
+        refuse_other_version(self.root)
         reader = Reader(self.database, spill)
         if stamp_of(reader) != stamp():
             reader.close()
@@ -195,7 +183,7 @@ class Warehouse(Locks):
         Raises:
             WarehouseError: a part cannot be read, or the disk refuses; what is read stays the same.
         """
-        self.migrate()
+        refuse_other_version(self.root)
         self.clean()  # what a removal that was killed left
         with self.publishing():
             # What is merged would carry damage on under a hash of its own.
@@ -231,43 +219,12 @@ class Warehouse(Locks):
 
     @contextmanager
     def writing(self, tell: Tell | None = None) -> Iterator[None]:
-        """Be one of the runs that are at work on this warehouse, which is brought up to this code's version first.
+        """Be one of the runs that are at work on this warehouse.
 
         Raises:
             WarehouseBusy: somebody is alone on it, or another machine writes (see `only_machine` for `tell`).
-            WarehouseError: newer code wrote this warehouse.
+            WarehouseError: other code wrote this warehouse.
         """
-        refuse_newer(self.root)
-        with self.only_machine(tell):
-            self.migrate()
-            with self.at_work():
-                yield
-
-    @property
-    def parser(self) -> int:
-        """By which version of the parser of replies the stored verdicts and answers were read."""
-        return parser_of(self.root)
-
-    def stored_rows(self, *table_names: str) -> AbstractContextManager[StoredRows]:
-        """The rows of the parts, one a key, whether they are published or not; those of retracted imports included."""
-        return stored_rows(self.store, table_names)
-
-    def rewrite(self, table_name: str, changes: Changes) -> None:
-        """Put other rows in the place of all rows with these keys; they are read after the next `publish`.
-
-        Raises:
-            WarehouseError: a part cannot be read, or the disk refuses; the table stays as it is.
-        """
-        with self.publishing():
-            rewrite(self.store, table_name, changes)
-
-    def note_parser(self, parser: int) -> None:
-        """Note by which version of the parser all that is stored was read."""
-        note_parser(self.root, parser)
-
-    def migrate(self, *, is_alone: bool = False) -> list[Migration]:
-        """Bring an older warehouse up to this code's version, alone on it, as the caller with `is_alone` is already."""
-        if not is_old(self.root):
-            return []
-        with nullcontext() if is_alone else self.alone(), self.publishing():
-            return migrate(self.root)
+        refuse_other_version(self.root)
+        with self.only_machine(tell), self.at_work():
+            yield

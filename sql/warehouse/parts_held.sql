@@ -2,5 +2,4 @@
 create or replace table {parts} as
 select
     unnest($table_names::varchar[]) as table_name,
-    unnest($parts::varchar[]) as part,
-    true as {verified}
+    unnest($parts::varchar[]) as part

@@ -19,7 +19,7 @@ from tasks.rules.errors import PipelineError
 from tasks.rules.text.numbers import counted
 from tasks.run import StageReport
 from tasks.stores import Folder, Store, kept_as, work_folder
-from warehouse import TABLES, Reader, Warehouse, refuse_newer
+from warehouse import TABLES, Reader, Warehouse, refuse_other_version
 
 _REPORT = "report"
 
@@ -71,7 +71,7 @@ def _publish_from(job: Job, warehouse: Warehouse, stage: Path, place: Folder | S
     place.below(name).put(files, is_quiet=job.is_quiet)
     write_export_list(
         place.below(name), tables, canaries="in the database only", content=content,
-        warehouse_version=refuse_newer(warehouse.root), state_of=state_of and state_of.isoformat(),
+        warehouse_version=refuse_other_version(warehouse.root), state_of=state_of and state_of.isoformat(),
         others=[{"name": name, "n_bytes": (stage / name).stat().st_size, "sha256": hashes[name]} for name in hashes],
     )  # fmt: skip
     if not is_whole(place, name):

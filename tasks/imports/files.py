@@ -17,7 +17,7 @@ from tasks.rules.errors import PipelineError, UsageError
 from tasks.rules.text.characters import is_blank
 from tasks.rules.text.json_text import read_json
 from tasks.run import StageReport
-from warehouse import Warehouse, refuse_newer
+from warehouse import Warehouse, refuse_other_version
 
 Given = Mapping[str, Any]
 Offered = TypeVar("Offered")
@@ -54,7 +54,7 @@ def refuse_stored_nothing(job: Job) -> None:
     Raises:
         ImportRefused: it is one.
     """
-    if refuse_newer(job.warehouse) is None:
+    if refuse_other_version(job.warehouse) is None:
         raise ImportRefused(f"{job.warehouse}: no data set is ingested there; run `prbench ingest` first")
 
 

@@ -7,7 +7,7 @@ import sql
 from tasks.config import Job
 from tasks.rules.errors import UsageError
 from tasks.run import StageReport
-from warehouse import Warehouse, refuse_newer
+from warehouse import Warehouse, refuse_other_version
 
 _NAMED = 5
 
@@ -50,7 +50,7 @@ def refuse_retraction(job: Job, batch: str) -> None:
     Raises:
         UsageError: it is one.
     """
-    if refuse_newer(job.warehouse) is None:
+    if refuse_other_version(job.warehouse) is None:
         raise UsageError(f"--retract {batch}: no such batch; nothing is stored in {job.warehouse}")
 
 

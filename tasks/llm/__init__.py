@@ -9,7 +9,7 @@ from tasks.llm.ledger.deletions import deletion_mark
 from tasks.llm.ledger.entries import total_usd
 from tasks.llm.ledger.files import mend
 from tasks.llm.ledger.ledger import Ledger
-from tasks.llm.ledger.paths import read_all_files
+from tasks.llm.ledger.paths import read_file
 from tasks.llm.ledger.pruning import Pruned, forget, prune
 from tasks.llm.ledger.reading import KeptReplies, KeptReply, kept_replies
 from tasks.llm.ledger.spend import SPEND_COLUMNS, SPEND_KEY, spend_in
@@ -84,7 +84,7 @@ __all__ = [
     "prices_of",
     "probe",
     "prune",
-    "read_all_files",
+    "read_file",
     "redacted",
     "refuse_without_ray",
     "safe",

@@ -5,7 +5,6 @@ from tasks.maintain.compact import tidy
 from tasks.maintain.disk import disk_use
 from tasks.maintain.file_lists import Damaged, file_list, hash_of, is_inside, read_file_list
 from tasks.maintain.removal import Choice, chosen, remove
-from tasks.maintain.reread import reread
 from tasks.maintain.run_history import latest_runs, run_cost, spent, total_cost_usd
 from tasks.maintain.spend import store_spend
 
@@ -21,7 +20,6 @@ __all__ = [
     "latest_runs",
     "read_file_list",
     "remove",
-    "reread",
     "restore",
     "run_cost",
     "spent",

@@ -11,7 +11,7 @@ from tasks.llm import Pruned, forget
 from tasks.rules.errors import UsageError
 from tasks.rules.text.numbers import counted
 from tasks.run import LEDGER, StageReport
-from warehouse import Warehouse, WarehouseError, refuse_newer
+from warehouse import Warehouse, WarehouseError, refuse_other_version
 
 Row = dict[str, Any]
 
@@ -79,11 +79,10 @@ def remove(job: Job, choice: Choice, reason: str) -> StageReport:
         PipelineError: the ledger cannot be written.
     """
     warehouse = Warehouse(job.warehouse)
-    if refuse_newer(warehouse.root) is None:
+    if refuse_other_version(warehouse.root) is None:
         chosen(job, choice)  # an id that is not there is the mistake to name
         raise UsageError(f"{warehouse.root}: nothing is stored there, so nothing can be removed")
     with warehouse.alone(notice):
-        warehouse.migrate(is_alone=True)
         if damage := warehouse.damage():
             raise WarehouseError(f"{damage[0]}; run `prbench aggregate` to repair it, then remove again")
         rows = chosen(job, choice)

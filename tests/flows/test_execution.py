@@ -30,7 +30,6 @@ def outcomes(folder: Path) -> list[Any]:
     ("owner", "name", "recorded"),
     [
         (Warehouse, "verify", None),
-        (execution, "reread", None),
         (execution, "mark_killed", ["interrupted"]),
         (execution, "damage_reports", ["interrupted"]),
     ],

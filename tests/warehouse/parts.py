@@ -14,12 +14,14 @@ import sql
 from warehouse import Warehouse
 from warehouse.contracts.tables import TABLES
 from warehouse.parts.store import PartStore
+from warehouse.parts.version import begin
 
 Row = dict[str, Any]
 
 
 def put(root: Path, table_name: str, moment: int, rows: Sequence[Row]) -> str:
     """Write a part as if it had been named at a moment (in milliseconds), however late it appears."""
+    begin(root)
     folder = root / "parts" / table_name
     folder.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pylist(list(rows), schema=TABLES[table_name].schema)

@@ -20,7 +20,7 @@ from warehouse import Warehouse, WarehouseError
 from warehouse.contracts.columns import COLUMNS
 from warehouse.contracts.tables import TABLES
 from warehouse.files.damage import is_database_whole, is_whole, take_notices
-from warehouse.parts.migrations import known_version, version_of
+from warehouse.parts.version import VERSION, refuse_other_version
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,11 @@ def test_where_too_many_files_are_open_that_is_the_cause_and_nothing_counts_as_d
     warehouse = Warehouse(tmp_path)
     filled(warehouse)
     part = next((tmp_path / "parts" / "verdicts").glob("*.parquet"))
-    looks = (lambda: version_of(tmp_path), lambda: is_whole(part), lambda: is_database_whole(warehouse.database))
+    looks = (
+        lambda: refuse_other_version(tmp_path),
+        lambda: is_whole(part),
+        lambda: is_database_whole(warehouse.database),
+    )
     is_database_whole(warehouse.database)
     for look in looks:
         with pytest.raises(WarehouseError, match=r"cannot be read .*Too many open files"), no_file_opens():
@@ -259,12 +263,11 @@ def test_a_merged_part_that_is_the_last_of_those_it_replaced_is_restored(warehou
     assert [] == warehouse.losses()
 
 
-def test_a_database_of_an_earlier_version_tells_which_parts_are_missing(warehouse: Warehouse, quick: None) -> None:
+def test_a_database_without_a_table_of_today_tells_which_parts_are_missing(warehouse: Warehouse, quick: None) -> None:
     filled(warehouse)
     (warehouse.store.root / "list.json").unlink()
     earlier = duckdb.connect(warehouse.database)
     earlier.execute("drop table removals")
-    earlier.execute("alter table published_parts drop column is_verified")
     earlier.close()
     victim = warehouse.store.standing("verdicts")[1]
     victim.path.unlink()
@@ -272,20 +275,6 @@ def test_a_database_of_an_earlier_version_tells_which_parts_are_missing(warehous
 
     assert any(victim.name in line and "missing" in line for line in told(warehouse))
     assert [20] == [loss.n_rows for loss in warehouse.losses()]
-
-
-def test_a_damaged_part_is_not_rewritten(warehouse: Warehouse, quick: None) -> None:
-    filled(warehouse)
-    victim = warehouse.store.standing("labels")[0]
-    # It can be read, but its content is not what its name says.
-    other = victim.path.with_name(f"{victim.moment}-{'0' * 24}.parquet")
-    victim.path.rename(other)
-    label = row("labels", field="Law", kind="k", label="0")
-    key = tuple(label[name] for name in TABLES["labels"].key)
-
-    with pytest.raises(WarehouseError, match="is damaged; `prbench aggregate`"):
-        warehouse.rewrite("labels", {key: None})
-    assert other.exists()
 
 
 def test_a_deleted_merged_part_is_restored(warehouse: Warehouse, quick: None) -> None:
@@ -356,7 +345,7 @@ def test_the_file_of_the_version_is_written_anew(warehouse: Warehouse, quick: No
     content = path.read_bytes()
     for place in range(len(content)):
         flip(path, place, bit=place % 7)
-        assert known_version() == version_of(warehouse.root), place
+        assert VERSION == refuse_other_version(warehouse.root), place
     warehouse.verify()
 
     assert content == path.read_bytes()

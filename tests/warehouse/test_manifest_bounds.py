@@ -1,12 +1,12 @@
 """A manifest of parts, which a restored backup may bring, names files of its own folder alone."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.builders import row
 from warehouse import Warehouse, WarehouseError
+from warehouse.files.atomic import write_sealed
 
 
 @pytest.mark.parametrize("key", ["merged", "retired"])
@@ -15,7 +15,7 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(tmp_path: Path, key: s
     warehouse = Warehouse(tmp_path / "warehouse")
     warehouse.write("runs", [row("runs")])
     named = {name: {"generation": 1, "replaces": [], "n_rows": 1} if key == "merged" else 0.0}
-    (warehouse.store.root / "runs" / "manifest.json").write_text(json.dumps({"generation": 1, key: named}))
+    write_sealed(warehouse.store.root / "runs" / "manifest.json", {"generation": 1, key: named})
     with pytest.raises(WarehouseError, match="is not a part in this folder"):
         warehouse.publish()
 

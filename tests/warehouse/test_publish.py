@@ -363,11 +363,10 @@ def test_two_processes_that_publish_at_once_lose_nothing(warehouse: Warehouse, s
 
 def test_a_part_of_an_earlier_version_is_read_by_the_names_of_its_columns(warehouse: Warehouse) -> None:
     folder = warehouse.store.root / "runs"
-    folder.mkdir(parents=True)
+    warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
     pq.write_table(earlier, folder / ".written")
     (folder / ".written").rename(folder / named(folder / ".written", 1))
-    warehouse.write("runs", [row("runs", run_id="now", command="judge")])
     warehouse.publish()
 
     with warehouse.reader() as reader:

@@ -336,6 +336,3 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "unpriced_calls": (_INT, "Those of the calls whose cost nobody knows; they are not in the cost."),
     "cached_share": (_REAL, "Share of the prompt tokens served from the provider's cache; NULL if none was reported."),
 }  # fmt: skip
-
-FORMER_COLUMNS = {"chunk_number": "part_number", "n_chunks": "n_parts"}
-"""The names of columns in parts and databases that earlier versions wrote."""

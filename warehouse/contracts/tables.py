@@ -235,6 +235,3 @@ _TABLES = (
 
 TABLES: dict[str, Table] = {table.name: table for table in _TABLES}
 DECIDED_STATUSES = ("ok", "met", "partial", "unmet")
-
-FORMER_TABLES = {"grader_sets": "grader_panels"}
-"""The names of tables in files that earlier versions wrote."""

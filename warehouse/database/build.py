@@ -6,7 +6,7 @@ import duckdb
 
 import sql
 from warehouse.contracts.tables import TABLES, Table
-from warehouse.database.recovery import PARTS, VERIFIED
+from warehouse.database.recovery import PARTS
 from warehouse.database.schema import attach, put_empty
 from warehouse.parts.engine import engine, holds, memory, quoted
 from warehouse.parts.loading import ARRIVED, Names, Standing, in_order, load
@@ -77,7 +77,7 @@ def _note_parts(connection: duckdb.DuckDBPyConnection, standing: Standing) -> No
     """Note which parts the database holds; merged ones by their own name."""
     names = [(table, part.name) for table, parts in standing.items() for part in parts]
     columns = {"table_names": [table for table, _ in names], "parts": [part for _, part in names]}
-    connection.execute(sql.template("warehouse/parts_held", parts=PARTS, verified=VERIFIED), columns)
+    connection.execute(sql.template("warehouse/parts_held", parts=PARTS), columns)
 
 
 def _index(connection: duckdb.DuckDBPyConnection, table: Table) -> None:

@@ -28,12 +28,11 @@ def missing_in(standing: Standing, published: Names) -> Names | None:
 
 
 def gone_from(standing: Standing, listed: Names) -> Names:
-    """The listed parts that neither stand nor were merged into, or rewritten as, one that stands."""
+    """The listed parts that neither stand nor were merged into one that stands."""
     gone: Names = set()
     for table_name, parts in standing.items():
         held = {part for table, part in listed if table == table_name}
         lost = held - _accounted_for(parts, counted_as_published(parts, held))
-        lost -= {name for part in parts for name in part.rewrites}
         gone |= {(table_name, part) for part in lost}
     return gone
 

@@ -24,9 +24,9 @@ from warehouse.files.errors import WarehouseError, cause_of
 from warehouse.files.one_machine import refuse_if_lost
 from warehouse.parts.loading import Names
 from warehouse.parts.manifest import Part
-from warehouse.parts.migrations import known_version, version_of
 from warehouse.parts.part_list import LIST, Kind, Listing, write_list
 from warehouse.parts.store import PartStore
+from warehouse.parts.version import VERSION
 
 
 class _DamagedCopy(Exception):
@@ -147,14 +147,14 @@ def _put_in_place(store: PartStore, database: Path, look: _Look, listing: Listin
 
 
 def _keep_listed(store: PartStore, parts: Names, listing: Listing | None) -> None:
-    """Write the list of parts where there is none: a warehouse of an earlier version, or the list was damaged."""
+    """Write the list of parts where there is none, since it was damaged or deleted."""
     if listing and not (store.root / LIST).exists():
         _list(store, parts, listing.rows)
 
 
 def _list(store: PartStore, parts: Names, n_rows: dict[Kind, int]) -> None:
     if parts:
-        write_list(store.root, parts, n_rows, version_of(store.root.parent) or known_version())
+        write_list(store.root, parts, n_rows, VERSION)
 
 
 def _remove_leftovers(database: Path) -> None:

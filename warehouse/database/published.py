@@ -10,7 +10,7 @@ import duckdb
 import sql
 from warehouse.contracts.tables import TABLES
 from warehouse.database.reader import Reader
-from warehouse.database.recovery import PARTS, VERIFIED
+from warehouse.database.recovery import PARTS
 from warehouse.database.schema import STAMP
 from warehouse.files.damage import is_database_whole
 from warehouse.files.errors import WarehouseError
@@ -76,13 +76,10 @@ def _which(database: Path) -> tuple[Any, ...]:
 
 
 def stamp() -> str:
-    """Changes when a contract, a model or DuckDB (whose hashes are keys) does.
-
-    A database from before parts were verified has another one, since its rows may be those of a damaged part.
-    """
+    """Changes when a contract, a model or DuckDB (whose hashes are keys) does."""
     tables = sorted(TABLES.values(), key=lambda table: table.name)
     macros = [sql.read(f"warehouse/{name}") for name in ("macros", "counts_as_judge")]
-    texts = [duckdb.__version__, VERIFIED, *macros, *(table.text for table in tables)]
+    texts = [duckdb.__version__, *macros, *(table.text for table in tables)]
     texts += [model.text for model in sql.models()]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 

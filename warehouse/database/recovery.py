@@ -12,8 +12,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse.contracts.columns import FORMER_COLUMNS
-from warehouse.contracts.tables import FORMER_TABLES, TABLES, Table
+from warehouse.contracts.tables import TABLES, Table
 from warehouse.database.losses import add_unknown
 from warehouse.database.reader import Reader
 from warehouse.files.atomic import Unsound
@@ -26,13 +25,11 @@ from warehouse.parts.manifest import (
     Part,
     counted_as_published,
 )
-from warehouse.parts.part_list import LIST, Listing, count_query, counted, read_list, today
+from warehouse.parts.part_list import LIST, Listing, count_query, counted, read_list
 from warehouse.parts.store import PartStore, aside
 
 PARTS = "published_parts"
 """The table of a database that names the parts that it holds."""
-VERIFIED = "is_verified"
-"""A column of it that databases lack which were built before parts were verified."""
 _ROWS_A_PART = 50_000
 _MOST_NAMED = 3
 
@@ -55,7 +52,7 @@ def listed_by(database: Path) -> Listing | None:
         return None
     try:
         with Reader(database) as reader:
-            parts = frozenset((today(row["table_name"]), row["part"]) for row in reader.rows(f"from {PARTS}"))
+            parts = frozenset((row["table_name"], row["part"]) for row in reader.rows(f"from {PARTS}"))
             columns: dict[str, set[str]] = defaultdict(set)
             for row in reader.rows("select table_name, column_name from duckdb_columns() where not internal"):
                 columns[row["table_name"]].add(row["column_name"])
@@ -121,10 +118,8 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
     written: Names = set()
     with engine(database.with_name(f".{database.name}.restoring.tmp.spill")) as connection:
         connection.execute(f"attach {quoted(database)} as last (read_only)")
-        if not _columns(connection, PARTS) >= {VERIFIED}:
-            return set()
         parts = connection.execute(f"select table_name, part from last.{PARTS}").fetchall()
-        held: Names = {(today(table), part) for table, part in parts}
+        held: Names = {(table, part) for table, part in parts}
         for table_name in sorted({table for table, _ in gone & held}):
             names = sorted(part for table, part in gone & held if table == table_name)
             left = counted_as_published(standing[table_name], {part for table, part in held if table == table_name})
@@ -136,15 +131,11 @@ def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Nam
 def _restore_table(
     connection: duckdb.DuckDBPyConnection, store: PartStore, table: Table, left: list[Path], names: list[str]
 ) -> Names:
-    # An earlier version may have built the database, with the names of its time.
-    name = table.name if _columns(connection, table.name) else FORMER_TABLES.get(table.name, table.name)
-    known = _columns(connection, name)
-    former = {column: FORMER_COLUMNS[column] for column in table.columns if FORMER_COLUMNS.get(column) in known}
-    columns = ", ".join(
-        f'"{column}"' if column in known else f'{former.get(column, "null")} as "{column}"' for column in table.columns
-    )
+    # Other code may have built the database, before a column was added.
+    known = _columns(connection, table.name)
+    columns = ", ".join(f'"{column}"' if column in known else f'null as "{column}"' for column in table.columns)
     key = ", ".join(table.key)
-    lost = f"select {columns} from last.{name}"
+    lost = f"select {columns} from last.{table.name}"
     if left:
         view_parts(connection, table, left, "left_parts")
         own = ", ".join(f'"{column}"' for column in table.columns)

@@ -24,8 +24,8 @@ def write_sealed(path: Path, document: Mapping[str, Any]) -> None:
     write_atomically(path, json.dumps(sealed, indent=0, sort_keys=True).encode())
 
 
-def read_sealed(path: Path, *, must_be_sealed: bool = True) -> dict[str, Any]:
-    """A document that `write_sealed` wrote; without `must_be_sealed` also one from before there were seals.
+def read_sealed(path: Path) -> dict[str, Any]:
+    """A document that `write_sealed` wrote.
 
     Raises:
         FileNotFoundError: there is none.
@@ -34,7 +34,7 @@ def read_sealed(path: Path, *, must_be_sealed: bool = True) -> dict[str, Any]:
     """
     try:
         document = json.loads(path.read_bytes())
-        seal = document.pop(_SEAL, None if must_be_sealed else _hash(document))
+        seal = document.pop(_SEAL, None)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, RecursionError, AttributeError, TypeError) as error:

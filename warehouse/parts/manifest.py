@@ -26,14 +26,12 @@ _IN_FOLDER = re.compile(r"(?:g\d+/)?[^/]+\.parquet")
 class Part:
     """A part that stands: its name, where it lies, and the names of the parts whose place it took.
 
-    It has the rows of those in `replaces`; of those in `rewrites` some were changed. `n_rows` is known of merged parts
-    only.
+    It has the rows of those in `replaces`. `n_rows` is known of merged parts only.
     """
 
     name: str
     path: Path
     replaces: frozenset[str] = frozenset()
-    rewrites: frozenset[str] = frozenset()
     n_rows: int | None = None
 
     @property
@@ -53,7 +51,7 @@ class Manifest:
 
     Attributes:
         generation: number of the last compaction.
-        merged: the merged parts that stand, by name: generation, rows, and names of the parts they replace or rewrite.
+        merged: the merged parts that stand, by name: generation, rows, and names of the parts they replace.
         retired: files that are replaced and may still be there, by their path in the table's folder, with the moment
             (seconds since 1970) of the switch.
     """
@@ -90,7 +88,7 @@ def manifest_in(path: Path) -> Manifest:
         Unsound: it is damaged, or names a file outside of the table's folder.
     """
     try:
-        found = Manifest(**read_sealed(path, must_be_sealed=False))
+        found = Manifest(**read_sealed(path))
     except TypeError as error:
         raise Unsound(str(error)) from error
     # What is named is read, and deleted once it is replaced.
@@ -123,8 +121,7 @@ def standing_parts(folder: Path) -> list[Part]:
     parts = {name: Part(name, folder / name) for name in names}
     for name, merged in manifest.merged.items():
         path = generation_folder(folder, merged["generation"]) / name
-        replaces, rewrites = frozenset(merged["replaces"]), frozenset(merged.get("rewrites", ()))
-        parts[name] = Part(name, path, replaces, rewrites, merged["n_rows"])
+        parts[name] = Part(name, path, frozenset(merged["replaces"]), merged["n_rows"])
     return [parts[name] for name in sorted(parts)]
 
 
@@ -147,15 +144,12 @@ def replace_parts(
     runs: Sequence[Sequence[Part]],
     write: Callable[[Sequence[Part], Path], Part],
     published: Collection[str] = (),
-    *,
-    changes_rows: bool = False,
 ) -> list[Part]:
     """Write one new part for each run of parts, and switch the table to the new parts by one rename of the manifest.
 
     A kill leaves the table as it was or as it is to be. The old files stay for the time of grace, and compaction
     deletes them. `published` are the names of parts that the database holds: it then need not take in a new part with
-    the same rows. With `changes_rows` it knows none of them, so the next publishing rebuilds it. The caller holds the
-    publish lock.
+    the same rows. The caller holds the publish lock.
     """
     if not runs:
         return []
@@ -166,15 +160,12 @@ def replace_parts(
     sync(into)
     sync(folder)
     for run, part in made:
-        rewrites = {name for old in run for name in old.rewrites}
-        if changes_rows:
-            rewrites |= {name for old in run for name in (old.name, *old.replaces)}
         for old in run:
             manifest.merged.pop(old.name, None)
             manifest.retired[str(old.path.relative_to(folder))] = time.time()
         manifest.merged[part.name] = {
-            "generation": manifest.generation, "n_rows": part.n_rows, "rewrites": sorted(rewrites),
-            "replaces": [] if changes_rows else sorted({name for old in run for name in _known_as(old, published)}),
+            "generation": manifest.generation, "n_rows": part.n_rows,
+            "replaces": sorted({name for old in run for name in _known_as(old, published)}),
         }  # fmt: skip
     write_manifest(folder, manifest)
     return [part for _, part in made]

@@ -1,11 +1,9 @@
 """Merging a run of parts into one: the rows that stand, in their order, a little of them in memory at a time."""
 
 import hashlib
-import itertools
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -39,16 +37,14 @@ def rewritten(
     parts: Sequence[Part],
     folder: Path,
     gone: Mapping[str, pa.Array],
-    others: Sequence[Mapping[str, Any]] = (),
 ) -> Part:
-    """Write the rows of parts as one part, without those at the places `gone` (by the part's name), with `others`."""
-    pieces = itertools.chain(_rows(table, parts, gone), [pa.Table.from_pylist(others, schema=table.schema)])
+    """Write the rows of parts as one part, without those at the places `gone` (by the part's name)."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}.tmp"
     n_rows = 0
     try:
         with temporary.open("wb") as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
-            for group in _row_groups(pieces):
+            for group in _row_groups(_rows(table, parts, gone)):
                 writer.write_table(group, row_group_size=group.num_rows)
                 n_rows += group.num_rows
         sync(temporary)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.contracts.tables import FORMER_TABLES, TABLES
+from warehouse.contracts.tables import TABLES
 from warehouse.files.atomic import Unsound, read_sealed, write_sealed
 from warehouse.parts.loading import Names
 
@@ -24,11 +24,6 @@ class Listing:
 
     parts: frozenset[tuple[str, str]]
     rows: dict[Kind, int]
-
-
-def today(table: str) -> str:
-    """The name that a table of an earlier version has now."""
-    return next((name for name, former in FORMER_TABLES.items() if former == table), table)
 
 
 def count_query(columns: Mapping[str, Collection[str]] | None = None) -> str:
@@ -70,8 +65,8 @@ def read_list(parts_root: Path) -> Listing | None:
     except FileNotFoundError:
         return None
     try:
-        parts = frozenset((today(table), part) for table, names in document["parts"].items() for part in names)
-        return Listing(parts, counted((today(table), *kind) for table, *kind in document["rows"]))
+        parts = frozenset((table, part) for table, names in document["parts"].items() for part in names)
+        return Listing(parts, counted((table, *kind) for table, *kind in document["rows"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Unsound(f"{type(error).__name__}: {error}") from error
 

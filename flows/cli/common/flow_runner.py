@@ -33,12 +33,12 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
     """
     from tasks.dataset import source_of
     from tasks.rules.errors import PipelineError
-    from warehouse import nothing_in, refuse_newer
+    from warehouse import nothing_in, refuse_other_version
 
     job = context.job
     if context.arguments.splits:
         source_of(job)
-    if refuse_newer(job.warehouse) is not None:
+    if refuse_other_version(job.warehouse) is not None:
         return
     if must_be_stored:
         raise PipelineError(nothing_in(job.warehouse, "stored"))

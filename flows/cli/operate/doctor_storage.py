@@ -11,7 +11,7 @@ import duckdb
 
 from flows.cli.operate.findings import Finding
 from tasks.config import Job
-from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_newer
+from warehouse import Warehouse, WarehouseError, WarehouseOutdated, lines_on, refuse_other_version
 
 _PACKAGES = ("prefect", "duckdb", "polars", "pyarrow", "datasets", "litellm", "great-expectations")
 _CONSTRAINED = {"fastapi": (0, 151), "sqlalchemy": (2, 1)}
@@ -36,7 +36,7 @@ def check_warehouse(job: Job) -> Iterator[Finding]:
     if host := warehouse.elsewhere():
         yield Finding("another machine", None, f"{host} writes this warehouse, or did so until it failed")
     try:
-        refuse_newer(warehouse.root)
+        refuse_other_version(warehouse.root)
     except WarehouseError as error:
         yield Finding(subject, False, str(error))
         return

@@ -23,8 +23,7 @@ with wanted as (
 ),
 
 -- Verdicts on the same text have the same call. Other judges' calls may differ
--- from it in nothing else: the time that a call took sets them apart, as where
--- replies are read again (`sql/questions/maintain/reread/`).
+-- from it in nothing else: the time that a call took sets them apart.
 texts as (
     select
         response_id,

@@ -10,7 +10,6 @@ from typing import Any
 
 from tasks.llm.replies import OK, Logprobs, Reply
 from tasks.llm.request import Prices
-from tasks.rules.text.characters import storable
 
 _REPLY = (
     "text", "finish_reason", "served_model", "served_fingerprint", "prompt_tokens", "cached_tokens",
@@ -78,10 +77,8 @@ def checksum_of(values: Sequence[Any]) -> str:
 
 
 def is_as_written(values: Sequence[Any], checksum: Any) -> bool:
-    """Whether a row is what was written; one from before there were checksums is trusted if its texts are texts."""
-    if checksum is not None:
-        return bool(checksum == checksum_of(values))
-    return all(storable(value) == value for value in values if isinstance(value, str))
+    """Whether a row is what was written."""
+    return bool(checksum == checksum_of(values))
 
 
 def logprobs_as_text(logprobs: Logprobs) -> str:

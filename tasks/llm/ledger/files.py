@@ -10,11 +10,10 @@ from typing import TextIO
 
 from tasks.console import notice
 from tasks.llm.ledger.damage import DAMAGE, refused, says_damaged, suspected
-from tasks.llm.ledger.merge import merge_old_files
-from tasks.llm.ledger.paths import beside, ledger_path, merged, old_files, repaired, taken_files
+from tasks.llm.ledger.paths import beside, ledger_path, repaired
 from tasks.llm.ledger.raw_pages import is_log_damaged
 from tasks.llm.ledger.repair import finish_repair, repair
-from tasks.llm.ledger.schema import bring_up, connected, new_file, refuse_newer
+from tasks.llm.ledger.schema import connected, new_file, refuse_other_version
 from tasks.rules.errors import PipelineError
 from tasks.rules.text.characters import one_line
 
@@ -28,12 +27,11 @@ _MOST_CHECKED_BYTES = 256 << 20
 def in_use(folder: Path) -> TextIO:
     """The ledger's lock, shared by all that use it; closing it gives it back.
 
-    Whoever is the only one checks the ledger first, repairs it where it is damaged, and merges the files of version 1;
-    others wait for that.
+    Whoever is the only one checks the ledger first, and repairs it where it is damaged; others wait for that.
 
     Raises:
         OSError: the folder cannot be written.
-        PipelineError: the disk refuses, or a file is of a newer version.
+        PipelineError: the disk refuses, or a file is of another version.
     """
     lock = (folder / _LOCK).open("a+")
     try:
@@ -50,7 +48,7 @@ def alone(folder: Path) -> Iterator[Path | None]:
     """The ledger's file, checked and repaired, for this process alone while the block lasts; None if it is in use.
 
     Raises:
-        PipelineError: the disk refuses, or a file is of a newer version.
+        PipelineError: the disk refuses, or a file is of another version.
     """
     with (folder / _LOCK).open("a+") as lock:
         if not _takes(lock, fcntl.LOCK_EX):
@@ -61,10 +59,10 @@ def alone(folder: Path) -> Iterator[Path | None]:
 
 
 def mend(folder: Path) -> None:
-    """Repair the ledger if it is damaged, and merge the files of version 1, unless it is in use.
+    """Repair the ledger if it is damaged, unless it is in use.
 
     Raises:
-        PipelineError: the disk refuses, or a file is of a newer version.
+        PipelineError: the disk refuses, or a file is of another version.
     """
     if folder.is_dir():
         with alone(folder):
@@ -75,12 +73,12 @@ def writer_of(path: Path) -> sqlite3.Connection:
     """A connection that writes to a file that was prepared.
 
     Raises:
-        PipelineError: the disk refuses, or the file is of a newer version.
+        PipelineError: the disk refuses, or the file is of another version.
     """
     try:
         connection = connected(path)
         try:
-            bring_up(connection, path)
+            refuse_other_version(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -93,14 +91,14 @@ def reader_of(path: Path) -> sqlite3.Connection:
     """A connection that sees what is committed and nothing else.
 
     Raises:
-        PipelineError: the file is of a newer version.
+        PipelineError: the file is of another version.
     """
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False, timeout=30)
     # A damaged text is found by its row's checksum, and makes no other row unreadable.
     connection.text_factory = lambda raw: raw.decode(errors="surrogateescape")
     try:
         with contextlib.suppress(*DAMAGE):  # is reported when a call is looked up
-            refuse_newer(connection, path)
+            refuse_other_version(connection, path)
     except PipelineError:
         connection.close()
         raise
@@ -118,15 +116,13 @@ def is_damage(error: Exception, path: Path) -> bool:
 
 def _is_shared(lock: TextIO, folder: Path) -> bool:
     """Take the lock, shared, on a ledger that is prepared; False if another process was to prepare it and failed."""
-    ledger, had_to_wait = ledger_path(folder), False
+    ledger = ledger_path(folder)
     if _takes(lock, fcntl.LOCK_EX):
         _prepare(ledger)
         fcntl.flock(lock, fcntl.LOCK_SH)
     elif not _takes(lock, fcntl.LOCK_SH):
-        had_to_wait = True
         _wait(lock, ledger)
-    is_half_done = merged(ledger).exists() or repaired(ledger).exists() or taken_files(folder)
-    if ledger.exists() and not is_half_done and not (had_to_wait and old_files(folder)):
+    if ledger.exists() and not repaired(ledger).exists():
         return True
     fcntl.flock(lock, fcntl.LOCK_UN)
     return False
@@ -152,19 +148,11 @@ def _takes(lock: TextIO, how: int) -> bool:
 
 
 def _prepare(path: Path) -> None:
-    """Make the ledger's file whole and the only one; it is made where it is missing."""
+    """Make the ledger's file whole; it is made where it is missing."""
     try:
-        merge_old_files(path, _checked_whole)
         _make_whole(path)
     except (sqlite3.Error, OSError) as error:  # a full disk or the like says nothing about the file
         raise refused(path, "opened", error, _REMEDY) from error
-
-
-def _checked_whole(path: Path) -> None:
-    """Make a file whole after a check of all of it, however large it is."""
-    suspected(path).touch()
-    _make_whole(path)
-    suspected(path).unlink(missing_ok=True)
 
 
 def _make_whole(path: Path) -> None:
@@ -197,7 +185,7 @@ def _damage_inside(path: Path) -> str | None:
                     return one_line(verdict)
                 _read_small_tables(connection)
                 suspected(path).unlink(missing_ok=True)
-            bring_up(connection, path)
+            refuse_other_version(connection, path)
     except DAMAGE as error:
         if not says_damaged(error, path):
             raise

@@ -55,7 +55,7 @@ class Ledger:
     `call_locks` keep processes from making the same call at once. `why_lost` gives a reason to write nothing more.
 
     Raises:
-        PipelineError: the folder cannot be written, or a file is of a newer version.
+        PipelineError: the folder cannot be written, or a file is of another version.
     """
 
     def __init__(self, folder: Path, why_lost: Callable[[], str | None] = lambda: None) -> None:

@@ -22,7 +22,6 @@ _HISTORY = """
     left join logprobs on logprobs.call_key = wanted and logprobs.attempt = calls.attempt
 """
 """One statement, since each one begins and ends a read transaction."""
-_REPLIES = "select cell, call_key, attempt, finished_at_s, text from calls where text is not null and is_final"
 _REPLIES_FOR = f"""
     select cell, call_key, attempt, finished_at_s, coalesce(text, ''), parameters from calls
     where is_final and (text is not null or status = '{EMPTY}') and cell in (select value from json_each(?))
@@ -70,16 +69,8 @@ class LedgerReader:
         Raises:
             PipelineError: the file is damaged.
         """
-        return list(self.each(query, *values))
-
-    def each(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """What a query finds, one row after the other.
-
-        Raises:
-            PipelineError: the file is damaged.
-        """
         try:
-            yield from self._connection.execute(query, values)
+            return self._connection.execute(query, values).fetchall()
         except DAMAGE as error:
             raise self._unreadable(error) from error
 
@@ -107,17 +98,14 @@ class LedgerReader:
 
 @dataclass(frozen=True)
 class KeptReply:
-    """A reply with text: the row that it was made for, the call that it answers, and when it came.
-
-    `parameters` are those of the call; they are read only where replies are looked up.
-    """
+    """A reply: the row that it was made for, the call that it answers, when it came, and the call's parameters."""
 
     cell: str
     call_key: str
     attempt: int
     finished_at_s: float
     text: str
-    parameters: str = ""
+    parameters: str
 
 
 class KeptReplies:
@@ -126,21 +114,13 @@ class KeptReplies:
     def __init__(self, reader: LedgerReader) -> None:
         self._reader = reader
 
-    def __iter__(self) -> Iterator[KeptReply]:
-        """All of them.
-
-        Raises:
-            PipelineError: the file is damaged.
-        """
-        return (KeptReply(*row) for row in self._reader.each(_REPLIES))
-
     def made_for(self, cells: Collection[str]) -> Iterator[KeptReply]:
         """Those that were made for some rows, empty ones too.
 
         Raises:
             PipelineError: the file is damaged.
         """
-        return (KeptReply(*row) for row in self._reader.each(_REPLIES_FOR, json.dumps(sorted(cells))))
+        return (KeptReply(*row) for row in self._reader.rows(_REPLIES_FOR, json.dumps(sorted(cells))))
 
 
 @contextmanager

@@ -18,12 +18,6 @@ from tasks.llm.ledger.spend import FILL_SPEND, SPEND_COLUMNS, SPEND_KEY
 
 Row = tuple[Any, ...]
 _TEXT, _NUMBER, _MAYBE = str, (int, float), (str, type(None))
-_MAYBE_NUMBER = (int, float, type(None))
-_CALL = (
-    _TEXT, int, _TEXT, _TEXT, _NUMBER, _TEXT, _TEXT, _TEXT, _TEXT, int,
-    *(_MAYBE,) * 4, *(_MAYBE_NUMBER,) * 6, _MAYBE, *(_MAYBE_NUMBER,) * 3, _MAYBE,
-)  # fmt: skip
-"""What the columns of a call are, in the order of `COLUMNS`."""
 _SHAPES: dict[str, Sequence[Any]] = {
     "spent": (_TEXT, int),
     "spend": (_TEXT,) * len(SPEND_KEY) + (_NUMBER,) * (len(SPEND_COLUMNS) - len(SPEND_KEY)),
@@ -93,7 +87,7 @@ def finish_repair(path: Path) -> str | None:
 def _recovered_from(path: Path) -> Iterator[_Recovered]:
     """All rows of a damaged file that are whole, while the block lasts; of a missing file, those in its log.
 
-    A row is whole if its checksum says so; one from before there were checksums, if it makes sense.
+    A call is whole if its checksum says so; any other row, if it makes sense.
     """
     log = beside(path, "-wal")
     frames = frames_of(log.read_bytes()) if log.exists() else []
@@ -105,7 +99,7 @@ def _recovered_from(path: Path) -> Iterator[_Recovered]:
 
 
 def _whole_rows(raw: RawFile) -> _Recovered:
-    best: dict[tuple[str, int], tuple[tuple[bool, int], int]] = {}
+    best: dict[tuple[str, int], tuple[int, int]] = {}
     seen: set[int] = set()
     others: dict[str, dict[Any, Row]] = {name: {} for name in _SHAPES}
     for number, record in enumerate(raw.records()):
@@ -118,10 +112,8 @@ def _whole_rows(raw: RawFile) -> _Recovered:
             continue
         seen.add(rowid)
         if record.rowid is not None and _is_whole_call(record):
-            # One with a checksum that fits takes precedence over one without; else the later one, as in the log.
-            rank, key = (len(values) > len(COLUMNS), number), (values[0], values[1])
-            best[key] = max(best.get(key, (rank, rowid)), (rank, rowid))
-    chosen = {number for (_, number), _ in best.values()}
+            best[values[0], values[1]] = number, rowid  # the later one counts, as in the log
+    chosen = {number for number, _ in best.values()}
     lost = seen - {rowid for _, rowid in best.values()}
 
     def calls() -> Iterator[Row]:
@@ -134,12 +126,8 @@ def _whole_rows(raw: RawFile) -> _Recovered:
 
 
 def _is_whole_call(record: Record) -> bool:
-    values = record.values
-    if len(values) == len(COLUMNS) + 1 and values[-1] is not None:
-        return is_as_written(values[: len(COLUMNS)], values[-1])
-    if len(values) > len(COLUMNS) + 1:
-        return False
-    return record.is_of_whole_page and _looks_like(values[: len(COLUMNS)], _CALL)
+    *values, checksum = record.values
+    return len(values) == len(COLUMNS) and is_as_written(values, checksum)
 
 
 def _keep(others: dict[str, dict[Any, Row]], record: Record) -> None:

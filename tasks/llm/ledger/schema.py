@@ -1,4 +1,4 @@
-"""The tables of the ledger's file, their version, making a file, and bringing an older one up to date."""
+"""The tables of the ledger's file, their version, making a file, and refusing one of another version."""
 
 import contextlib
 import os
@@ -10,31 +10,29 @@ from typing import Any
 from tasks.llm.ledger.damage import DAMAGE
 from tasks.llm.ledger.entries import COLUMNS, checksum_of
 from tasks.llm.ledger.paths import FILE_PARTS, beside
-from tasks.llm.ledger.spend import FILL_SPEND, SPEND_TABLE
+from tasks.llm.ledger.spend import SPEND_TABLE
 from tasks.rules.errors import PipelineError
 
 VERSION = 3
-"""Stands in a file as `user_version`; files from before there were versions have 0, from before checksums 1, from
-before log-probabilities 2."""
+"""Stands in a file as `user_version`; version 3 is of November 2026."""
 _MOST_VERSIONS = 255
-_CHECKSUM = "checksum"
+_INSERTED = (*COLUMNS, "checksum")
 _TABLES = (
-    f"create table if not exists calls ({', '.join(COLUMNS)}, {_CHECKSUM}, primary key (call_key, attempt))",
-    "create table if not exists spent (call_key text primary key, attempt integer not null)",
-    """create table if not exists logprobs (
+    f"create table calls ({', '.join(_INSERTED)}, primary key (call_key, attempt))",
+    "create table spent (call_key text primary key, attempt integer not null)",
+    """create table logprobs (
         call_key text, attempt integer, tokens text, primary key (call_key, attempt)
     )""",
     SPEND_TABLE,
-    "create table if not exists submissions (submission text primary key, lane text)",
-    """create table if not exists submitted_calls (
+    "create table submissions (submission text primary key, lane text)",
+    """create table submitted_calls (
         submission text, call_key text, cell text, parameters text, primary key (submission, call_key)
     )""",
-    "create table if not exists submission_states (submission text, state text, batch_id text, at_s real)",
+    "create table submission_states (submission text, state text, batch_id text, at_s real)",
 )
 SUBMITTING, SUBMITTED, ENDED = "handing in", "handed in", "ended"
-"""The states of a batch as they are stored, also in ledgers of version 1."""
-INSERTED = (*COLUMNS, _CHECKSUM)
-INSERT = f"insert or replace into calls ({', '.join(INSERTED)}) values ({', '.join('?' * len(INSERTED))})"
+"""The states of a batch as they are stored."""
+INSERT = f"insert or replace into calls ({', '.join(_INSERTED)}) values ({', '.join('?' * len(_INSERTED))})"
 """Takes what `with_checksum` gives."""
 KEEP_LOGPROBS = "insert or replace into logprobs values (?, ?, ?)"
 """Takes a call key, an attempt, and the tokens of its reply as `logprobs_as_text` gives them."""
@@ -47,11 +45,11 @@ def with_checksum(values: Sequence[Any]) -> tuple[Any, ...]:
     return (*values, checksum_of(values))
 
 
-def refuse_newer(connection: sqlite3.Connection, path: Path) -> int:
-    """The version of a file.
+def refuse_other_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that this program does not read.
 
     Raises:
-        PipelineError: it is newer than this program.
+        PipelineError: it is newer or older than this program.
         DatabaseError: the number is none that a program gave it.
     """
     version: int = connection.execute("pragma user_version").fetchone()[0]
@@ -61,27 +59,11 @@ def refuse_newer(connection: sqlite3.Connection, path: Path) -> int:
         raise PipelineError(
             f"{path}: is of version {version}, newer than this program knows ({VERSION}); upgrade prbench"
         )
-    return version
-
-
-def bring_up(connection: sqlite3.Connection, path: Path) -> None:
-    """Give a file all tables; one from before there were versions gets its spend from its calls, once.
-
-    Raises:
-        PipelineError: it is newer than this program.
-    """
-    version = refuse_newer(connection, path)
-    if version == VERSION:
-        return
-    connection.execute("begin immediate")
-    with connection:
-        for table in _TABLES:
-            connection.execute(table)
-        if _CHECKSUM not in {name for _, name, *_ in connection.execute("pragma table_info(calls)")}:
-            connection.execute(f"alter table calls add column {_CHECKSUM}")
-        if version == 0:
-            connection.execute(FILL_SPEND)
-        connection.execute(f"pragma user_version = {VERSION}")
+    if version < VERSION:
+        raise PipelineError(
+            f"{path}: is of version {version}, older than this program reads ({VERSION}); run the prbench of November "
+            "2026 on it once"
+        )
 
 
 def connected(path: Path) -> sqlite3.Connection:
@@ -108,29 +90,17 @@ def new_file(path: Path, as_: Path | None = None) -> Iterator[sqlite3.Connection
     for part in FILE_PARTS:
         beside(new, part).unlink(missing_ok=True)
     with contextlib.closing(connected(new)) as connection:
-        bring_up(connection, new)
+        connection.execute("begin immediate")
+        with connection:
+            for table in _TABLES:
+                connection.execute(table)
+            connection.execute(f"pragma user_version = {VERSION}")
         yield connection
-        _move_log(connection, new)
+        # Closing does so too, but reports no error of it, such as a full disk; what stays in the log would be lost.
+        if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+            raise sqlite3.OperationalError(f"the log of {new.name} is in use")
     new.rename(as_ or path)
     sync(path.parent)
-
-
-def empty_log(path: Path) -> None:
-    """Move what is in a file's log into the file itself, so that it can be renamed, and remove the log.
-
-    Raises:
-        OSError, sqlite3.Error: the disk refuses, or somebody reads the file.
-    """
-    with contextlib.closing(connected(path)) as connection:
-        _move_log(connection, path)
-    for part in FILE_PARTS[1:]:
-        beside(path, part).unlink(missing_ok=True)
-
-
-def _move_log(connection: sqlite3.Connection, path: Path) -> None:
-    # Closing does so too, but reports no error of it, such as a full disk; what stays in the log would be lost.
-    if connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
-        raise sqlite3.OperationalError(f"the log of {path.name} is in use")
 
 
 def sync(folder: Path) -> None:

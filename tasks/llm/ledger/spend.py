@@ -1,35 +1,32 @@
 """What was spent: sums over all attempts, the discarded ones included, which outlive the entries that they sum up."""
 
 import contextlib
-import itertools
-import math
 import os
 import sqlite3
-from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tasks.llm.ledger.damage import DAMAGE, refused
 from tasks.llm.ledger.entries import Entry
-from tasks.llm.ledger.paths import beside, read_all_files
+from tasks.llm.ledger.paths import beside, read_file
 from tasks.llm.replies import OK
 
 SPEND_KEY = ("run_id", "day", "purpose", "called_model")
 _COUNTS = ("calls", "failed_calls", "unpriced_calls", "prompt_tokens", "cached_tokens", "completion_tokens")
 SPEND_COLUMNS = (*SPEND_KEY, *_COUNTS, "cost_usd")
-SPEND_TABLE = f"create table if not exists spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))"
+_SELECTED = ", ".join((*SPEND_KEY, *(f"cast({name} as integer)" for name in _COUNTS), "cost_usd"))
+SPEND_TABLE = f"create table spend ({', '.join(SPEND_COLUMNS)}, primary key ({', '.join(SPEND_KEY)}))"
 SPEND_SUMMED = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*_COUNTS, "cost_usd"))
 ADD_SPEND = f"insert into spend values ({', '.join('?' * len(SPEND_COLUMNS))}) on conflict do update set {SPEND_SUMMED}"
 """Takes what `spend_of` gives."""
-_FROM_CALLS = f"""
-    select
+FILL_SPEND = f"""
+    insert into spend select
         run_id, date(finished_at_s, 'unixepoch'), 'unknown', model, count(*), sum(status != '{OK}'),
         sum(cost_usd is null), total(prompt_tokens), total(cached_tokens), total(completion_tokens), total(cost_usd)
     from calls group by 1, 2, 3, 4
 """
-FILL_SPEND = f"insert into spend {_FROM_CALLS}"
-"""What the calls of a file say that has no such table yet; they do not show what they were made for."""
+"""What the calls of a damaged file say whose sums are lost; they do not show what they were made for."""
 
 
 def spend_of(entry: Entry) -> tuple[Any, ...]:
@@ -51,30 +48,19 @@ def spend_in(folder: Path) -> list[dict[str, Any]]:
     """The spend of a ledger, a row for each run, day, purpose and called model, in that order.
 
     Tokens and `cost_usd` are sums of what is known; `unpriced_calls` is the number of calls whose cost is unknown.
-    Nothing is written, and no call is read, except in old files that have no sums yet.
+    Nothing is written, and no call is read.
 
     Raises:
         PipelineError: a file cannot be read.
     """
-    found: dict[tuple[str, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for row in itertools.chain.from_iterable(read_all_files(folder, _rows_of)):
-        found[tuple(row[: len(SPEND_KEY)])].append(row[len(SPEND_KEY) :])
-    return [dict(zip(SPEND_COLUMNS, (*key, *_summed(found[key])), strict=True)) for key in sorted(found)]
-
-
-def _summed(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    *counts, costs = zip(*rows, strict=True)
-    return (*(int(sum(column)) for column in counts), math.fsum(costs))
+    return [dict(zip(SPEND_COLUMNS, row, strict=True)) for row in read_file(folder, _rows_of) or ()]
 
 
 def _rows_of(path: Path) -> list[tuple[Any, ...]]:
     try:
         with contextlib.closing(sqlite3.connect(_address(path), uri=True, timeout=30)) as connection:
             connection.execute("pragma query_only = on")
-            tables = {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-            if "spend" in tables:
-                return connection.execute(f"select {', '.join(SPEND_COLUMNS)} from spend").fetchall()
-            return connection.execute(_FROM_CALLS).fetchall() if "calls" in tables else []
+            return connection.execute(f"select {_SELECTED} from spend order by {', '.join(SPEND_KEY)}").fetchall()
     except DAMAGE as error:
         raise refused(path, "read", error, "`prbench run` repairs it or sets it aside") from error
 

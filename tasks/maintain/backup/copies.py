@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.llm import read_all_files
+from tasks.llm import read_file
 from tasks.maintain.backup.record import FILES, Kept, copied
 from tasks.maintain.file_lists import Damaged
 from tasks.rules.errors import PipelineError
@@ -73,8 +73,8 @@ def copied_files(warehouse: Warehouse, copies: Copies) -> list[Kept]:
         PipelineError: one cannot be copied, or is damaged.
         WarehouseError: parts are merged again and again meanwhile.
     """
-    ledger = read_all_files(warehouse.root / LEDGER, lambda source: _ledger_file(copies, source))
-    return [*ledger, *_parts(warehouse, copies)]
+    ledger = read_file(warehouse.root / LEDGER, lambda source: _ledger_file(copies, source))
+    return [*([] if ledger is None else [ledger]), *_parts(warehouse, copies)]
 
 
 def _ledger_file(copies: Copies, source: Path) -> Kept:

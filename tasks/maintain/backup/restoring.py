@@ -11,7 +11,7 @@ from tasks.maintain.file_lists import Damaged, hash_of
 from tasks.rules.errors import PipelineError, UsageError
 from tasks.run import LEDGER, StageReport
 from tasks.stores import Folder, Store
-from warehouse import DAMAGED, Warehouse, content_of, refuse_newer, sync
+from warehouse import DAMAGED, Warehouse, content_of, refuse_other_version, sync
 from warehouse import FILE as VERSION_FILE
 
 _STAGE = ".restoring"
@@ -42,7 +42,6 @@ def restore(job: Job, source: Path | Store) -> StageReport:
             elif read_record(Folder(stage)) != record:
                 raise UsageError(f"{warehouse.root}: another backup was being restored here; empty the folder first")
             _put_in_place(stage, warehouse.root)
-            warehouse.migrate(is_alone=True)
             warehouse.publish()
             (stage / RECORD).unlink()
             shutil.rmtree(stage)
@@ -81,7 +80,7 @@ def _stage(job: Job, source: Path | Store, record: Record, stage: Path) -> None:
             f"{source}: {', '.join(damaged[:_NAMED])}{more}: not what was copied (missing, or size or SHA-256 differ); "
             "nothing was restored, use another copy, or renew this one with `prbench backup --verify`"
         )
-    refuse_newer(stage)
+    refuse_other_version(stage)
     for sub in {(stage / kept.path).parent for kept in record.files}:
         sync(sub)
     write_record(Folder(stage), record)

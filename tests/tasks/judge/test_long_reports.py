@@ -25,7 +25,6 @@ from tasks.llm.ledger.ledger import Ledger
 from tasks.llm.prices import count_tokens
 from tasks.llm.replies import Reply
 from tasks.llm.request import Target
-from tasks.maintain.reread import reread
 from tasks.plan.estimate import Planned, in_all
 from tasks.plan.plan import plan
 from tasks.rules.identity import template_hash
@@ -36,7 +35,6 @@ from tests.builders import row, write_jsonl
 from tests.faults.content import criterion_of, prompt_of
 from tests.faults.server import Answer, FaultServer, Request
 from tests.tasks.benchmarks.research import research_row
-from tests.tasks.maintain.version_1 import read_by_version_1
 from tests.tasks.run.runs import judged, prepared
 from warehouse import Warehouse
 
@@ -298,36 +296,6 @@ def test_a_part_that_fails_is_the_verdict_s_failure_and_the_next_run_asks_for_it
     n_chunks = len(world.searches("Says 6 "))
     assert world.verdicts()["Says 7"]["status"] == "met"
     assert [part_in(prompt) for prompt in world.prompts()[before:]] == [*range(2, n_chunks + 1), 0]
-    assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
-
-
-def test_a_part_whose_reply_an_earlier_parser_misread_is_asked_for_again_alone(world: World) -> None:
-    judge = world.judge
-
-    def rambles(request: Request, number: int) -> Answer:
-        prompt = prompt_of(request)
-        is_struck = (
-            criterion_in(prompt).startswith("Says 7 ") and part_in(prompt) == 2 and len(request["messages"]) == 1
-        )
-        return Answer('It may be here.</reasoning>{"evidence": []}') if is_struck else judge(request, number)
-
-    world.server.behaviour = rambles
-    with read_by_version_1():
-        judged(world.job())
-    assert world.verdicts()["Says 7"]["status"] == "met"
-    before = len(world.prompts())
-
-    reread(world.job())
-    Warehouse(world.job().warehouse).publish()
-    assert len(world.prompts()) == before
-    statuses = {name: row["status"] for name, row in world.verdicts().items()}
-    assert statuses == dict.fromkeys(statuses, "unmet") | {"Says 7": "parse_error", "Says 4": "partial"}
-    assert "evidence" in world.verdicts()["Says 7"]["error"]
-    assert (2, "parse_error") in [(row["chunk_number"], row["status"]) for row in world.evidence("Says 7")]
-
-    assert judged(world.job()).failures == {}
-    assert world.verdicts()["Says 7"]["status"] == "met"
-    assert [part_in(prompt) for prompt in world.prompts()[before:]] == [2]
     assert {row["status"] for row in world.evidence("Says 7")} == {"ok"}
 
 

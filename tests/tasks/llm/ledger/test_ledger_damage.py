@@ -317,19 +317,6 @@ def test_damage_that_comes_while_a_run_goes_on_is_one_line_and_the_next_run_repa
     assert after == calls_in(whole)
 
 
-def test_a_file_of_the_version_before_checksums_is_taken_over_and_trusted(whole: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copy(whole, tmp_path / "calls.sqlite"))
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("alter table calls drop column checksum")
-        connection.execute("pragma user_version = 1")
-    ledger = Ledger(tmp_path)
-    answer = ledger.history(f"{7:064x}").answer_for("cell-7")
-    assert answer is not None
-    assert answer.text == entry(7).reply.text
-    ledger.close()
-    assert calls_in(path) == calls_in(whole)
-
-
 def test_what_is_written_in_one_transaction_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     """Another user of the ledger begins while a transaction is half written, which then fails."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sqlite3
 from pathlib import Path
 
 from tasks.llm.ledger.entries import Entry
@@ -44,18 +43,6 @@ def test_a_reply_comes_back_with_its_log_probabilities_or_without(tmp_path: Path
     assert with_them is not None
     assert without is not None
     assert (LOGPROBS, None) == (with_them.logprobs, without.logprobs)
-
-
-def test_a_ledger_from_before_them_is_brought_up_to_date_and_answers(tmp_path: Path) -> None:
-    recorded(tmp_path, entry("a", None))
-    with contextlib.closing(sqlite3.connect(ledger_path(tmp_path))) as connection:
-        connection.executescript("drop table logprobs; pragma user_version = 2")
-
-    recorded(tmp_path, entry("b", LOGPROBS))
-    old, new = kept(tmp_path, "a"), kept(tmp_path, "b")
-    assert old is not None
-    assert new is not None
-    assert (None, LOGPROBS) == (old.logprobs, new.logprobs)
 
 
 def test_they_are_deleted_with_their_reply(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What was spent: every attempt, also those that came to nothing, exact after a kill, a damage and an upgrade."""
+"""What was spent: every attempt, also those that came to nothing, exact after a kill and a damage."""
 
 import os
 import signal
@@ -31,12 +31,6 @@ USED = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5, "prompt_t
 def opened(folder: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(folder / "calls.sqlite", isolation_level=None)) as connection:
         yield connection
-
-
-def aged(folder: Path) -> None:
-    """Make the file one from before there were versions."""
-    with opened(folder) as connection:
-        connection.executescript("drop table spend; pragma user_version = 0")
 
 
 def total(folder: Path, name: str) -> Any:
@@ -93,31 +87,19 @@ def test_what_two_processes_spend_is_summed_by_run_and_model(calling: Calling, s
     assert not [path for path in calling.folder.iterdir() if path.name.endswith(("-wal", "-shm"))]
 
 
-def test_a_file_from_before_there_were_versions_is_filled_once_from_its_calls(calling: Calling, serve: Serve) -> None:
-    server = serve(then(Answer("", usage=USED), Answer("x", usage=USED)))
-    calls = [call_to(server, f"q{n}", prices=DEAR) for n in range(5)]
-    calling.together(*calls)
-    before = spend_in(calling.folder)
-    aged(calling.folder)
-    assert spend_in(calling.folder) == before  # read without being written
-    for _ in range(2):
-        assert calling(calls[0]).text == "x"
-        assert spend_in(calling.folder) == before
-    calling(call_to(server, "a new one", prices=DEAR))
-    assert total(calling.folder, "calls") == 12
-    assert len(server.book) == 12
-
-
-def test_a_file_of_a_newer_version_is_refused_with_one_line_and_left_alone(calling: Calling, serve: Serve) -> None:
+@pytest.mark.parametrize(("version", "why"), [(7, "newer than this program"), (2, "older than this program")])
+def test_a_file_of_another_version_is_refused_with_one_line_and_left_alone(
+    calling: Calling, serve: Serve, version: int, why: str
+) -> None:
     server = serve(Answer("x"))
     calling(call_to(server))
     with opened(calling.folder) as connection:
-        connection.execute("pragma user_version = 7")
-    with pytest.raises(PipelineError, match=r"calls\.sqlite: is of version 7, newer than this program") as told:
+        connection.execute(f"pragma user_version = {version}")
+    with pytest.raises(PipelineError, match=rf"calls\.sqlite: is of version {version}, {why}") as told:
         calling(call_to(server))
     assert len(str(told.value).splitlines()) == 1
     with opened(calling.folder) as connection:
-        assert connection.execute("pragma user_version").fetchone() == (7,)
+        assert connection.execute("pragma user_version").fetchone() == (version,)
         assert connection.execute("select count(*) from calls").fetchone() == (1,)
     assert not list(calling.folder.glob("damaged-*"))
 

@@ -1,0 +1,103 @@
+"""Versions of a warehouse: another one than this code's is refused, and a database of another code told."""
+
+import duckdb
+import pytest
+
+from tests.builders import row
+from tests.warehouse.parts import published, put
+from warehouse import Warehouse, WarehouseError, WarehouseOutdated, refuse_other_version
+from warehouse.files.atomic import read_sealed, write_sealed
+
+
+def test_a_new_warehouse_has_the_current_version_when_it_is_first_written(warehouse: Warehouse) -> None:
+    assert refuse_other_version(warehouse.root) is None
+    warehouse.write("runs", [row("runs")])
+
+    assert {"version": 4} == read_sealed(warehouse.root / "warehouse.json")
+
+
+def test_a_warehouse_of_november_is_opened_as_it_is(warehouse: Warehouse) -> None:
+    warehouse.write("runs", [row("runs", run_id="then")])
+    warehouse.publish()
+    write_sealed(warehouse.root / "warehouse.json", {"parser": 2, "version": 4})
+    before = (warehouse.root / "warehouse.json").read_bytes()
+
+    with warehouse.writing():
+        warehouse.verify()
+        warehouse.write("runs", [row("runs", run_id="now")])
+        warehouse.publish()
+    assert ["now", "then"] == [found["run_id"] for found in published(warehouse, "runs")]
+    assert before == (warehouse.root / "warehouse.json").read_bytes()
+
+
+def test_a_version_that_was_deleted_is_told_by_the_list_of_parts(warehouse: Warehouse) -> None:
+    warehouse.write("runs", [row("runs")])
+    warehouse.publish()
+    (warehouse.root / "warehouse.json").unlink()
+
+    assert 4 == refuse_other_version(warehouse.root)
+
+
+REFUSED = {
+    "writing": lambda warehouse: warehouse.writing().__enter__(),
+    "write": lambda warehouse: warehouse.write("runs", [row("runs")]),
+    "publish": lambda warehouse: warehouse.publish(),
+    "reader": lambda warehouse: warehouse.reader(),
+    "compact": lambda warehouse: warehouse.compact(),
+}
+
+
+NEWER = "a newer prbench (version 9, this one knows 4); upgrade prbench"
+OLDER = (
+    "an older prbench (version {}, this one reads 4); run the prbench of November 2026 on it once, or choose another "
+    "folder with --warehouse"
+)
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize(("version", "why"), [(9, NEWER), (3, OLDER.format(3)), (None, OLDER.format(1))])
+def test_another_version_is_refused_in_one_line(warehouse: Warehouse, what: str, version: int | None, why: str) -> None:
+    put(warehouse.root, "runs", 1, [row("runs")])
+    if version is None:
+        (warehouse.root / "warehouse.json").unlink()
+    else:
+        write_sealed(warehouse.root / "warehouse.json", {"version": version})
+    before = sorted(warehouse.root.rglob("*"))
+
+    with pytest.raises(WarehouseError) as caught:
+        REFUSED[what](warehouse)
+
+    assert f"{warehouse.root}: this warehouse was written by {why}" == str(caught.value)
+    assert before == sorted(warehouse.root.rglob("*"))
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"version": 2}', "[2]"])
+def test_a_version_that_cannot_be_told_is_told_in_one_line(warehouse: Warehouse, content: str) -> None:
+    warehouse.root.mkdir()
+    (warehouse.root / "warehouse.json").write_text(content, encoding="utf-8")
+
+    with pytest.raises(WarehouseError, match=r"warehouse\.json: cannot be read") as caught, warehouse.writing():
+        pass
+    assert 1 == len(str(caught.value).splitlines())
+
+
+# databases that another version of the code published
+
+
+@pytest.mark.parametrize("change", ["update published_from set stamp = 'other'", "drop table published_from"])
+def test_a_database_of_another_code_is_told_in_one_line_and_renewed_by_publishing(
+    warehouse: Warehouse, change: str
+) -> None:
+    warehouse.write("runs", [row("runs", run_id="r")])
+    warehouse.publish()
+    with duckdb.connect(str(warehouse.database)) as connection:
+        connection.execute(change)
+
+    with pytest.raises(WarehouseOutdated) as caught:
+        warehouse.reader()
+    assert (
+        f"{warehouse.database}: was published by another version of prbench; `prbench aggregate` renews it without a "
+        "model call"
+    ) == str(caught.value)
+    assert warehouse.publish()
+    assert ["r"] == [found["run_id"] for found in published(warehouse, "runs")]
