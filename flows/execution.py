@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, outcome_of
+from flows.run.outcomes import DONE, ENDINGS, FAILED, INTERRUPTED, RUNNING, SKIPPED, no_call_succeeded, outcome_of
 from flows.run.recording import is_recorded, recording
 from flows.run.run_record import mark_killed, run_row
 from flows.run.signals import run_interruptibly
@@ -47,6 +47,11 @@ class Execution:
     def was_skipped(self) -> bool:
         """Whether it was skipped because another one was in progress."""
         return self.outcome == SKIPPED
+
+    @property
+    def has_nothing(self) -> bool:
+        """Whether it failed because no call succeeded, so that a leaderboard would show nothing new."""
+        return self.outcome == FAILED and no_call_succeeded(self.reports)
 
     @property
     def database(self) -> Path:

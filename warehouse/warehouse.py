@@ -17,7 +17,7 @@ from warehouse.database.reader import DATABASE, Reader
 from warehouse.database.recovery import listing_of
 from warehouse.files.damage import has_damage, note
 from warehouse.files.errors import WarehouseOutdated
-from warehouse.files.heartbeat import PROCESSES, Tell
+from warehouse.files.heartbeat import Tell
 from warehouse.files.warehouse_locks import Locks
 from warehouse.parts.compaction import GRACE_S, LARGE_ROWS, Compaction, compact
 from warehouse.parts.removal import clean, responses_where
@@ -27,8 +27,10 @@ from warehouse.parts.version import FILE, begin, mend_version, refuse_other_vers
 _REST = 20
 """Publishing now and then takes at most one part in so many of the time."""
 
-_MARKS = (FILE, DATABASE, PROCESSES, "parts")
-"""What makes a folder a warehouse, also where a kill came before the first part, or only the database was copied."""
+_MARKS = (FILE, DATABASE)
+"""What makes a folder a warehouse, also where only the database was copied."""
+_BEFORE_MARKS = {"parts", "living"}
+"""What may be in a new one that was killed before it had a mark, beside hidden files and locks."""
 
 
 def content_of(folder: Path) -> list[str]:
@@ -39,7 +41,9 @@ def content_of(folder: Path) -> list[str]:
 
 def other_content(folder: Path) -> str | None:
     """Something in a folder that is neither empty nor a warehouse; None where it is one of them."""
-    return None if any((folder / mark).exists() for mark in _MARKS) else next(iter(content_of(folder)), None)
+    if any((folder / mark).exists() for mark in _MARKS):
+        return None
+    return next((name for name in content_of(folder) if name not in _BEFORE_MARKS), None)
 
 
 class Warehouse(Locks):

@@ -3,11 +3,11 @@
 create macro counts_as_judge(
     named, of_benchmark, of_revision, grader, config_hash
 ) as
-if(
-    len(named::varchar[]) = 0,
-    (of_benchmark, of_revision, grader, config_hash) not in (
+case
+    when len(named::varchar[]) > 0
+        then list_contains(named::varchar[], grader)
+    else (of_benchmark, of_revision, grader, config_hash) not in (
         select (benchmark, dataset_revision, judge, judge_config_hash)
         from staging.people_who_label
-    ),
-    list_contains(named::varchar[], grader)
-)
+    )
+end

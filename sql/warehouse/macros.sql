@@ -5,12 +5,16 @@ case when usd > 0 or unpriced_calls = 0 then usd end;
 
 -- A sum that does not depend on the order of the rows, so that the same data
 -- has the same last digit: of decimals with 18 places, which add exactly. Of
--- larger numbers than scores and costs are, an ordinary sum.
-create macro exact_sum(x) as if(
-    max(abs(x)) < 1e9,
-    sum(case when abs(x) < 1e9 then x::decimal(38, 18) end)::varchar::double,
-    fsum(x)
-);
+-- larger numbers than scores and costs are, an ordinary sum. (DuckDB 1.2 knows
+-- no `if` in a macro.)
+create macro exact_sum(x) as
+case
+    when max(abs(x)) < 1e9
+        then sum(
+            case when abs(x) < 1e9 then x::decimal(38, 18) end
+        )::varchar::double
+    else fsum(x)
+end;
 
 -- The mean, likewise.
 create macro exact_avg(x) as exact_sum(x) / count(x);

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from tasks.certify.members import FORMAT, MANIFEST, VERSION
-from tasks.dataset import ZIP_ERRORS, TooLarge, refuse_bomb
+from tasks.dataset import ZIP_ERRORS, TooLarge, member_chunks, refuse_bomb
 from tasks.maintain import Damaged, read_file_list
 from tasks.rules.errors import PipelineError
 
@@ -115,7 +115,8 @@ def unpack(path: Path, folder: Path) -> dict[str, Any]:
 
 
 def _manifest(path: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
-    manifest = read_file_list(archive.read(MANIFEST), f"{path}: {MANIFEST}", FORMAT, VERSION)
+    content = b"".join(member_chunks(archive, archive.getinfo(MANIFEST)))
+    manifest = read_file_list(content, f"{path}: {MANIFEST}", FORMAT, VERSION)
     wrong = [name for name in ("benchmark", "dataset_revision") if not isinstance(manifest.get(name), str)]
     for each in manifest["members"]:
         if type(each["n_bytes"]) is not int or type(each["n_rows"]) not in {int, type(None)}:
@@ -158,8 +159,8 @@ def _unpack_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path
     target = folder / info.filename
     target.parent.mkdir(parents=True, exist_ok=True)
     found = hashlib.sha256()
-    with archive.open(info) as member, target.open("wb") as file:
-        while chunk := member.read(_AT_A_TIME):
+    with target.open("wb") as file:
+        for chunk in member_chunks(archive, info):
             found.update(chunk)
             file.write(chunk)
     if found.hexdigest() != sha256:

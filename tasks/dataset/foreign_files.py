@@ -22,6 +22,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 MOST_BYTES = 2 * 2**30
 """What is held in memory of one file, or of the results in one folder."""
+_CHUNK = 2**16
 _MOST_PER_BYTE, _MOST_BESIDE, _MOST_MEMBERS = 200, 20_000_000, 100_000
 """What an archive or a Parquet file may unpack to: real ones unpack to 5 to 30 times their size, small ones to more."""
 
@@ -79,6 +80,19 @@ def refuse_bomb(shown: PurePath | str, n_bytes: int, unpacked: Iterable[int]) ->
         raise TooLarge(f"{shown}: has {len(sizes):,} members, more than {_MOST_MEMBERS:,}; split it")
     if sum(sizes) > _MOST_PER_BYTE * n_bytes + _MOST_BESIDE:
         raise TooLarge(f"{shown}: it would unpack to {sum(sizes) / 1e6:,.0f} MB, far more than its size; get it again")
+
+
+def member_chunks(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """Yield what a member unpacks to, a little at a time, and no more than its stated size, which may be a lie.
+
+    Raises:
+        zipfile.BadZipFile: it is compressed in a way that unpacks all at once, or is not what the archive says it is.
+    """
+    if member.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise zipfile.BadZipFile(f"{member.filename} is compressed in a way that is not read")
+    with archive.open(member) as opened:
+        while chunk := opened.read(_CHUNK):
+            yield chunk
 
 
 def open_inside(folder: Path, name: PurePath | str) -> BufferedReader:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tests.builders import response, row, verdict
-from tests.warehouse.parts import without_models
+from tests.warehouse.parts import without_marts, without_models
 from warehouse import Warehouse, WarehouseError
 from warehouse.contracts.columns import COLUMNS
 from warehouse.contracts.tables import TABLES
@@ -155,8 +155,7 @@ def test_single_bits_flipped_in_parts_of_every_table_never_change_what_is_publis
 ) -> None:
     retracted = dict(every_table(1))["retractions"]
     assert retracted
-    monkeypatch.setattr("sql.models", list)
-    monkeypatch.setattr("sql.behind", lambda changed: [])
+    without_marts(monkeypatch)
     for number in range(2):
         for name, rows in every_table(number):
             warehouse.write(name, rows)

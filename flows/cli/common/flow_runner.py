@@ -47,7 +47,7 @@ def refuse_early(context: Context, *, must_be_stored: bool = False) -> None:
 
 def explain_exit(execution: "Execution") -> None:
     """Say why the exit code is 3, since everything was done; or 1, where no call succeeded."""
-    from flows.run.outcomes import BELOW_BAR, FAILED, no_call_succeeded
+    from flows.run.outcomes import BELOW_BAR
 
     if execution.outcome == BELOW_BAR and not execution.job.is_quiet:
         below = [report for report in execution.reports if report.is_below_bar]
@@ -55,7 +55,7 @@ def explain_exit(execution: "Execution") -> None:
         why = "quality or coverage below the configured minimum, or damaged data"
         seen = "; see the warnings above" if any(report.warnings for report in below) else ""
         click.echo(f"exit code 3 ({why}): {stages}{seen}", err=True)
-    if execution.outcome == FAILED and no_call_succeeded(execution.reports):
+    if execution.has_nothing:
         advice = "correct that and run it again; `prbench doctor` tests each model"
         click.echo(f"exit code 1 (no call succeeded): {_cause(execution)}; {advice}", err=True)
 

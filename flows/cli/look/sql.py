@@ -21,7 +21,7 @@ _MAY_BE_BARE: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 
 
 _ENDINGS = {".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".parquet": "parquet"}
-_WORKBOOKS = (".xlsx", ".xls", ".ods")
+_WORKBOOKS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 
 
 @click.command(cls=Command, epilog=examples(

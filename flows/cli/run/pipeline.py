@@ -36,11 +36,8 @@ def run(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     missing work is done. A repeated run makes no model call, except to retry temporary failures. With `stopping` in the
     configuration, tasks are evaluated in random order until the comparisons of models are settled.
     """
-    from flows.run.outcomes import FAILED, no_call_succeeded
-
     execution = run_flow(context, "evaluate", retry_failed=retry_failed, replace_lost=replace_lost)
-    has_nothing = execution.outcome == FAILED and no_call_succeeded(execution.reports)
-    if execution.was_interrupted or (has_nothing and not context.as_json):
+    if execution.was_interrupted or (execution.has_nothing and not context.as_json):
         return finish(context, execution)
     if context.as_json:
         explain_exit(execution)
@@ -101,7 +98,7 @@ def nightly(context: Context, retry_failed: bool, replace_lost: bool) -> int:
     execution = run_night(
         context.job, is_verbose=context.is_verbose, retry_failed=retry_failed, replace_lost=replace_lost
     )
-    if not context.as_json and not execution.was_skipped and not execution.was_interrupted:
+    if not (context.as_json or execution.was_skipped or execution.was_interrupted or execution.has_nothing):
         show_leaderboard(context, execution.job)
     return finish(context, execution)
 
@@ -124,6 +121,6 @@ def backfill(context: Context, dry_run: bool, retry_failed: bool, replace_lost: 
     if dry_run:
         return show_plan(context, context.job)
     execution = run_flow(context, "backfill", retry_failed=retry_failed, replace_lost=replace_lost)
-    if not context.as_json and not execution.was_interrupted:
+    if not (context.as_json or execution.was_interrupted or execution.has_nothing):
         show_leaderboard(context, execution.job)
     return finish(context, execution)

@@ -7,7 +7,7 @@ from zipfile import ZipFile
 import mammoth
 from markdownify import ATX, MarkdownConverter
 
-from tasks.dataset import refuse_bomb
+from tasks.dataset import member_chunks, refuse_bomb
 from tasks.imports.documents.converting import Converted, DocumentRefused
 
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
@@ -42,6 +42,9 @@ def docx_to_markdown(file: Path) -> Converted:
             raise DocumentRefused("protected by a password, or not a DOCX; save it as DOCX without a password")
         with ZipFile(document) as archive:
             refuse_bomb("the document", file.stat().st_size, (member.file_size for member in archive.infolist()))
+            for member in archive.infolist():
+                for _ in member_chunks(archive, member):
+                    pass  # Mammoth unpacks each member at once, so that it is what it says must be known before
         pictures = mammoth.images.img_element(lambda _: {"src": ""})
         result = mammoth.convert_to_html(document, style_map=_STYLES, convert_image=pictures)
     # A judge reads the text as it is: without marks against being taken for Markdown, as the text of a PDF is.

@@ -17,6 +17,7 @@ from tasks.dataset import (
     TooLarge,
     bounded,
     files_inside,
+    member_chunks,
     open_inside,
     open_regular,
     refuse_bomb,
@@ -176,7 +177,7 @@ class Archive:
         if member.file_size > MOST_BYTES:
             raise ValueError("it is too large")
         if member.compress_type != _ZSTD:
-            return self._opened.read(member)
+            return b"".join(member_chunks(self._opened, member))
         start = member.header_offset + _LOCAL_HEADER
         header = self._content[member.header_offset : start]
         start += int.from_bytes(header[_NAME_LENGTH], "little") + int.from_bytes(header[_EXTRA_LENGTH], "little")

@@ -147,7 +147,8 @@ def _coverage(edition: Edition) -> Iterable[Notice]:
     configured = {judge.label for judge in edition.job.settings.judges}
     called = [judging for judging in edition.judgings if judging["grading"] != TERNARY_AS_BINARY]
     asked = {judging["judging"] for judging in called if judging["judge"] in configured} or {edition.main}
-    if low := [row for row in rows if row["is_below_bar"] and row["judging"] in asked and not row["is_own_hard"]]:
+    judged = [row for row in rows if row["coverage"] and not row["is_own_hard"]]  # of the others `_answers` speaks
+    if low := [row for row in judged if row["is_below_bar"] and row["judging"] in asked]:
         names = dict.fromkeys(f"{row['model']} by {row['judging']}" for row in low)
         bar = f"{edition.job.settings.coverage.min:.0%}"
         text = f"Coverage below {bar}, so the scores are based on only part of a split: {_some(list(names))}."

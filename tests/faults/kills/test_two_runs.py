@@ -161,7 +161,7 @@ def test_a_disk_that_is_full_for_a_part_ends_a_run_with_one_line_and_what_it_was
         forget_parts(Warehouse(data))
         run = stages.start(tmp_path, data, file_bytes_when_calling=4_096)
         assert run.wait() == 1
-        assert_one_line(run, "make room")
+        assert_one_line(run, "File too large")
         assert not list((data / "parts").glob("*/.*.tmp"))
         assert stages.start(tmp_path, data).wait() == 0
         assert len(server.paid) == N_CALLS

@@ -347,7 +347,10 @@ def test_a_backfill_fills_in_what_is_missing_and_a_model_that_fails_holds_up_no_
 
 def calls_of(planned: Seen) -> dict[str, int]:
     """The planned calls by label."""
-    return {each["label"]: each["calls"] for each in json.loads(planned.said.stdout)["calls"]}
+    calls: Counter[str] = Counter()
+    for each in json.loads(planned.said.stdout)["calls"]:  # a row for each judge and model
+        calls[each["label"]] += each["calls"]
+    return dict(calls)
 
 
 def started(world: NightWorld, *options: str, **weather: Any) -> "Popen[str]":

@@ -21,6 +21,9 @@ WEIGHTS = (9.0, 5.0, 2.0, -2.0, -9.0)
 def small_world(seed: int) -> dict[str, list[dict[str, Any]]]:
     dice = random.Random(seed)
     rows = admitted(TASKS, n_criteria=len(WEIGHTS), topic="A topic", positive_weight=16.0, negative_weight=-11.0)
+    rows["conversation_turns"] = [
+        row("conversation_turns", task_id=task, position=0, prompt="Why?", reference_texts=[]) for task in TASKS
+    ]
     rubrics = {task: [_criterion(task, place, weight) for place, weight in enumerate(WEIGHTS)] for task in TASKS}
     responses = [
         response(task, model, trial, chars_alnum=dice.randint(100, 900), completion_tokens=dice.randint(50, 300),

@@ -77,7 +77,7 @@ def test_that_nobody_has_judged_is_a_grave_notice_and_the_refused_tasks_are_stil
     edition = edition_of(unjudged)
 
     assert texts(edition, "bad")[0].startswith("No response has been judged yet, so there are no scores")
-    assert "Refused by the checks and left out of all scores: 1 task." in texts(edition, "warn")
+    assert "1 task refused and left out of all scores." in texts(edition, "warn")
 
 
 def test_a_model_that_nobody_has_judged_stands_beside_those_that_somebody_has(tmp_path: Path) -> None:
