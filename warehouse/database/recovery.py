@@ -111,7 +111,7 @@ def note_missing_parts(store: PartStore, gone: Names, set_aside: Names) -> None:
 def restore_rows(store: PartStore, database: Path, standing: Standing, gone: Names) -> Names:
     """Write the rows that parts held which are gone as new parts, as far as the last database has them.
 
-    It is used only if every block of it is whole, and it was itself built from verified parts.
+    It is used only if every block of it is whole.
     """
     if not database.exists() or not is_database_whole(database):
         return set()

@@ -28,7 +28,7 @@ def restore(job: Job, source: Path | Store) -> StageReport:
         Damaged: the source holds no whole backup, or files of it are not what was copied; nothing was restored.
         UsageError: the warehouse is not empty.
         WarehouseBusy: somebody is at work on it.
-        WarehouseError: the backup is of a warehouse that newer code wrote.
+        WarehouseError: the backup is of a warehouse of another version.
     """
     record = read_record(Folder(source) if isinstance(source, Path) else source)
     warehouse = Warehouse(job.warehouse)
