@@ -1,5 +1,6 @@
 """Drawing the verdicts whose labels narrow an interval most."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -54,6 +55,12 @@ class Population:
     def models(self) -> NDArray[np.str_]:
         """The model of each verdict."""
         return np.array([row["model"] for row in self.rows])
+
+    @cached_property
+    def n_tasks(self) -> int:
+        """The number of tasks that can be labelled, of the model that has the fewest."""
+        tasks = {(row["model"], row["task"]) for row in self.rows}
+        return min(Counter(model for model, _ in tasks).values(), default=0)
 
     @cached_property
     def free(self) -> NDArray[np.int64]:

@@ -20,6 +20,7 @@ from tasks.imports import SHEET_COLUMN
 from tasks.rules.errors import UsageError
 from tasks.rules.identity import digest
 from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
+from tasks.rules.text.numbers import counted
 from tasks.rules.verdict import BINARY, TERNARY, WORDS
 from tasks.run import Conversation, StageReport, WantedTasks, wanted_tasks
 from warehouse import Reader, Warehouse
@@ -129,6 +130,11 @@ def _said(widths: Sequence[Width], population: Population, n_rows: int) -> str:
     now, then = widths[0].width, next(each for each in widths if each.n_labels == n_rows)
     if now is not None:
         return f"the interval is {now:.3f} wide now, and with {n_rows} more labels about {then.width:.3f}"
+    if population.n_tasks < FEWEST_LABELLED_TASKS:
+        return (
+            f"only {counted(population.n_tasks, 'task')} of a model can be labelled, so there will be no figure: it "
+            f"needs {FEWEST_LABELLED_TASKS}"
+        )
     n_models = len(set(population.models.tolist()))
     models = f"{n_models} models need" if n_models > 1 else "1 model needs"
     return (

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import sql
 from tasks.exports.drawing import Population, Purpose, Row
-from tasks.rules.statistics.debiased import FEWEST_LABELS
+from tasks.rules.statistics.debiased import FEWEST_LABELLED_TASKS, FEWEST_LABELS
 from tasks.rules.statistics.drawing import expected_width, label_variance
 from tasks.rules.statistics.quantiles import Floats
 from tasks.run import WantedTasks
@@ -55,8 +55,12 @@ def expected_widths(
             for group in groups
             for of_group in [np.isin(models[free], group)]
         ]
-        found.append(Width(n, float(np.mean(widths)), has_figures or n >= n_needed(population)))
+        found.append(Width(n, float(np.mean(widths)), has_figures or _is_enough(population, n)))
     return found
+
+
+def _is_enough(population: Population, n: int) -> bool:
+    return n >= n_needed(population) and population.n_tasks >= FEWEST_LABELLED_TASKS
 
 
 def n_needed(population: Population) -> int:

@@ -146,11 +146,10 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_part_of_an_earlier_version_is_merged_by_the_names_of_its_columns(tmp_path: Path) -> None:
     folder = tmp_path / "parts" / "runs"
-    folder.mkdir(parents=True)
+    put(tmp_path, "runs", 2, [row("runs", run_id="now", command="judge")])
     earlier = pa.table({"run_id": ["then", None], "command": ["run", "lost"], "a_column_of_old": [1, 2]})
     pq.write_table(earlier, folder / ".written")
     (folder / ".written").rename(folder / named(folder / ".written", 1))
-    put(tmp_path, "runs", 2, [row("runs", run_id="now", command="judge")])
     compact(PartStore(tmp_path), set())
 
     assert [("then", "run", None), ("now", "judge", None)] == [

@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -244,6 +246,21 @@ def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused_unread(
             archive.writestr("samples/1.json", bytes(60_000_000))
     with pytest.raises(PipelineError, match=r"log.eval: (it would unpack to 60 MB|has 100,001 members)"):
         import_results(job, [tmp_path / "log.eval"])
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_that_is_larger_than_the_archive_says_is_not_unpacked_whole(
+    job: Job, tmp_path: Path, method: int
+) -> None:
+    n_bytes, path = 30_000_000, tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("header.json", bytes(n_bytes))
+    path.write_bytes(path.read_bytes().replace(struct.pack("<L", n_bytes), struct.pack("<L", 1_000)))
+    tracemalloc.start()
+    with pytest.raises(PipelineError, match=r"log.eval: header.json cannot be read"):
+        import_results(job, [path])
+    assert tracemalloc.get_traced_memory()[1] < n_bytes / 2
+    tracemalloc.stop()
 
 
 def test_a_text_that_a_parquet_file_stores_once_for_a_million_rows_is_not_unpacked(job: Job, tmp_path: Path) -> None:
