@@ -25,4 +25,5 @@ order by
     judge_trial,
     vintage,
     rank nulls last,
-    score desc
+    score desc,
+    model

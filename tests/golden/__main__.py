@@ -1,0 +1,27 @@
+"""`python -m tests.golden`: show what differs from the outputs that are kept; `--keep` replaces them.
+
+`--whole DIR` writes all outputs whole, so that those of two checkouts can be compared with `diff -r`.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tests.golden.outputs import collect, differences, keep, kept
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--keep", action="store_true", help="replace what is kept")
+parser.add_argument("--whole", type=Path, metavar="DIR", help="write all outputs, whole, to this folder")
+options = parser.parse_args()
+with tempfile.TemporaryDirectory() as scratch:
+    outputs = collect(Path(scratch))
+before = kept()
+for name in sorted(before.keys() | outputs.keys()):
+    print(*differences(name, before.get(name, []), outputs.get(name, [])), sep="\n", end="")
+if options.whole:
+    for name, lines in outputs.items():
+        path = options.whole / f"{name.replace(chr(39), '')}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+if options.keep:
+    keep(outputs)

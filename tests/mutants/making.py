@@ -1,0 +1,173 @@
+"""Mutants: small changes of the source that a test should notice."""
+
+import ast
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+TESTS = {
+    "tasks/rules/statistics/intervals.py": "tests/tasks/rules/statistics/test_intervals.py",
+    "tasks/rules/statistics/studentised.py": "tests/tasks/rules/statistics/test_intervals.py",
+    "tasks/rules/statistics/quantiles.py": "tests/tasks/rules/statistics/test_intervals.py",
+    "tasks/rules/statistics/comparison.py": "tests/tasks/rules/statistics/test_comparison.py",
+    "tasks/rules/statistics/agreement.py": "tests/tasks/rules/statistics/test_agreement.py",
+    "tasks/rules/statistics/control.py": "tests/tasks/rules/statistics/test_control.py",
+    "tasks/rules/statistics/debiased.py": "tests/tasks/rules/statistics/test_debiased.py",
+    "tasks/rules/statistics/drawing.py": "tests/tasks/rules/statistics/test_drawing.py",
+    "tasks/rules/statistics/labels.py": "tests/tasks/rules/statistics/test_labels.py",
+    "tasks/rules/statistics/prediction.py": "tests/tasks/rules/statistics/test_prediction.py",
+    "tasks/rules/statistics/sampling.py": "tests/tasks/rules/statistics/test_sampling.py",
+    "tasks/rules/statistics/weaknesses.py": "tests/tasks/rules/statistics/test_weaknesses.py",
+    "tasks/rules/stopping/": "tests/tasks/rules/stopping",
+    "tasks/rules/cascades/": "tests/tasks/rules/cascades",
+    "tasks/rules/text/": "tests/tasks/rules/text tests/tasks/rules/test_verdict.py",
+    "tasks/rules/verdict.py": "tests/tasks/rules/test_verdict.py tests/tasks/rules/test_status_words.py",
+    "tasks/rules/identity.py": "tests/tasks/rules/test_identity.py",
+    "tasks/rules/records.py": "tests/tasks/rules/test_identity.py tests/tasks/benchmarks",
+    "tasks/rules/conversation.py": "tests/tasks/rules/test_conversation.py",
+    "tasks/rules/quoting.py": "tests/tasks/rules/test_quoting.py",
+    "tasks/rules/chunks.py": "tests/tasks/rules/test_chunks.py",
+    "tasks/rules/evidence.py": "tests/tasks/rules/test_evidence.py",
+    "tasks/rules/hardness.py": "tests/tasks/rules/test_hardness.py",
+    "tasks/rules/stability.py": "tests/tasks/rules/test_stability.py",
+    "tasks/rules/variants.py": "tests/tasks/rules/test_variants.py",
+    "tasks/llm/limits/budget.py": "tests/tasks/llm/limits",
+    "tasks/llm/limits/limiter.py": "tests/tasks/llm/limits",
+    "tasks/llm/limits/admission.py": "tests/tasks/llm/limits",
+    "tasks/llm/limits/endpoint_health.py": "tests/tasks/llm/limits tests/tasks/llm/test_retries.py",
+    "tasks/llm/ledger/ledger.py": "tests/tasks/llm/ledger",
+    "tasks/llm/ledger/entries.py": "tests/tasks/llm/ledger",
+    "tasks/llm/ledger/call_locks.py": "tests/tasks/llm/ledger/test_claims.py",
+    "tasks/llm/ledger/spend.py": "tests/tasks/llm/ledger/test_spend.py tests/tasks/llm/ledger/test_ledger.py",
+    "tasks/llm/request.py": "tests/tasks/rules/test_identity.py tests/tasks/llm/ledger/test_ledger.py",
+    "tasks/llm/replies.py": "tests/tasks/llm/transport",
+    "sql/marts/": "", "sql/staging/": "", "sql/steps/": "",
+}  # fmt: skip
+"""Source -> the tests that can see a change in it; what SQL gives is compared with the rows of `tests/golden`."""
+_SHARES = {"tasks/rules/": 110, "tasks/llm/": 40, "sql/": 90}
+"""How many mutants each part has."""
+_SWAPS = {
+    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==", ast.Add: "-", ast.Sub: "+",
+    ast.Mult: "/", ast.Div: "*", ast.And: "or", ast.Or: "and", ast.Is: "is not", ast.IsNot: "is", ast.In: "not in",
+    ast.NotIn: "in", ast.BitOr: "&", ast.BitAnd: "|",
+}  # fmt: skip
+_SQL_SWAPS = (
+    (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r" = ", " <> "), (r" <> ", " = "),
+    (r" \+ ", " - "), (r" - ", " + "), (r"\band\b", "or"), (r"\bor\b", "and"), (r"\bmin\(", "max("),
+    (r"\bmax\(", "min("), (r"\bavg\(", "max("), (r"\bsum\(", "max("), (r"\binner join\b", "left join"),
+    (r"\bleft join\b", "inner join"), (r"\bnot\b ", ""), (r"\bleast\(", "greatest("), (r"\bgreatest\(", "least("),
+    (r"\b0\b", "1"), (r"\b1\b", "2"), (r"\bnulls last\b", "nulls first"), (r" desc\b", " asc"),
+    (r"\bis null\b", "is not null"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one line, known by the line's text: it is found again where the line was moved.
+
+    Attributes:
+        file: where the line was when the set was made.
+        before: the line, without indentation.
+        after: what it becomes.
+        nth: which of the equal lines of the file, from 0.
+    """
+
+    file: str
+    before: str
+    after: str
+    nth: int = 0
+
+    def applied(self, root: Path) -> tuple[Path, str] | None:
+        """Return the file that has the line now, and its text with the change; None: no file has it."""
+        moved = (
+            path for top in ("tasks", "sql", "warehouse") for path in sorted((root / top).rglob("*" + self.suffix))
+        )
+        for path in (root / self.file, *moved):
+            lines = path.read_text(encoding="utf-8").split("\n") if path.is_file() else []
+            places = [i for i, line in enumerate(lines) if line.strip() == self.before]
+            if len(places) > self.nth:
+                place = places[self.nth]
+                lines[place] = lines[place].replace(self.before, self.after)
+                return path, "\n".join(lines)
+        return None
+
+    @property
+    def suffix(self) -> str:
+        """The kind of file: .py or .sql."""
+        return Path(self.file).suffix
+
+    @property
+    def part(self) -> str:
+        """The part of the source that it belongs to."""
+        return next(part for part in _SHARES if self.file.startswith(part))
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests that can see it; none for SQL."""
+        return TESTS[max((source for source in TESTS if self.file.startswith(source)), key=len)].split()
+
+
+def drawn(seed: int = 1) -> list[Mutant]:
+    """Return a new set, drawn from all changes that are possible."""
+    dice = random.Random(seed)
+    chosen = []
+    for part, share in _SHARES.items():
+        sources = [source for source in TESTS if source.startswith(part)]
+        paths = sorted({path for source in sources for path in _files(source)})
+        possible = [mutant for path in paths for mutant in _possible(path)]
+        chosen += dice.sample(possible, share)
+    return sorted(chosen, key=lambda each: (each.file, each.before, each.after))
+
+
+def _files(source: str) -> list[Path]:
+    path = ROOT / source
+    return [path] if path.is_file() else sorted(each for each in path.rglob("*.*") if each.suffix in {".py", ".sql"})
+
+
+def _possible(path: Path) -> Iterator[Mutant]:
+    text = path.read_text(encoding="utf-8")
+    changes = _sql_changes(text) if path.suffix == ".sql" else _python_changes(text)
+    lines = text.split("\n")
+    for number, line in sorted(set(changes)):
+        before = lines[number]
+        nth = [i for i, each in enumerate(lines) if each.strip() == before.strip()].index(number)
+        yield Mutant(str(path.relative_to(ROOT)), before.strip(), line.strip(), nth)
+
+
+def _sql_changes(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n")):
+        for pattern, new in _SQL_SWAPS if not line.strip().startswith("--") else ():
+            changed = re.sub(pattern, new, line, count=1)
+            if changed != line:
+                yield number, changed
+
+
+def _python_changes(text: str) -> Iterator[tuple[int, str]]:
+    lines = text.split("\n")
+    for node in ast.walk(ast.parse(text)):
+        for left, operator, right in _operations(node):
+            new = _SWAPS.get(type(operator))
+            if new and left.end_lineno == right.lineno:
+                line, start, end = lines[right.lineno - 1], left.end_col_offset or 0, right.col_offset
+                between = re.sub(r"[^\s()]+(\s+(in|not)\b)?", new, line[start:end], count=1)
+                yield right.lineno - 1, line[:start] + between + line[end:]
+        if isinstance(node, ast.Constant) and type(node.value) in {int, float, bool} and node.lineno == node.end_lineno:
+            line = lines[node.lineno - 1]
+            new = str(not node.value) if isinstance(node.value, bool) else str(node.value + 1)
+            yield node.lineno - 1, line[: node.col_offset] + new + line[node.end_col_offset :]
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and node.lineno == node.operand.lineno:
+            line = lines[node.lineno - 1]
+            yield node.lineno - 1, line[: node.col_offset] + line[node.operand.col_offset :]
+
+
+def _operations(node: ast.AST) -> Iterator[tuple[ast.expr, ast.AST, ast.expr]]:
+    if isinstance(node, ast.Compare):
+        yield from zip([node.left, *node.comparators], node.ops, node.comparators, strict=False)
+    elif isinstance(node, ast.BinOp):
+        yield node.left, node.op, node.right
+    elif isinstance(node, ast.BoolOp):
+        yield from ((left, node.op, right) for left, right in zip(node.values, node.values[1:], strict=False))

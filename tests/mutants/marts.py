@@ -1,0 +1,53 @@
+"""`python -m tests.mutants.marts DIR`: publish the made-up warehouses again, and compare every relation as kept.
+
+`--build` makes them in the folder first. It ends with 1 where a row differs.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from tasks.config.job import Job
+from tests.golden.outputs import differences, kept, relations
+from tests.tasks.report.made_up.research import research_job
+from tests.tasks.report.made_up.world import report_world
+from warehouse import Warehouse
+
+WORLDS = {"world": report_world, "research": research_job}
+
+
+def build(folder: Path) -> None:
+    """Make the warehouses."""
+    for name, world in WORLDS.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "job.json").write_text(world(folder / name).model_dump_json(), encoding="utf-8")
+
+
+def differing(folder: Path) -> list[str]:
+    """Publish copies of the warehouses from their Parquet files; the lines that differ from those kept."""
+    before = kept()
+    for name in WORLDS:
+        job = Job.model_validate_json((folder / name / "job.json").read_text(encoding="utf-8"))
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = Path(shutil.copytree(job.warehouse, Path(scratch) / "warehouse"))
+            (copy / "prbench.duckdb").unlink()
+            Warehouse(copy).publish()
+            for relation, lines in relations(job.model_copy(update={"warehouse": copy})):
+                output = f"{name}/tables/{relation}"
+                if found := differences(output, before.get(output, []), lines):
+                    return found
+    return []
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--build", action="store_true")
+    options = parser.parse_args()
+    if options.build:
+        build(options.folder)
+    found = differing(options.folder)
+    print(*found, sep="\n")
+    sys.exit(1 if found else 0)
