@@ -122,11 +122,12 @@ def alerts_of_reports(reports: Sequence[StageReport]) -> list[Alert]:
     They are about the budget or the stop time, coverage or quality below the bar, and an incomplete control set.
     """
     below = [report for report in reports if report.is_below_bar]
+    causes = dict.fromkeys(line for report in reports for line in report.stopped)
     return [
         *_stopped("budget", "its budget", [report for report in reports if report.is_at_budget]),
         *_stopped("stop_time", "its stop time", [report for report in reports if report.is_at_stop_time]),
         *(
-            Alert("coverage", "", _some(report.warnings), {"warnings": report.warnings})
+            Alert("coverage", "", _some([*causes, *report.warnings]), {"warnings": [*causes, *report.warnings]})
             for report in below
             if report.stage == "coverage"
         ),

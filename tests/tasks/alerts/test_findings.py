@@ -143,6 +143,13 @@ def test_what_is_below_its_bar_is_one_alert_a_stage_with_all_of_it_in_the_facts(
     assert ("quality", f"ingest: data quality is below the bar: {refused}") == (quality.kind, quality.line)
 
 
+def test_a_model_that_was_stopped_is_named_with_its_cause_before_the_coverage_that_it_cost() -> None:
+    stopped = "hosted_vllm/m stopped for this run: wrong key; check the key: HOSTED_VLLM_API_KEY is set"
+    missing = StageReport("coverage", is_below_bar=True, warnings=["0 of 8 are done"])
+    (alert,) = alerts_of_reports([StageReport("judge", stopped=[stopped]), missing])
+    assert f"{stopped}; 0 of 8 are done" == alert.line
+
+
 @pytest.mark.parametrize(
     ("flag", "kind", "reached"),
     [("is_at_budget", "budget", "its budget"), ("is_at_stop_time", "stop_time", "its stop time")],
