@@ -14,6 +14,7 @@ import pytest
 
 from warehouse import Warehouse, WarehouseBusy
 from warehouse.files import one_machine
+from warehouse.files.atomic import write_sealed
 from warehouse.files.heartbeat import Heartbeat, Pace
 from warehouse.files.machine import Machine, this_machine
 
@@ -303,7 +304,7 @@ WRITING = {
 @pytest.mark.parametrize("how", WRITING)
 def test_whatever_writes_is_refused_while_another_machine_writes(warehouse: Warehouse, how: str) -> None:
     foreign(warehouse)
-    (warehouse.root / "warehouse.json").write_text('{"version": 4}')
+    write_sealed(warehouse.root / "warehouse.json", {"version": 4})
 
     with pytest.raises(WarehouseBusy, match="node7 writes this warehouse"):
         WRITING[how](warehouse)

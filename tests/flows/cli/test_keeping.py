@@ -26,6 +26,7 @@ from tests.builders import at, job_on, response, row
 from tests.faults.server import Answer, FaultServer
 from tests.tasks.llm.conftest import failed
 from warehouse import Warehouse
+from warehouse.files.atomic import write_sealed
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -323,7 +324,7 @@ def test_doctor_names_a_newer_warehouse_and_a_database_of_another_version(
     with monkeypatch.context() as other:
         other.setattr("warehouse.warehouse.stamp", lambda: "of another version")
         outdated = findings(folder)[subject]
-    (folder / "warehouse.json").write_text('{"version": 99}')
+    write_sealed(folder / "warehouse.json", {"version": 99})
 
     assert outdated[0] is False
     assert "published by another version" in outdated[1]
