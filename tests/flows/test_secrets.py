@@ -28,7 +28,6 @@ URL_PASSWORD = "url-planted-eeff00112233"
 KEY = SECRETS["HOSTED_VLLM_API_KEY"]
 FORMS = [
     base64.b64encode(f"user:{KEY}".encode()).decode(),
-    KEY.encode().hex(),
     "".join(f"%{byte:02X}" for byte in KEY.encode()),
     "".join(f"\\u{byte:04x}" for byte in KEY.encode()),
 ]

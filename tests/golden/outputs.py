@@ -57,7 +57,7 @@ COMMANDS = {
         "criteria suspect", "criteria never-met -n 5", "criteria always-met -n 5", "criteria disagreed",
         "lengths", "lengths --hard", f"weaknesses {_MODELS[0]}", f"weaknesses {_MODELS[0]} --than {_MODELS[1]}",
         "reviews", "plan", f"plan --night {NIGHTS[-1]}", "plan --stopping", "check", "check --list", "benchmarks",
-        "benchmarks prbench", "sql --describe", "sql --describe leaderboard", "sql --cookbook",
+        "sql --describe", "sql --describe leaderboard", "sql --cookbook",
         "sql --cookbook ranking", "sql 'select 1 as one'",
         # What is wrong has an exit code and one line.
         "diff nobody else", "leaderboard --by nothing", "leaderboard --model nobody", "sql 'drop table tasks'",
@@ -66,7 +66,7 @@ COMMANDS = {
     ),
     "research": (
         "leaderboard", "leaderboard --by domain", "leaderboard --hard", "judges", "status", "plan", "lengths",
-        "diff delve-1 quarry-pro", "benchmarks researchrubrics", "criteria suspect", "check",
+        "diff delve-1 quarry-pro", "criteria suspect", "check",
     ),
 }  # fmt: skip
 """What is typed in the folder of each warehouse."""
