@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import duckdb
 import pytest
@@ -28,8 +29,8 @@ URL_PASSWORD = "url-planted-eeff00112233"
 KEY = SECRETS["HOSTED_VLLM_API_KEY"]
 FORMS = [
     base64.b64encode(f"user:{KEY}".encode()).decode(),
-    "".join(f"%{byte:02X}" for byte in KEY.encode()),
-    "".join(f"\\u{byte:04x}" for byte in KEY.encode()),
+    quote(f"key={KEY}", safe=""),
+    json.dumps({"key": KEY}),
 ]
 """The key as providers may repeat it, beside as it is."""
 
