@@ -1,13 +1,11 @@
 """The shape of the house: imports run downwards only, and everything lies where it is said to lie."""
 
 import ast
-import importlib
 import importlib.metadata
 import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -87,7 +85,6 @@ ONLY_IN = {
 DEFAULT_BENCHMARK = "prbench"
 """It has the name of the command."""
 ALWAYS_THERE = {"pyproject.toml", "README.md", "flows", "tasks", "sql", "expectations", "tests", "warehouse"}
-MOST_FILES = 16
 ALSO_ALLOWED = {"LICENSE", "CHANGELOG.md", "prbench.example.yaml"}
 
 
@@ -257,45 +254,6 @@ def test_every_mart_is_described_and_nothing_else_is() -> None:
     assert {path.stem for path in (sql.FOLDER / "marts").rglob("*.sql")} == sql.schema()["marts"].keys()
 
 
-def python_texts(path: Path) -> Iterator[tuple[int, int, str]]:
-    """(first line, last line, text) of every string of a module that is no docstring; what is filled in is left out."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    inner = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        if isinstance(node, (ast.JoinedStr, ast.Constant)) and id(node) not in inner | docstrings:
-            texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
-            yield node.lineno, node.end_lineno or node.lineno, "".join(texts)
-
-
-STATEMENT = re.compile(
-    r"\s*(select (?!from\b).*\bfrom|from .*\bselect|with \w+ as|(not )?exists ?\(|insert (or \w+ )?into|delete from|"
-    r"copy .* to|create (or replace )?(temp )?(table|view|macro)|update \w+ set|except select|union all)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def test_sql_of_more_than_one_line_lies_below_sql() -> None:
-    # The ledger is a database of its own, in SQLite, and `tasks.llm` does not use `sql/`.
-    modules = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    wrong = [
-        f"{path.relative_to(ROOT)}:{first}"
-        for path in modules
-        if ROOT / "tasks/llm/ledger" not in path.parents
-        for first, last, text in python_texts(path)
-        if last > first and STATEMENT.match(text)
-    ]
-
-    assert [] == wrong
-
-
-def test_no_folder_holds_too_many_files() -> None:
-    held = Counter(str(file.parent) for file in tracked_files() if file.parts[0] in PACKAGES)
-
-    assert [] == [f"{folder}: {number} files" for folder, number in held.items() if number > MOST_FILES]
-
-
 def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> None:
     from tasks.benchmarks import benchmark_names, load_benchmark
     from tasks.config.policies import expectations_of
@@ -305,34 +263,12 @@ def test_every_table_that_an_expectation_looks_at_is_a_query_of_its_name() -> No
     assert sorted(tables) == sorted(path.stem for path in (sql.FOLDER / "checks").glob("*.sql"))
 
 
-EXPORTING = {"warehouse", "expectations", *(f"tasks.{folder}" for level in TASKS_LEVELS for folder in level)} - {
-    "tasks.rules",
-    "tasks.benchmarks",
-}
-"""Packages whose `__init__` exports their public names. Each module of `rules` and `benchmarks` is public as it is."""
-BY_THEMSELVES = {"tasks.console.printing"}
-"""Public modules that their package does not import, since they need a heavy library."""
-
-
-def public_names(package: str) -> set[str]:
-    """The names in `__all__`; without it, those that its `__init__` defines."""
-    module = importlib.import_module(package)
-    return set(getattr(module, "__all__", [name for name in vars(module) if not name.startswith("_")]))
-
-
-def package_of(name: str) -> str | None:
-    return next((package for package in EXPORTING if is_in(name, package)), None)
-
-
-def test_other_packages_are_imported_by_their_public_names_alone() -> None:
-    public = {package: public_names(package) for package in EXPORTING}
+def test_no_private_name_of_a_module_is_imported() -> None:
     wrong = [
         f"{name} imports {used}"
-        for part in PACKAGES
-        for name, used in modules_in(part)
-        for package in [package_of(used)]
-        if package and package_of(name) != package
-        if used.removeprefix(f"{package}.") not in public[package] and not any(is_in(used, m) for m in BY_THEMSELVES)
+        for name, imports in modules().items()
+        for used in imports
+        if used.partition(".")[0] in PACKAGES and re.search(r"\._[a-z][^.]*$", used) and used not in modules()
     ]
 
     assert [] == wrong

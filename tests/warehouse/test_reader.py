@@ -59,3 +59,16 @@ def test_a_reader_that_was_closed_holds_no_file_and_answers_nobody(warehouse: Wa
     assert [] == held_files(warehouse.root)
     with pytest.raises(duckdb.Error), warehouse.reader():
         reader.value("select count(*) from runs")
+
+
+def test_the_rows_of_a_relation_are_selected_by_the_values_of_their_columns(warehouse: Warehouse) -> None:
+    warehouse.write(
+        "runs", [row("runs", run_id=run_id, night=night) for run_id, night in (("b", "2026-11-01"), ("a", None))]
+    )
+    warehouse.publish()
+
+    with warehouse.reader() as reader:
+        assert [{"run_id": "a"}, {"run_id": "b"}] == reader.select("runs", "run_id")
+        assert [{"run_id": "b"}] == reader.select("runs", "run_id", night="2026-11-01")
+        assert [{"run_id": "a"}] == reader.select("runs", "run_id", night=None)
+        assert ["b", "a"] == [each["run_id"] for each in reader.select("runs", order="run_id desc", run_id=["a", "b"])]

@@ -56,6 +56,18 @@ class Reader:
         columns, rows = self.table(query, parameters)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
+    def select(self, relation: str, columns: str = "*", *, order: str = "all", **where: Any) -> list[dict[str, Any]]:
+        """Return the rows of one table or view whose columns have these values.
+
+        A list allows each of its values; None finds NULL. Relation, columns and order are text of our own.
+        """
+        conditions = [
+            f"{name} in (select unnest(${name}))" if isinstance(value, list) else f"{name} is not distinct from ${name}"
+            for name, value in where.items()
+        ]
+        of = f" where {' and '.join(conditions)}" if conditions else ""
+        return self.rows(f"select {columns} from {relation}{of} order by {order}", where)
+
     def value(self, query: str, parameters: Parameters = None) -> Any:
         """The first value of a query's first row; None where there is no row."""
         with self._run(query, parameters) as cursor:
